@@ -54,11 +54,11 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"inducing: full-GP makes each row":  func(j *job.Job) { j.Train.Method, j.Inducing = job.MethodFullGP, []int{5} },
 		}},
 		{"a mean", func(j *job.Job) { j.Mean.Column = "p" }, faults{
-			"split.outside: 0.7 is no share":           func(j *job.Job) { j.Roles.Outside = 0.7 },
-			`mean: "y" is the target`:                  func(j *job.Job) { j.Mean.Column = "y" },
-			`mean: "a" is the target or a`:             func(j *job.Job) { j.Mean.Column, j.Features = "a", []string{"a"} },
-			"mean: the loss relative ":                 func(j *job.Job) { j.Loss = job.LossDecl{Kind: certify.LossRelative} },
-			"train rows, so that they certify nothing": func(j *job.Job) { j.Guarantees = alone },
+			"split.outside: 0.7 is no share":              func(j *job.Job) { j.Roles.Outside = 0.7 },
+			`mean: "y" is the target`:                     func(j *job.Job) { j.Mean.Column = "y" },
+			`mean: "a" is the target or a`:                func(j *job.Job) { j.Mean.Column, j.Features = "a", []string{"a"} },
+			"mean: the loss relative ":                    func(j *job.Job) { j.Loss = job.LossDecl{Kind: certify.LossRelative} },
+			"training rows, so that they certify nothing": func(j *job.Job) { j.Guarantees = alone },
 		}},
 		{"groups", byStation(), faults{
 			"is the target":  func(j *job.Job) { j.Groups.Column = "y" },
@@ -85,12 +85,12 @@ func TestBadJobsAreRefused(t *testing.T) {
 			},
 		}},
 		{"an encoding", func(j *job.Job) { j.Encode = job.Encodings{{Column: "station"}} }, faults{
-			"of the reference rows": func(j *job.Job) { j.Encode[0].OneHot = []float64{1, 1} },
-			"different periods":     func(j *job.Job) { j.Encode[0].Cyclic = []float64{0} },
-			"two encodings":         func(j *job.Job) { j.Encode = append(j.Encode, j.Encode[0]) },
-			"no feature":            func(j *job.Job) { j.Encode[0].Column = "y" },
-			"can show the levels":   declareLevels,
-			"groups by texts":       func(j *job.Job) { j.Groups = job.GroupsDecl{Column: "station", Texts: []string{"AA"}} },
+			"of the prior rows":   func(j *job.Job) { j.Encode[0].OneHot = []float64{1, 1} },
+			"different periods":   func(j *job.Job) { j.Encode[0].Cyclic = []float64{0} },
+			"two encodings":       func(j *job.Job) { j.Encode = append(j.Encode, j.Encode[0]) },
+			"no feature":          func(j *job.Job) { j.Encode[0].Column = "y" },
+			"can show the levels": declareLevels,
+			"groups by texts":     func(j *job.Job) { j.Groups = job.GroupsDecl{Column: "station", Texts: []string{"AA"}} },
 		}},
 		{"a fill", func(j *job.Job) {
 			j.Encode = job.Encodings{{Column: "a", Scaled: true, Fill: &job.Fill{}}}

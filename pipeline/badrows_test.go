@@ -151,7 +151,7 @@ func TestTooManyBadRowsStopTheJob(t *testing.T) {
 	}
 }
 
-// A column that is left out, for it has one value on the reference rows, makes no row bad.
+// A column that is left out, for it has one value on the prior rows, makes no row bad.
 func TestUnusedColumnsMakeNoRowBad(t *testing.T) {
 	columns := waves(600, 0.3, 12)
 	for i := range columns[1] {

@@ -143,7 +143,7 @@ func TestZeroesOfBothSignsAreCopies(t *testing.T) {
 }
 
 // Copies are equal in the columns that are used: a column that is left out
-// because it is constant on the reference rows tells no rows apart.
+// because it is constant on the prior rows tells no rows apart.
 func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	columns := repeated(100, 2, 0.3, 73)
 	reference := pipeline.ReferenceRows(pipeline.NewRoles("pacsgp", 200, false, 1))
@@ -163,7 +163,7 @@ func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 }
 
 // The same rows once and many times over, with copies dropped: the bound of what
-// there is. It holds, N is the number of different train rows, and the document
+// there is. It holds, N is the number of different training rows, and the document
 // says what was done and assumed.
 func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 	columns := repeated(400, 50, 0.5, 70)

@@ -311,8 +311,8 @@ func upper(t *testing.T, terms certify.Terms) float64 {
 	return b.Upper
 }
 
-// Given the reference rows, whatever they are, the bound holds with confidence
-// 1−δ over the draw of the train rows: here an enemy has chosen reference rows
+// Given the prior rows, whatever they are, the bound holds with confidence
+// 1−δ over the draw of the training rows: here an enemy has chosen prior rows
 // that every prediction near 0 hits. There is power because they are a tenth of
 // the rows and the risk is 0.9 on the others, where no height can be learnt: counted as well, they put the
 // empirical risk at 0.81, and the bound below the risk in nearly every run.
@@ -462,7 +462,7 @@ func missesOn(q *model.Posterior, columns [][]float64, epsilon float64) (float64
 
 // Where there is nothing to learn, nothing below the error of the best predictor
 // is certified, however many inducing points are there to fit the noise with.
-// The certificate says that it says nothing, unless the few reference rows chose
+// The certificate says that it says nothing, unless the few prior rows chose
 // a constant that is worse than a draw of Q.
 func TestNoiseIsNeverCertifiedBelowItsBayesError(t *testing.T) {
 	const epsilon = 1.

@@ -55,7 +55,7 @@ func TestCurveThroughThePipeline(t *testing.T) {
 	}
 }
 
-// errorsOf are the errors of the mean on hold-out rows.
+// errorsOf are the errors of the mean on held-out rows.
 func errorsOf(t *testing.T, m pass.Model, l *lake, n int64, share float64) (off []float64) {
 	t.Helper()
 	src, err := l.open(t.Context(), m.Meta.Inputs())

@@ -93,12 +93,12 @@ func TestSmallestSamplesSayNothing(t *testing.T) {
 // the number of rows, is noticed and nothing is certified.
 func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 	for name, change := range map[string]func(columns [][]float64) *lake{
-		"train row": func(c [][]float64) *lake {
+		"training row": func(c [][]float64) *lake {
 			c[2][trainRow] = math.Nextafter(c[2][trainRow], 9)
 			return newLake(c, 100, 100)
 		},
 		"feature":        func(c [][]float64) *lake { c[1][trainRow] += 1e-9; return newLake(c, 100, 100) },
-		"reference row":  func(c [][]float64) *lake { c[2][referenceRow()] += 1e-9; return newLake(c, 100, 100) },
+		"prior row":      func(c [][]float64) *lake { c[2][referenceRow()] += 1e-9; return newLake(c, 100, 100) },
 		"rows exchanged": func(c [][]float64) *lake { swap(c, trainRow, trainRow+1); return newLake(c, 100, 100) },
 		"row groups":     func(c [][]float64) *lake { return newLake(c, 99, 101) },
 		"a row less":     func(c [][]float64) *lake { return newLake([][]float64{c[0][:199], c[1][:199], c[2][:199]}, 100, 99) },
@@ -125,7 +125,7 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 	}
 }
 
-// trainRow and the next one are train rows of 200.
+// trainRow and the next one are training rows of 200.
 const trainRow = 57
 
 func referenceRow() int64 {

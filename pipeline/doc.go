@@ -11,11 +11,11 @@
 //	sink/*             writes model and certificate
 //
 // Arrows point down: pipeline -> {fit, pass} -> dataset -> job -> certify. Package job has the
-// declarations, and knows no rows. In the first pass ([pass.First]) the reference rows give the
+// declarations, and knows no rows. In the first pass ([pass.First]) the prior rows give the
 // scaling, and all values the digest of the sample. In training the other rows reach the trainer
 // through a feed: in ordinal order for full passes, through a shuffle buffer for mini-batches,
 // from memory if they fit the budget. In the last pass ([pass.Last]), from a source opened again
-// and a model read back from its bytes, each train row gives its expected loss; from training this
+// and a model read back from its bytes, each training row gives its expected loss; from training this
 // pass gets a [pass.Handover] and nothing else. [pass.Evidence] gives its findings to package
 // certify.
 //
@@ -38,8 +38,8 @@
 //
 // # Roles
 //
-// A row is a reference row (scaling, start values, the prior), a train row (fitting and
-// certifying), a hold-out row (certifying only) or a copy (nothing). The role follows from the
+// A row is a prior row (scaling, start values, the prior), a training row (fitting and
+// certifying), a held-out row (certifying only) or a copy (nothing). The role follows from the
 // row's ordinal and the job, or from its unit. Files, row groups and workers do not matter.
 //
 // # Ports

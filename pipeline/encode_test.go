@@ -48,8 +48,8 @@ func TestEncodings(t *testing.T) {
 		want   job.Encoding
 		inputs []float64 // of station 2
 	}{
-		"levels of the reference rows": {job.Encoding{}, job.Encoding{OneHot: []float64{0, 1, 2}}, []float64{0, 0, 1}},
-		"a period":                     {job.Encoding{Cyclic: []float64{4}}, job.Encoding{Cyclic: []float64{4}}, []float64{1, 0}},
+		"levels of the prior rows": {job.Encoding{}, job.Encoding{OneHot: []float64{0, 1, 2}}, []float64{0, 0, 1}},
+		"a period":                 {job.Encoding{Cyclic: []float64{4}}, job.Encoding{Cyclic: []float64{4}}, []float64{1, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := publish(t, l, encoding(c.of))
@@ -93,7 +93,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// declareLevels asks for the levels of reference rows where there are none.
+// declareLevels asks for the levels of prior rows where there are none.
 func declareLevels(j *job.Job) {
 	j.Loss, j.Grid = job.LossDecl{Epsilon: 1}, job.GridDecl{}
 	j.Scaling = job.ScalingNone

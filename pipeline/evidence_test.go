@@ -55,9 +55,9 @@ func plainly(columns [][]float64, key string) plain {
 	return p
 }
 
-// The empirical risk in the certificate is that of the train rows and of no
+// The empirical risk in the certificate is that of the training rows and of no
 // other row, each loss rounded up to a multiple of 2⁻⁶⁰, added without error;
-// and the scaling is that of the reference rows and of no other row. (A sum of
+// and the scaling is that of the prior rows and of no other row. (A sum of
 // differently fused products may differ in last bits on other processors, hence
 // the tolerance for the scaling.)
 func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
@@ -72,7 +72,7 @@ func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
 	meta := p.result.Model.Meta
 	for c, a := range append(slices.Clone(meta.Features), meta.Target) {
 		if math.Abs(a.Centre-want.centre[c]) > 1e-13 || math.Abs(a.Scale-want.scale[c]) > 1e-13 {
-			t.Errorf("column %s is scaled with %v, %v, want the reference rows' %v, %v", a.Name, a.Centre, a.Scale, want.centre[c], want.scale[c])
+			t.Errorf("column %s is scaled with %v, %v, want the prior rows' %v, %v", a.Name, a.Centre, a.Scale, want.centre[c], want.scale[c])
 		}
 	}
 	predictor, err := model.NewPredictor(p.result.Model.Posterior, 1)
@@ -104,7 +104,7 @@ func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
 		t.Errorf("empirical risk is %.17g, want %.17g and hardly more", got, mean)
 	}
 	if got := *draw.Risk; p.certificate.Ledger.Reference != int64(len(want.reference)) || !(got > 0.1) {
-		t.Errorf("%d reference rows, risk %v: want %d, and a risk above the share of rows that are missed", p.certificate.Ledger.Reference, got, len(want.reference))
+		t.Errorf("%d prior rows, risk %v: want %d, and a risk above the share of rows that are missed", p.certificate.Ledger.Reference, got, len(want.reference))
 	}
 }
 
@@ -159,9 +159,9 @@ func TestCertificateHoldsEveryTermOfTheBound(t *testing.T) {
 	}
 }
 
-// The prior, the loss and the yardstick are functions of the reference rows and
-// of the job: with other train rows and the same reference rows they are the
-// same to the last bit. There is power because the other train rows lie
+// The prior, the loss and the yardstick are functions of the prior rows and
+// of the job: with other training rows and the same prior rows they are the
+// same to the last bit. There is power because the other training rows lie
 // elsewhere, are five times as wide and vary three times as fast: whatever is
 // estimated on them moves.
 func TestPriorDoesNotSeeTheTrainRows(t *testing.T) {
@@ -193,10 +193,10 @@ func TestPriorDoesNotSeeTheTrainRows(t *testing.T) {
 		return []any{meta.Features, meta.Target, meta.Loss, grids, p.certificate.Constant.Value}
 	}
 	if diff := cmp.Diff(prior(a), prior(b)); diff != "" {
-		t.Errorf("scaling, loss, grids or yardstick depend on train rows:\n%s", diff)
+		t.Errorf("scaling, loss, grids or yardstick depend on training rows:\n%s", diff)
 	}
 	if *a.certificate.Claims[1].Risk == *b.certificate.Claims[1].Risk {
-		t.Error("the train rows make no difference at all")
+		t.Error("the training rows make no difference at all")
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 // RoleHash is the keyed hash that roles follow from.
 func RoleHash(key string, ordinal int64) uint64 { return dataset.NewRoleHasher(key).Rank(ordinal).Hash }
 
-// ReferenceRows are the ordinals of the reference rows, ascending.
+// ReferenceRows are the ordinals of the prior rows, ascending.
 func ReferenceRows(r dataset.Roles) []int64 { return r.PriorRows }
 
-// A Feed opens the feed of a job's train rows to tests of this folder.
+// A Feed opens the feed of a job's training rows to tests of this folder.
 type Feed struct{ f *fit.Feed }
 
 // NewFeed reads the source for its roles and scaling.
@@ -33,7 +33,7 @@ func NewFeed(ctx context.Context, src dataset.Source, job job.Job, res job.Resou
 // Kept reports whether the rows are in memory.
 func (f Feed) Kept() bool { return f.f.X != nil }
 
-// Train is the number of train rows.
+// Train is the number of training rows.
 func (f Feed) Train() int64 { return f.f.Roles.Train() }
 
 // Full delivers one full pass.
@@ -116,7 +116,7 @@ func NewRolesWithin(ctx context.Context, key string, n int64, unscaled bool, cop
 // Share is where the i-th of so many parts of n rows begins.
 func Share(n, i, parts int64) int64 { return dataset.ShareOf(n, i, parts) }
 
-// TrainRows are the ordinals of the train rows, block by block, and whether each
+// TrainRows are the ordinals of the training rows, block by block, and whether each
 // has the place among them that trainIndex says.
 func TrainRows(r dataset.Roles, blockRows int) (ordinals []int64, inPlace bool) {
 	inPlace = true
@@ -139,7 +139,7 @@ func NewRolesWithHoldout(key string, n int64, share float64, copies OrdinalSet) 
 	return dataset.NewRoles(context.Background(), job.Job{Roles: job.RolesDecl{Key: key, Holdout: share}}, n, dataset.LeftOut{Copies: copies.s}, 2)
 }
 
-// HoldoutRows are the ordinals of the hold-out rows, block by block.
+// HoldoutRows are the ordinals of the held-out rows, block by block.
 func HoldoutRows(r dataset.Roles, blockRows int) (ordinals []int64) {
 	for first := int64(0); first < r.Rows; first += int64(blockRows) {
 		b := dataset.Block{First: first, Rows: int(min(int64(blockRows), r.Rows-first))}

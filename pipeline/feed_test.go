@@ -76,7 +76,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 	}
 }
 
-// A full pass has every train row once, in the order of ordinals, in chunks that
+// A full pass has every training row once, in the order of ordinals, in chunks that
 // know nothing of batches and shards.
 func TestFullPassChunks(t *testing.T) {
 	columns := waves(9000, 0.1, 21)
@@ -98,11 +98,11 @@ func TestFullPassChunks(t *testing.T) {
 				t.Errorf("shards %v, kept %v: chunks of %v rows, want %v", shards, memory == kept, sizes, chunks)
 			}
 			if len(y) != len(want) {
-				t.Fatalf("shards %v: %d rows, want the %d train rows", shards, len(y), len(want))
+				t.Fatalf("shards %v: %d rows, want the %d training rows", shards, len(y), len(want))
 			}
 			// Scaling is monotone: ranks show which row stands where.
 			if !slices.Equal(order(y), order(want)) {
-				t.Errorf("shards %v: rows are not the train rows in their order", shards)
+				t.Errorf("shards %v: rows are not the training rows in their order", shards)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func order(x []float64) []int {
 	return at
 }
 
-// Each epoch has every train row once, in an order of its own.
+// Each epoch has every training row once, in an order of its own.
 func TestEpochsArePermutations(t *testing.T) {
 	columns := waves(1300, 0.1, 22)
 	for _, buffer := range []int{1, 64, 5000} {
@@ -131,7 +131,7 @@ func TestEpochsArePermutations(t *testing.T) {
 			_, e := take(t, r, len(y))
 			epochs = append(epochs, e)
 			if !slices.Equal(slices.Sorted(slices.Values(e)), want) {
-				t.Errorf("buffer %d: an epoch is no permutation of the train rows", buffer)
+				t.Errorf("buffer %d: an epoch is no permutation of the training rows", buffer)
 			}
 		}
 		r.Close()

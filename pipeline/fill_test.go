@@ -8,7 +8,7 @@ import (
 )
 
 // A rare fill value in honest rows costs these rows and not the certificate, whether it
-// meets a reference row, an inducing point or the target.
+// meets a prior row, an inducing point or the target.
 func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
 	clean := publish(t, newLake(waves(700, 0.1, 4), 700), func(j *job.Job) { tiny(j); j.Inducing = []int{30} })
 	want, _ := clean.certificate.Claim(certify.ClaimDraw)
@@ -34,7 +34,7 @@ func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
 	}
 }
 
-// A target that has one value in most reference rows is centred there.
+// A target that has one value in most prior rows is centred there.
 func TestTargetIsCentredAtItsUsualValue(t *testing.T) {
 	for _, c := range []struct {
 		usual bool

@@ -112,7 +112,7 @@ func TestFirstPassInParts(t *testing.T) {
 	}
 }
 
-// distinguish makes a column constant but for the row of highest rank, which is no reference row.
+// distinguish makes a column constant but for the row of highest rank, which is no prior row.
 func distinguish(column []float64) {
 	highest := 0
 	for i := range column {
@@ -142,19 +142,19 @@ func TestForgedFirstPass(t *testing.T) {
 		want  string // "": it is certified
 	}{
 		"digest": {func(kept []float64, columns []dataset.ColumnDigest) []float64 { columns[0][3] ^= 1; return kept }, tiny, "changed since training"},
-		"reference row": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
+		"prior row": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
 				kept[i]++
 			}
 			return kept
-		}, tiny, "other reference rows than training had"},
-		"reference rows in another order": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
+		}, tiny, "other prior rows than training had"},
+		"prior rows in another order": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
 			for i := wide; i < len(kept); i += wide {
 				kept[i-wide], kept[i] = kept[i], kept[i-wide]
 			}
 			return kept
-		}, tiny, "other reference rows than training had"},
-		"column of one value on the reference rows": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
+		}, tiny, "other prior rows than training had"},
+		"column of one value on the prior rows": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
 				kept[i+1] = 0.5
 			}

@@ -266,7 +266,7 @@ func TestNoMinusZeroInTheDocument(t *testing.T) {
 }
 
 // Default features are all numeric columns that are not constant on the
-// reference rows: a certificate that left one out was chosen among several.
+// prior rows: a certificate that left one out was chosen among several.
 func TestDroppedDefaultFeatureIsRefused(t *testing.T) {
 	columns := waves(150, 0.2, 4)
 	p := publish(t, newLake(columns, 70, 80), tiny)

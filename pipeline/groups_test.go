@@ -43,7 +43,7 @@ func openTable(l *lake) dataset.OpenData {
 	}
 }
 
-// Groups by a column beside the features, from the reference rows, from the job, in two parts, and as a
+// Groups by a column beside the features, from the prior rows, from the job, in two parts, and as a
 // feature, have the rows and misses that they should, and are verified.
 func TestGroupsThroughThePipeline(t *testing.T) {
 	l := stations(900)

@@ -29,7 +29,7 @@ func withHoldout(share float64) func(*job.Job) {
 	}
 }
 
-// Every row has one role; a row is a hold-out row by the hash of its number alone,
+// Every row has one role; a row is a held-out row by the hash of its number alone,
 // and stays one when rows come after it; about the declared share of all rows is.
 func TestHoldoutRoles(t *testing.T) {
 	ranks := make(map[int64]uint64)
@@ -48,28 +48,28 @@ func TestHoldoutRoles(t *testing.T) {
 				}
 			}
 			if !slices.Equal(held, want) || r.Holdout() != int64(len(want)) {
-				t.Fatalf("n = %d, share %g: %d hold-out rows, want %d", n, share, len(held), len(want))
+				t.Fatalf("n = %d, share %g: %d held-out rows, want %d", n, share, len(held), len(want))
 			}
 			if n == 20_000 && math.Abs(float64(len(held))-share*float64(n)) > 5*math.Sqrt(float64(n)/4) {
-				t.Errorf("%d hold-out rows of %d, want about %g", len(held), n, share*float64(n))
+				t.Errorf("%d held-out rows of %d, want about %g", len(held), n, share*float64(n))
 			}
 			train, inPlace := pipeline.TrainRows(r, 100)
 			all := slices.Concat(held, train, pipeline.ReferenceRows(r))
 			slices.Sort(all)
 			if !inPlace || int64(len(train)) != r.Train() || int64(len(all)) != n || len(slices.Compact(all)) != int(n) {
-				t.Errorf("n = %d, share %g: %d train, %d hold-out and %d reference rows are not each row once", n, share, len(train), len(held), r.Reference())
+				t.Errorf("n = %d, share %g: %d train, %d hold-out and %d prior rows are not each row once", n, share, len(train), len(held), r.Reference())
 			}
 			for _, i := range pipeline.StartRows(r) {
 				if _, found := slices.BinarySearch(held, i); found {
-					t.Errorf("start values come from the hold-out row %d", i)
+					t.Errorf("start values come from the held-out row %d", i)
 				}
 			}
 		}
 	}
 }
 
-// Nothing but the hold-out looks at hold-out rows: with other values in them the
-// model has the same numbers, and the guarantees from train rows are the same.
+// Nothing but the hold-out looks at held-out rows: with other values in them the
+// model has the same numbers, and the guarantees from training rows are the same.
 func TestNothingLooksAtHoldoutRows(t *testing.T) {
 	for name, change := range map[string]func(*job.Job){
 		"flat":   func(j *job.Job) { j.Grid = job.PaperGrid },
@@ -216,7 +216,7 @@ func TestMethodsNeedRows(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows  int
 		share float64
-	}{"no hold-out row": {300, 1e-9}, "no train row": {2, 0.9}} {
+	}{"no held-out row": {300, 1e-9}, "no training row": {2, 0.9}} {
 		t.Run(name, func(t *testing.T) {
 			store := &pipelinetest.Store{}
 			_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
@@ -224,7 +224,7 @@ func TestMethodsNeedRows(t *testing.T) {
 				j.Roles.Key = "k"
 				j.Loss = job.LossDecl{Epsilon: 1}
 				for min(pipeline.RoleHash(j.Roles.Key, 0), pipeline.RoleHash(j.Roles.Key, 1)) < 1<<61 {
-					j.Roles.Key += "+" // until both of two rows are hold-out rows
+					j.Roles.Key += "+" // until both of two rows are held-out rows
 				}
 				j.Scaling = job.ScalingNone
 			}), newLake(waves(c.rows, 0.2, 4)).environment(store))

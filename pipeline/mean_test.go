@@ -79,7 +79,7 @@ func TestMeanThatIsRefused(t *testing.T) {
 	}
 }
 
-// A column that may have been fitted on train rows leaves the hold-out alone; one that was fitted
+// A column that may have been fitted on training rows leaves the hold-out alone; one that was fitted
 // on outside rows leaves all guarantees, each on its maker's word.
 func TestMeanIsConditional(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -159,7 +159,7 @@ func TestMeanIsAddedBack(t *testing.T) {
 	}
 }
 
-// A column that may have been fitted to the reference rows leaves too little of them: a notice says that
+// A column that may have been fitted to the prior rows leaves too little of them: a notice says that
 // deviations may be too small, unless they come from rows that the column has not seen.
 func TestMeanThatMayKnowReferenceRows(t *testing.T) {
 	columns := waves(400, 0.2, 4)
@@ -215,7 +215,7 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 	two.verify(t)
 }
 
-// A column that knows the train rows is a doubt where it was to be fitted on outside rows alone.
+// A column that knows the training rows is a doubt where it was to be fitted on outside rows alone.
 func TestMeanThatKnowsTrainRows(t *testing.T) {
 	columns := waves(900, 0.2, 4)
 	var train []bool

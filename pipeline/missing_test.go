@@ -22,7 +22,7 @@ func gaps(n int, encoded job.Encodings) *lake {
 	return l
 }
 
-// The value that stands for a missing one follows from reference rows or the job, is in the model, and
+// The value that stands for a missing one follows from prior rows or the job, is in the model, and
 // rows without a value are predicted and certified like those that have it.
 func TestFilled(t *testing.T) {
 	half := 0.5

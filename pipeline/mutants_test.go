@@ -81,30 +81,30 @@ func roleMutants() []mutant {
 	// What the last pass compares with would give these away: they lie there too.
 	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.Reference {\n", "	for i, a := range e.Reference[:0] {\n"}
 	return []mutant{
-		{"role separation: certified on reference rows too", "pipeline", "TestReferenceRowsMayBeAnything", []edit{
+		{"role separation: certified on prior rows too", "pipeline", "TestReferenceRowsMayBeAnything", []edit{
 			{"pipeline/dataset/roles.go", "range r.referenceIn(b.First+int64(from), b.First+int64(end))", "range r.referenceIn(0, 0)"},
 			{"pipeline/dataset/roles.go", "return r.Rows - r.Reference() - r.Out.Size()", "return r.Rows - r.Out.Size()"},
 			{"pipeline/dataset/roles.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
 			{"pipeline/pass/lastpass.go", "certify.Constant{Origin: certify.OriginReference", "certify.Constant{Origin: certify.OriginStart"},
 		}},
-		{"role separation: scaled by train rows", "pipeline", prior, []edit{
+		{"role separation: scaled by training rows", "pipeline", prior, []edit{
 			{"pipeline/pass/firstpass.go", "slices.DeleteFunc(s.Reference.Column(i), ", "slices.DeleteFunc(s.start.Column(i), "}, believe,
 		}},
-		{"role separation: the peak is estimated on train rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"}}},
+		{"role separation: the peak is estimated on training rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"}}},
 		// The choice of one of two places is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
-		{"role separation: the peak is estimated on train rows, and nothing is charged for it", "pipeline", "TestPeakedPriorIsCovered", []edit{
+		{"role separation: the peak is estimated on training rows, and nothing is charged for it", "pipeline", "TestPeakedPriorIsCovered", []edit{
 			{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"},
 			{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"},
 			{"certify/grid.go", "const flatShare = 0.125", "const flatShare = 0x1p-30"},
 		}},
-		{"role separation: trained on hold-out rows", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/dataset/roles.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(nil, r.OutsideRows, b, from, to, use)"}}},
+		{"role separation: trained on held-out rows", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/dataset/roles.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(nil, r.OutsideRows, b, from, to, use)"}}},
 		{"role separation: trained on outside rows", "pipeline", "TestNothingLooksAtOutsideRows", []edit{{"pipeline/dataset/roles.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(r.HeldOutRows, nil, b, from, to, use)"}}},
 		{"the claim of a headline", "certify", "TestAbout", []edit{{"certify/document.go", "				order = -1\n", "				order = 1\n"}}},
 		{"training again: the bytes of the model", "pipeline", "TestForgedTrainingIsConditionalAndRefused", []edit{{"pipeline/retrain.go", "case got == c.Model.Digest:", "case got != \"\":"}}},
 		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/fit/train.go", "return int64(len(t.state.Trace)) == *steps", "return int64(len(t.state.Trace)) >= *steps-1 && *steps > 0"}}},
-		{"the number of hold-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},
+		{"the number of held-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},
 		{"the roles that a handover tells", "pipeline", "TestHandoverTellsTheRolesOfItsKey", []edit{{"pipeline/pass/handover.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
-		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/dataset/roles.go", "r.HeldOutRows.Add(x.Ordinal)", "r.HeldOutRows.Add(x.Ordinal); return false"}}},
+		{"role separation: prior rows are held-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/dataset/roles.go", "r.HeldOutRows.Add(x.Ordinal)", "r.HeldOutRows.Add(x.Ordinal); return false"}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestScalingDoesNotChooseTheConstant", []edit{
 			{"pipeline/pass/firstpass.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
 			{"pipeline/pass/lastpass.go", "= bestConstant(kept.Column(p.Of.Columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
@@ -141,8 +141,8 @@ func errorMutants() []mutant {
 		{"intervals: the error of the variance", "model/loss", interval, []edit{{"model/loss/upper.go", "math.Sqrt(max(0, v-e)), math.Sqrt(max(0, v+e))", "math.Sqrt(max(0, v)), math.Sqrt(max(0, v+0*e))"}}},
 		{"intervals: the rounding of the integral", "model/loss", interval, []edit{{"model/loss/upper.go", "rounding = 0x1p-48", "rounding = 0"}}},
 		{"accuracy: of the zero-one loss and the band", "model/loss", interval, []edit{{"model/loss/upper.go", "return half - accuracy", "return half"}}},
-		{"accuracy: of predictions on hold-out rows", "model/loss", "TestPointsAreAboveTheExactLoss", []edit{{"model/loss/upper.go", "most < d.inner(y, r.accuracy)", "most < d.inner(y, 0)"}}},
-		{"the error of predictions on hold-out rows", "model/loss", "TestPointsAreAboveTheExactLoss", []edit{{"model/loss/upper.go", "pick(most < d.inner", "pick(most-room[i] < d.inner"}}},
+		{"accuracy: of predictions on held-out rows", "model/loss", "TestPointsAreAboveTheExactLoss", []edit{{"model/loss/upper.go", "most < d.inner(y, r.accuracy)", "most < d.inner(y, 0)"}}},
+		{"the error of predictions on held-out rows", "model/loss", "TestPointsAreAboveTheExactLoss", []edit{{"model/loss/upper.go", "pick(most < d.inner", "pick(most-room[i] < d.inner"}}},
 		{"accuracy: of a share of the target", "model/loss", interval, []edit{{"model/loss/share.go", "float64(l.epsilon*size) - accuracy", "float64(l.epsilon * size)"}}},
 		{"intervals: the rounding of a share of the target", "model/loss", "TestShareOfASmallTarget", []edit{{"model/loss/share.go", "float64(8*unitRoundoff", "float64(0*unitRoundoff"}}},
 		{"accuracy: of the exponential loss", "model/loss", interval, []edit{{"model/loss/upper.go", "0.858*r.accuracy/l.epsilon + rounding", "rounding"}}},

@@ -27,13 +27,13 @@ func TestNoticed(t *testing.T) {
 		delta  float64
 		says   string // "": nothing
 	}{
-		"a counter":           {"b", column(func(i int) float64 { return float64(7 + i) }), nil, 0, `"b" looks like an identifier: its values are whole numbers, all different on all 40 reference rows, and they count the rows`},
+		"a counter":           {"b", column(func(i int) float64 { return float64(7 + i) }), nil, 0, `"b" looks like an identifier: its values are whole numbers, all different on all 40 prior rows, and they count the rows`},
 		"by its name":         {"customer_id", column(func(i int) float64 { return float64(i*7919%n) * 1000 }), nil, 0, "so its name says"},
 		"hours":               {"b", column(func(i int) float64 { return float64(3600 * i) }), nil, 0, ""},
 		"a quantity":          {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0, ""},
 		"a fraction":          {"id", column(func(i int) float64 { return float64(i) + 0.5 }), nil, 0, ""},
 		"of few values":       {"humid", column(func(i int) float64 { return float64(i % 50) }), nil, 0, ""},
-		"a target of classes": {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), column(func(i int) float64 { return float64(i % 2) }), 0, `the target "y" has two values on all 40 reference rows, 0 and 1`},
+		"a target of classes": {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), column(func(i int) float64 { return float64(i % 2) }), 0, `the target "y" has two values on all 40 prior rows, 0 and 1`},
 		"no confidence":       {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0.6, "delta is 0.6"},
 	} {
 		columns := waves(n, 0.1, 3)

@@ -119,7 +119,7 @@ func TestWarmStart(t *testing.T) {
 	}
 }
 
-// TestWarmStartSeesNoHoldoutRow: with hold-out rows a model that has seen rows of the sample,
+// TestWarmStartSeesNoHoldoutRow: with held-out rows a model that has seen rows of the sample,
 // or of which that cannot be known, is refused; and no certificate can say otherwise.
 func TestWarmStartSeesNoHoldoutRow(t *testing.T) {
 	j := testJob(t, func(j *job.Job) { tiny(j); heldApart(j); j.Train.WarmStart = true })
@@ -138,7 +138,7 @@ func TestWarmStartSeesNoHoldoutRow(t *testing.T) {
 	ev := evidence(first.Certificate)
 	ev.Publisher.Training.Parent = &from.Parent
 	if _, err := certify.Certify(ev); err == nil {
-		t.Error("a certificate names a parent that has seen its hold-out rows")
+		t.Error("a certificate names a parent that has seen its held-out rows")
 	}
 	for name, spans := range map[string][]certify.Span{
 		"none": nil, "turned": {{Topic: "rows", First: 490, End: 480}}, "touching": {{Topic: "rows", First: 480, End: 490}, {Topic: "rows", First: 490, End: 500}},

@@ -68,13 +68,13 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 			"the source was changed meanwhile; run again on a source that does not change", job.ErrChanged, found.Sample.Digest, h.Sample)
 	}
 	if found.Referred != h.Reference {
-		return nil, fmt.Errorf("%w: the last pass read other reference rows than training had: run again", job.ErrChanged)
+		return nil, fmt.Errorf("%w: the last pass read other prior rows than training had: run again", job.ErrChanged)
 	}
 	if found.Constant.Value != h.Constant {
 		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", job.ErrChanged, found.Constant.Value, h.Constant)
 	}
 	if !slices.Equal(found.GroupValues(), h.Groups) {
-		return nil, fmt.Errorf("%w: the reference rows give the groups %v, training found %v", job.ErrChanged, found.GroupValues(), h.Groups)
+		return nil, fmt.Errorf("%w: the prior rows give the groups %v, training found %v", job.ErrChanged, found.GroupValues(), h.Groups)
 	}
 	found.Sample.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.ShardDigests(dataset.Indices(pass.Of.Columns))}

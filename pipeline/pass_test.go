@@ -266,7 +266,7 @@ func TestOutsideRowsInParts(t *testing.T) {
 	}
 }
 
-// The roles that a handover tells are those of the key: another reference row, or another number of
+// The roles that a handover tells are those of the key: another prior row, or another number of
 // outside rows, is found when the parts are certified.
 func TestHandoverTellsTheRolesOfItsKey(t *testing.T) {
 	h, env, _ := handover(t, newLake(waves(600, 0.3, 95), unevenShards...), tiny)

@@ -30,7 +30,7 @@ const (
 	lotteryEpsilon = 1.45
 )
 
-// draw lets the reference rows, which may be anything, put the prior's mean at 0 and fix
+// draw lets the prior rows, which may be anything, put the prior's mean at 0 and fix
 // the scales.
 func (l lottery) draw(rows int, key string, rng *rand.Rand) (names []string, columns [][]float64) {
 	for c := range l.features {
@@ -60,7 +60,7 @@ func (l lottery) draw(rows int, key string, rng *rand.Rand) (names []string, col
 // Weights that are peaked where the certified rows want them would cost next to
 // nothing, and lengthscales of many features are free enough to learn a lottery by
 // heart: with such a prior most bounds here are below the risk of every predictor.
-// The reference rows' peak knows nothing of the numbers drawn.
+// The prior rows' peak knows nothing of the numbers drawn.
 func TestPeakedPriorIsCovered(t *testing.T) {
 	const rows, delta = 266, 0.3
 	law := lottery{600, 1. / 110}

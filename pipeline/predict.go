@@ -35,7 +35,7 @@ type Prediction struct {
 }
 
 // FarScales is the distance of a feature from its centre, in scales, beyond which a row is far from
-// the reference rows. Centre and scale are their mean and deviation, unless they were declared:
+// the prior rows. Centre and scale are their mean and deviation, unless they were declared:
 // docs/reference/formats.md, 3.
 const FarScales = 10
 

@@ -52,13 +52,13 @@ func TestForgedPredictorIsRefused(t *testing.T) {
 	}
 }
 
-// Without hold-out rows the mean of Q predicts, and a bound speaks of it: the files alone show another one.
+// Without held-out rows the mean of Q predicts, and a bound speaks of it: the files alone show another one.
 func TestPredictorWithoutHoldoutRows(t *testing.T) {
 	l := newLake(waves(500, 0.2, 4), 500)
 	p := publish(t, l, func(*job.Job) {})
 	m := p.result.Model
 	if m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean) || slices.Equal(m.Predictive.Factor, m.Posterior.Factor) {
-		t.Fatalf("without hold-out rows the predictor is %+v", m.Meta.Predictor)
+		t.Fatalf("without held-out rows the predictor is %+v", m.Meta.Predictor)
 	}
 	law := *m.Predictive
 	law.Mean = slices.Clone(law.Mean)
@@ -124,6 +124,6 @@ func TestPredictorTellsOfItsRows(t *testing.T) {
 	env.Observer.Fitting = func(done, most int64) { told = append(told, [2]int64{done, most}) }
 	r := run(t, testJob(t, withHoldout(0.3)), env)
 	if n := r.Certificate.Ledger.Train; !slices.Equal(told, [][2]int64{{n, n}}) {
-		t.Errorf("of %d train rows it told %v", n, told)
+		t.Errorf("of %d training rows it told %v", n, told)
 	}
 }

@@ -39,8 +39,8 @@ func (v *Verification) NotChecked() []certify.Assumption {
 	return open
 }
 
-// Retrain repeats the training of the certificate's model on the train rows, and demands the same
-// bytes: then training has seen no hold-out row. digest returns the SHA-256 of a model's bytes. It
+// Retrain repeats the training of the certificate's model on the training rows, and demands the same
+// bytes: then training has seen no held-out row. digest returns the SHA-256 of a model's bytes. It
 // needs a [Verify] that has read the rows.
 //
 // If training began with the model of an earlier certificate, parent is that model; without it
@@ -91,12 +91,12 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 		if a := said.Parent; a != nil {
 			from = fmt.Sprintf(", beginning with the model of certificate %.12s…", a.Certificate)
 		}
-		v.note("trained again from the configuration on the train rows alone%s, the model is the same to the last byte", from)
+		v.note("trained again from the configuration on the training rows alone%s, the model is the same to the last byte", from)
 		return nil
 	case c.Publisher.Software != software:
 		return fmt.Errorf("%w: %q trains another model than %q, which made the certificate", ErrNotRepeatable, software, c.Publisher.Software)
 	default:
-		return fmt.Errorf("%w: trained again from the configuration on the train rows alone, the model has the SHA-256 %s, not %s: it was trained in another way, or on other rows", job.ErrRefused, got, c.Model.Digest)
+		return fmt.Errorf("%w: trained again from the configuration on the training rows alone, the model has the SHA-256 %s, not %s: it was trained in another way, or on other rows", job.ErrRefused, got, c.Model.Digest)
 	}
 }
 

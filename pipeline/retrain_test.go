@@ -32,7 +32,7 @@ func (p *published) retrain(t testing.TB, c certify.Certificate, m pass.Model, d
 	return v, v.Retrain(t.Context(), open, digestOf, nil, "pacsgp test", res, job.Observer{})
 }
 
-// memoriser is a model that knows the hold-out rows by heart, and nothing else: an
+// memoriser is a model that knows the held-out rows by heart, and nothing else: an
 // inducing point on each of them, so short a lengthscale that it tells nothing of any
 // other row, and a mean through their targets.
 func memoriser(t *testing.T, like pass.Model, l *lake, rows []int64) pass.Model {
@@ -76,7 +76,7 @@ func memoriser(t *testing.T, like pass.Model, l *lake, rows []int64) pass.Model 
 	return m
 }
 
-// Whoever trains on the hold-out rows too has a certificate from the program that says
+// Whoever trains on the held-out rows too has a certificate from the program that says
 // what is not so, and which model and rows do not contradict. It is conditional, a check
 // does not take it for more, and training again refuses it.
 func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {

@@ -27,13 +27,13 @@ func TestCopiesTakeNoRoleFromOtherRows(t *testing.T) {
 					return slices.DeleteFunc(slices.Clone(ordinals), copies.Has)
 				}
 				if got, want := pipeline.ReferenceRows(with), keep(pipeline.ReferenceRows(without)); !slices.Equal(got, want) {
-					t.Fatalf("%d rows, %d copies: %d reference rows, want the %d that are no copies", n, len(members), len(got), len(want))
+					t.Fatalf("%d rows, %d copies: %d prior rows, want the %d that are no copies", n, len(members), len(got), len(want))
 				}
 				all, _ := pipeline.TrainRows(without, int(n))
 				for _, blockRows := range []int{7, 100, int(n)} {
 					got, inPlace := pipeline.TrainRows(with, blockRows)
 					if want := keep(all); !slices.Equal(got, want) || !inPlace || int64(len(got)) != with.Train() {
-						t.Fatalf("%d rows, %d copies, blocks of %d: %d train rows (%d by count), in place: %v; want %d",
+						t.Fatalf("%d rows, %d copies, blocks of %d: %d training rows (%d by count), in place: %v; want %d",
 							n, len(members), blockRows, len(got), with.Train(), inPlace, len(want))
 					}
 				}

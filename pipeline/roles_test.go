@@ -67,7 +67,7 @@ func TestReferenceRowsVectors(t *testing.T) {
 			digest.Write(binary.LittleEndian.AppendUint64(nil, uint64(ordinal)))
 		}
 		if got := hex.EncodeToString(digest.Sum(nil)); int64(len(rows)) != integer(t, v[2]) || got != v[3] {
-			t.Errorf("key %q, %d rows: %d reference rows with digest %s, want %s with %s", v[0], n, len(rows), got, v[2], v[3])
+			t.Errorf("key %q, %d rows: %d prior rows with digest %s, want %s with %s", v[0], n, len(rows), got, v[2], v[3])
 		}
 	}
 }

@@ -29,7 +29,7 @@ type Result struct {
 // Diagnostics are findings outside all theorems, for the run record.
 type Diagnostics struct {
 	Residuals          Residuals `json:"residuals"`
-	Unproven           int64     `json:"unproven_rows"`   // train rows that are counted as a loss of 1
+	Unproven           int64     `json:"unproven_rows"`   // training rows that are counted as a loss of 1
 	Instructions       string    `json:"instruction_set"` // of the linear algebra
 	Notices            []string  `json:"warnings"`
 	FirstPassSeconds   float64   `json:"first_pass_seconds"`
@@ -41,7 +41,7 @@ type Diagnostics struct {
 // Residuals are the errors of predictions on the [PlotRows], in raw units.
 type Residuals struct {
 	Rows   int     `json:"rows"`
-	Fitted bool    `json:"fitted,omitempty"` // there are no reference rows: these are train rows
+	Fitted bool    `json:"fitted,omitempty"` // there are no prior rows: these are training rows
 	RMSE   float64 `json:"rmse"`
 	MAE    float64 `json:"mae"`
 	R2     float64 `json:"r2"` // 0 if all their targets are equal
@@ -100,7 +100,7 @@ func (p PlotRows) residuals(fitted bool) Residuals {
 	return f
 }
 
-// PlotRows are the reference rows with the model's predictions, in raw units,
+// PlotRows are the prior rows with the model's predictions, in raw units,
 // for a plot.
 type PlotRows struct {
 	Observed, Mean, Deviation []float64
@@ -149,7 +149,7 @@ func run(ctx context.Context, j job.Job, src dataset.Source, s *pass.FirstPass, 
 	return r, nil
 }
 
-// plotRows predicts the rows of the baseline: reference rows, or start rows where there are none.
+// plotRows predicts the rows of the baseline: prior rows, or start rows where there are none.
 func plotRows(job job.Job, rows dataset.RawRows, m pass.Model, workers int) (PlotRows, error) {
 	s, err := pass.NewScorer(m, workers)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// The last rows are hold-out rows whatever the key is, stay so as few others do when rows come.
+// The last rows are held-out rows whatever the key is, stay so as few others do when rows come.
 func TestLastRowsAreHeldOut(t *testing.T) {
 	last := func(key string) func(j *job.Job) {
 		return func(j *job.Job) {
@@ -26,7 +26,7 @@ func TestLastRowsAreHeldOut(t *testing.T) {
 		p := publish(t, newLake(columns, 400, 2), last(key))
 		g, _ := p.certificate.Claim(certify.ClaimHoldout)
 		if missed[k] = *g.Risk; g.N != 100 || missed[k] != 1 {
-			t.Errorf("key %s: %d hold-out rows, of which %v are missed", key, g.N, missed[k])
+			t.Errorf("key %s: %d held-out rows, of which %v are missed", key, g.N, missed[k])
 		}
 		v, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake)
 		if err != nil || !v.Evidence {

@@ -144,10 +144,10 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 	}
 	found := &pass.Found{Evidence: c.Evidence}
 	reference := j.References(c.Ledger.Rows)
-	// Without the rows it is not known how many reference rows are left out.
+	// Without the rows it is not known how many prior rows are left out.
 	dropped := j.Sifts() && (c.Ledger.Reference <= reference || j.Unit.Given())
 	if c.Ledger.Reference != reference && !dropped {
-		return j, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
+		return j, fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
 	}
 	rule := dataset.RuleOf(j, c.Ledger.Rows)
 	for _, apart := range []struct {
@@ -208,7 +208,7 @@ func (v *Verification) rows(c certify.Certificate, m pass.Model, modelDigest str
 		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant.Value, c.Constant.Value)
 	}
 	if stated := c.GroupValues(); !slices.Equal(found.GroupValues(), stated) {
-		return fmt.Errorf("the reference rows, or the job, give groups by the values %v, the certificate has %v", found.GroupValues(), stated)
+		return fmt.Errorf("the prior rows, or the job, give groups by the values %v, the certificate has %v", found.GroupValues(), stated)
 	}
 	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (v *Verification) unchanged(s *pass.FirstPass) error {
 }
 
 // features checks that default features are all numeric columns of the data, without those that
-// are constant on the reference rows.
+// are constant on the prior rows.
 func (v *Verification) features(ctx context.Context, m pass.Model, j job.Job, open dataset.OpenData, res job.Resources) error {
 	if j.Features != nil {
 		return nil
@@ -250,7 +250,7 @@ func (v *Verification) features(ctx context.Context, m pass.Model, j job.Job, op
 			return err
 		}
 		if !slices.Equal(s.Features, m.Meta.Features) {
-			return fmt.Errorf("%w: the job takes every numeric column that is not constant on the reference rows; the model has other features", job.ErrRefused)
+			return fmt.Errorf("%w: the job takes every numeric column that is not constant on the prior rows; the model has other features", job.ErrRefused)
 		}
 		if err := v.unchanged(s); err != nil {
 			return err
@@ -261,7 +261,7 @@ func (v *Verification) features(ctx context.Context, m pass.Model, j job.Job, op
 }
 
 // centre checks that the peak of a prior is in one of the two cells beside the estimate of the
-// reference rows. Instruction sets may put the estimate on either side of the middle between two
+// prior rows. Instruction sets may put the estimate on either side of the middle between two
 // cells, and the weights pay for the choice.
 func (v *Verification) centre(s *pass.FirstPass, c certify.Certificate, j job.Job, res job.Resources) error {
 	if j.Grid.Prior != certify.PriorPeaked {
@@ -277,10 +277,10 @@ func (v *Verification) centre(s *pass.FirstPass, c certify.Certificate, j job.Jo
 	}
 	for i, at := range centres {
 		if below, above := j.Grid.PeaksBeside(at); c.Model.Theta[i].Grid.Centre != below && c.Model.Theta[i].Grid.Centre != above {
-			return fmt.Errorf("%w: the reference rows put the peak of %q at the index %d or %d, the certificate at %d",
+			return fmt.Errorf("%w: the prior rows put the peak of %q at the index %d or %d, the certificate at %d",
 				job.ErrRefused, c.Model.Theta[i].Name, below, above, c.Model.Theta[i].Grid.Centre)
 		}
 	}
-	v.note("the peaks of the grid's weights are in a cell beside the estimate of the reference rows")
+	v.note("the peaks of the grid's weights are in a cell beside the estimate of the prior rows")
 	return nil
 }

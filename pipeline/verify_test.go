@@ -34,7 +34,7 @@ func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 		{"band loss", func(j *job.Job) { j.Loss = job.LossDecl{Kind: "band", Below: 0.3, Above: 0.5} }},
 		{"isotropic kernel", func(j *job.Job) { j.Kernel.Isotropic = true }},
 		{"methods by the number of rows", func(j *job.Job) { j.Guarantees = nil }},
-		{"hold-out rows", withHoldout(0.2)},
+		{"held-out rows", withHoldout(0.2)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := publish(t, newLake(waves(300, 0.2, 4), 140, 160), func(j *job.Job) {
@@ -81,7 +81,7 @@ func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
 	}
 }
 
-// unscaled is a job without reference rows.
+// unscaled is a job without prior rows.
 func unscaled(j *job.Job) {
 	j.Loss, j.Scaling = job.LossDecl{Epsilon: 0.4}, job.ScalingNone
 }
@@ -403,7 +403,7 @@ func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
 	}
 }
 
-// The peak of a peaked prior has to stand where the reference rows put it.
+// The peak of a peaked prior has to stand where the prior rows put it.
 func TestVerifyRefusesAMovedPeak(t *testing.T) {
 	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *job.Job) { tiny(j); j.Grid.Prior = "peaked" })
 	c := forge(t, p.certificate, func(ev *certify.Evidence) {

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	frequentLevel = 200 // the least number of reference rows, as one in so many, of each
+	frequentLevel = 200 // the least number of prior rows, as one in so many, of each
 	fewestRows    = 2   // and their number
 )
 
-// LevelsSeen are the encodings with medians and frequent values of the reference rows.
+// LevelsSeen are the encodings with medians and frequent values of the prior rows.
 func LevelsSeen(e job.Encodings, columns []string, reference RawRows) (job.Encodings, error) {
 	raw := reference
 	raw.Encoded = nil
@@ -26,7 +26,7 @@ func LevelsSeen(e job.Encodings, columns []string, reference RawRows) (job.Encod
 	return e.Completed(func(name string) (float64, error) {
 		values, err := column(name)
 		if values = slices.DeleteFunc(values, job.Missing); err == nil && len(values) == 0 {
-			err = fmt.Errorf("%w: fill: %q has no value on any reference row, of which the median could be: declare a number, or leave the column out", job.ErrData, name)
+			err = fmt.Errorf("%w: fill: %q has no value on any prior row, of which the median could be: declare a number, or leave the column out", job.ErrData, name)
 		}
 		if err != nil {
 			return 0, err
@@ -43,7 +43,7 @@ func LevelsSeen(e job.Encodings, columns []string, reference RawRows) (job.Encod
 		}
 		levels := frequent(values, frequentLevel, fewestRows, job.FrequentLevels)
 		if levels == nil {
-			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d reference rows, and of %d at least: leave out (exclude) an identifier, whose values are all different", job.ErrData, one.Column, frequentLevel, fewestRows)
+			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d prior rows, and of %d at least: leave out (exclude) an identifier, whose values are all different", job.ErrData, one.Column, frequentLevel, fewestRows)
 		}
 		return levels, nil
 	})

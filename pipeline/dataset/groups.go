@@ -12,12 +12,12 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// frequentGroup is the least number of reference rows, as one in so many, of a value that gets a group
+// frequentGroup is the least number of prior rows, as one in so many, of a value that gets a group
 // where the job lists none.
 const frequentGroup = 50
 
 // GroupValues are the values with a group of their own: the declared ones, or those that one in fifty
-// reference rows has, the twenty most frequent of them at most. columns are those of the rows.
+// prior rows has, the twenty most frequent of them at most. columns are those of the rows.
 func GroupValues(j job.Job, columns []string, reference RawRows) ([]float64, error) {
 	if !j.Groups.Given() || j.Groups.Values != nil {
 		return j.Groups.Values, nil
@@ -28,7 +28,7 @@ func GroupValues(j job.Job, columns []string, reference RawRows) ([]float64, err
 	}
 	values := frequent(reference.Column(at), frequentGroup, 1, certify.MaxGroupValues)
 	if values == nil {
-		return nil, fmt.Errorf("%w: groups: no value of %q is that of one in %d reference rows: list the values", job.ErrData, j.Groups.Column, frequentGroup)
+		return nil, fmt.Errorf("%w: groups: no value of %q is that of one in %d prior rows: list the values", job.ErrData, j.Groups.Column, frequentGroup)
 	}
 	return values, nil
 }
@@ -51,12 +51,12 @@ func frequent(column []float64, oneIn, least, most int) (values []float64) {
 	return values
 }
 
-// StrangeGroups says that no reference row has one of the declared values, if there are reference rows.
+// StrangeGroups says that no prior row has one of the declared values, if there are prior rows.
 func StrangeGroups(d job.GroupsDecl, columns []string, reference RawRows) []string {
 	if d.Values == nil || reference.N == 0 || slices.ContainsFunc(reference.Column(slices.Index(columns, d.Column)), func(v float64) bool { return slices.Contains(d.Values, v) }) {
 		return nil
 	}
-	return []string{fmt.Sprintf("groups: none of %s has one of them in column %q", words.Count(int64(reference.N), "reference row"), d.Column)}
+	return []string{fmt.Sprintf("groups: none of %s has one of them in column %q", words.Count(int64(reference.N), "prior row"), d.Column)}
 }
 
 // Packed are values as a string, to compare subjects of passes.

@@ -10,9 +10,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// StartRows is how many rows, reference rows included, start values are sought
+// StartRows is how many rows, prior rows included, start values are sought
 // on. Start values are part of Q, which may depend on every row, so that train
-// rows may fill up what the reference rows leave.
+// rows may fill up what the prior rows leave.
 const StartRows = 8000
 
 // RawRows are rows of all columns of the source, row-major.
@@ -101,7 +101,7 @@ func Centre(x []float64, mean float64) float64 {
 }
 
 // usualWithin is how many times the spread of most values a usual one may lie away from the
-// median, if the scaling comes from reference rows.
+// median, if the scaling comes from prior rows.
 const usualWithin = 100
 
 // usual drops outliers, by distance from the median in spreads of most values: a fill value such as

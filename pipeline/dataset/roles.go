@@ -151,12 +151,12 @@ func (h *rankHeap) Pop() any {
 // reference, train, holdout or outside; or it is left out, as a copy or a bad row.
 type Roles struct {
 	Rows        int64
-	PriorRows   []int64 // ordinals of the reference rows, ascending
-	HeldOutRows *RowSet // nil unless the job has hold-out rows
+	PriorRows   []int64 // ordinals of the prior rows, ascending
+	HeldOutRows *RowSet // nil unless the job has held-out rows
 	OutsideRows *RowSet // rows that the column of the mean was fitted on; nil unless the job has some
 	Out         LeftOut
 	Units       *certify.UnitLedger // nil: examples are rows
-	Order       []Rank              // the first rows by the rule that are train rows or become reference rows: reference rows, start rows
+	Order       []Rank              // the first rows by the rule that are training rows or become prior rows: prior rows, start rows
 }
 
 // hashUnits is a share of the 2⁶⁴ hashes, rounded down.
@@ -172,13 +172,13 @@ func RuleOf(j job.Job, n int64) RoleRule {
 	return rule
 }
 
-// A RoleRule takes the rows of lowest rank for reference rows. A row is a hold-out row if
+// A RoleRule takes the rows of lowest rank for prior rows. A row is a held-out row if
 // its hash is among the uppermost share of all hashes, or where the job says so if it is among
 // the last ones, whatever n is; and outside if its hash is in the share below.
 type RoleRule struct {
 	key           string
-	held, without uint64 // numbers of hashes of hold-out rows and of outside rows
-	last          int64  // ordinal from which on all are hold-out rows
+	held, without uint64 // numbers of hashes of held-out rows and of outside rows
+	last          int64  // ordinal from which on all are held-out rows
 }
 
 // HeldOut reports whether a row is held out.
@@ -187,9 +187,9 @@ func (r RoleRule) HeldOut(x Rank) bool { return ^x.Hash < r.held || x.Ordinal >=
 // Outside reports whether a row is used for nothing here.
 func (r RoleRule) Outside(x Rank) bool { return !r.HeldOut(x) && ^x.Hash-r.held < r.without }
 
-// NewRoles assigns the roles of a sample of n rows by the job's rule: hold-out rows and outside
-// rows; the first of the others are reference rows, if the scaling comes from them; the rest are
-// train rows. Rows that are left out have no role, and change no role of others. The number of
+// NewRoles assigns the roles of a sample of n rows by the job's rule: held-out rows and outside
+// rows; the first of the others are prior rows, if the scaling comes from them; the rest are
+// training rows. Rows that are left out have no role, and change no role of others. The number of
 // workers changes no result.
 func NewRoles(ctx context.Context, j job.Job, n int64, out LeftOut, workers int) (Roles, error) {
 	rule := RuleOf(j, n)
@@ -232,8 +232,8 @@ func RolesOf(job job.Job, n int64, out LeftOut) Roles {
 	return r
 }
 
-// SetApart returns a function that reports whether a row is neither reference row nor train row, and
-// makes it a hold-out row or an outside row if it is one. Several goroutines may call it.
+// SetApart returns a function that reports whether a row is neither prior row nor training row, and
+// makes it a held-out row or an outside row if it is one. Several goroutines may call it.
 func (r Roles) SetApart(rule RoleRule) func(Rank) bool {
 	return func(x Rank) bool {
 		switch {
@@ -249,7 +249,7 @@ func (r Roles) SetApart(rule RoleRule) func(Rank) bool {
 	}
 }
 
-// Reference is the number of reference rows.
+// Reference is the number of prior rows.
 func (r Roles) Reference() int64 { return int64(len(r.PriorRows)) }
 
 // Copies is the number of rows with the role copy.
@@ -258,12 +258,12 @@ func (r Roles) Copies() int64 { return r.Out.Copies.Size() }
 // Bad is the number of rows that break a row rule.
 func (r Roles) Bad() int64 { return r.Out.Bad.Size() }
 
-// Train is the number of train rows: the N of the bound.
+// Train is the number of training rows: the N of the bound.
 func (r Roles) Train() int64 {
 	return r.Rows - r.Reference() - r.Out.Size() - r.Holdout() - r.Outside()
 }
 
-// Holdout is the number of hold-out rows.
+// Holdout is the number of held-out rows.
 func (r Roles) Holdout() int64 { return r.HeldOutRows.Size() }
 
 // Outside is the number of outside rows.
@@ -271,21 +271,21 @@ func (r Roles) Outside() int64 { return r.OutsideRows.Size() }
 
 // First returns the first rows by the rule that are not left out, k of them or all that
 // there are, in their order. k is at most [StartRows], or the number
-// of reference rows.
+// of prior rows.
 func (r Roles) First(k int64) []Rank { return r.Order[:min(k, int64(len(r.Order)))] }
 
-// Starts are the rows that a first pass keeps: the reference rows, and the others of lowest rank.
+// Starts are the rows that a first pass keeps: the prior rows, and the others of lowest rank.
 func (r Roles) Starts() []Rank { return r.First(max(StartRows, r.Reference())) }
 
-// referenceIn returns the ordinals of the reference rows in [first, end).
+// referenceIn returns the ordinals of the prior rows in [first, end).
 func (r Roles) referenceIn(first, end int64) []int64 {
 	lo, _ := slices.BinarySearch(r.PriorRows, first)
 	hi, _ := slices.BinarySearch(r.PriorRows, end)
 	return r.PriorRows[lo:hi]
 }
 
-// TrainIndex returns the number of train rows before an ordinal: a train
-// row's place among the train rows.
+// TrainIndex returns the number of training rows before an ordinal: a train
+// row's place among the training rows.
 func (r Roles) TrainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.PriorRows, ordinal)
 	return ordinal - int64(lo) - r.Out.countBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
@@ -298,7 +298,7 @@ func (r Roles) kept(b Block, use func(from, to int) error) error {
 }
 
 // Open calls use with the maximal runs [from, to) of rows of a block that are reference or
-// train rows.
+// training rows.
 func (r Roles) Open(b Block, use func(from, to int) error) error {
 	return r.kept(b, func(from, to int) error { return without(r.HeldOutRows, r.OutsideRows, b, from, to, use) })
 }
@@ -330,7 +330,7 @@ func outside(set *RowSet, b Block, from, to int, use func(from, to int) error) e
 }
 
 // Runs calls use with the maximal runs [from, to) of rows of a block that are
-// train rows.
+// training rows.
 func (r Roles) Runs(b Block, use func(from, to int) error) error {
 	return r.Open(b, func(from, end int) error {
 		for _, ordinal := range r.referenceIn(b.First+int64(from), b.First+int64(end)) {
@@ -350,7 +350,7 @@ func (r Roles) Runs(b Block, use func(from, to int) error) error {
 }
 
 // Yardstick returns the ordinals of the rows to choose the baseline's constant on, ascending: the
-// reference rows, or the start rows if there are none.
+// prior rows, or the start rows if there are none.
 func (r Roles) Yardstick() []int64 {
 	if r.Reference() > 0 {
 		return r.PriorRows
@@ -368,7 +368,7 @@ func OrdinalsOf(ranks []Rank) []int64 {
 	return out
 }
 
-// HeldOut calls use with the place in a block of each hold-out row.
+// HeldOut calls use with the place in a block of each held-out row.
 func (r Roles) HeldOut(b Block, use func(i int) error) error {
 	if r.HeldOutRows == nil {
 		return nil

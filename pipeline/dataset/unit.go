@@ -64,7 +64,7 @@ type UnitRoles struct {
 	mu      sync.Mutex
 	rows    map[uint64]int64 // of each unit
 	holdout *RowSet
-	lowest  rankHeap // the rows of the lowest units, without hold-out rows
+	lowest  rankHeap // the rows of the lowest units, without held-out rows
 }
 
 // NewUnitRoles collects the units of n rows.
@@ -105,7 +105,7 @@ func (u *UnitRoles) Add(b Block, but []int) {
 	}
 }
 
-// maxReferenceInUnits bounds the reference rows.
+// maxReferenceInUnits bounds the prior rows.
 const maxReferenceInUnits = 2 * job.MaxReference
 
 // Roles are the roles of a sample of n rows, once all are added.
@@ -143,7 +143,7 @@ func (u *UnitRoles) Roles(n int64, out LeftOut) (Roles, error) {
 	return r, nil
 }
 
-// order sets the reference rows, of units up to a hash, and the start rows: the reference rows, then
+// order sets the prior rows, of units up to a hash, and the start rows: the prior rows, then
 // those of the lowest train units, each in the order of the keyed hash of their ordinals.
 func (u *UnitRoles) order(r *Roles, reference uint64) {
 	late := map[int64]bool{}

@@ -58,8 +58,8 @@ func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error)
 }
 
 // leftOut returns an error unless the columns that a first pass in parts leaves out, for their one value on
-// the reference rows, have these values there. The prior may not depend on other rows, and the features are
-// a part of it. It reads no other column but the target, and only shards with reference rows.
+// the prior rows, have these values there. The prior may not depend on other rows, and the features are
+// a part of it. It reads no other column but the target, and only shards with prior rows.
 func leftOut(ctx context.Context, s *pass.FirstPass, env Environment) error {
 	var names []string
 	var at []int
@@ -81,12 +81,12 @@ func leftOut(ctx context.Context, s *pass.FirstPass, env Environment) error {
 			order = append(order, i)
 		}
 	}
-	next := 0 // reference row
+	next := 0 // prior row
 	err = dataset.Stream(ctx, src, order, env.Resources.Workers, func(b dataset.Block) error {
 		for _, ordinal := range (dataset.Shard{First: b.First, Rows: int64(b.Rows)}).Among(s.Roles.PriorRows) {
 			for i, c := range at {
 				if v, told := b.Columns[i][ordinal-b.First], s.Reference.Row(next)[c]; math.Float64bits(v) != math.Float64bits(told) {
-					return fmt.Errorf("%w: column %q is %v in row %d, a reference row, and the first pass had %v", job.ErrChanged, names[i], v, ordinal, told)
+					return fmt.Errorf("%w: column %q is %v in row %d, a prior row, and the first pass had %v", job.ErrChanged, names[i], v, ordinal, told)
 				}
 			}
 			next++
@@ -94,7 +94,7 @@ func leftOut(ctx context.Context, s *pass.FirstPass, env Environment) error {
 		return nil
 	})
 	if err == nil && next != s.Reference.N {
-		err = fmt.Errorf("%w: there are %d of %d reference rows", job.ErrChanged, next, s.Reference.N)
+		err = fmt.Errorf("%w: there are %d of %d prior rows", job.ErrChanged, next, s.Reference.N)
 	}
 	return err
 }

@@ -23,7 +23,7 @@ type Sample struct {
 // Inputs is the number of inputs, at most.
 func (s Sample) Inputs(job job.Job) int { return s.Features + job.Encode.More() }
 
-// Train is the number of train rows.
+// Train is the number of training rows.
 func (s Sample) Train(job job.Job) int64 {
 	return s.Rows - s.Bad - job.References(s.Rows) - s.Apart(job.Roles.Holdout) - s.Apart(job.Roles.Outside)
 }

@@ -14,7 +14,7 @@ import (
 // constant, because the sums of a pass are rounded chunk by chunk.
 const chunkRows = 4096
 
-// A Feed delivers the scaled train rows of a sample, again and again: in ordinal order for full
+// A Feed delivers the scaled training rows of a sample, again and again: in ordinal order for full
 // passes, through a shuffle buffer for mini-batches. It keeps them in memory if they fit the
 // budget, and else reads the source again, with the same result.
 type Feed struct {
@@ -22,7 +22,7 @@ type Feed struct {
 	Roles   dataset.Roles
 	scale   dataset.Scaler
 	readers int
-	X, y    []float64 // all train rows, or nil
+	X, y    []float64 // all training rows, or nil
 }
 
 // NewStream is a feed that keeps nothing, for one pass.
@@ -52,7 +52,7 @@ func NewFeed(ctx context.Context, src dataset.Source, s *pass.FirstPass, res job
 	return f, nil
 }
 
-// rows delivers the train rows of the shards in the given order. The slices are
+// rows delivers the training rows of the shards in the given order. The slices are
 // valid until use returns.
 func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) error) error {
 	d := f.scale.Inputs
@@ -88,7 +88,7 @@ func (f *Feed) kept(order []int, use func(x, y []float64) error) error {
 	return nil
 }
 
-// Full delivers all train rows in ordinal order, in chunks of chunkRows rows
+// Full delivers all training rows in ordinal order, in chunks of chunkRows rows
 // (the last may be shorter), wherever batches and shards end.
 func (f *Feed) Full(ctx context.Context, use func(x, y []float64) error) error {
 	d := f.scale.Inputs
@@ -120,7 +120,7 @@ func (f *Feed) Full(ctx context.Context, use func(x, y []float64) error) error {
 // packetRows is the number of rows in a packet of the producer of an epoch.
 const packetRows = 512
 
-// A Shuffled reader delivers the train rows in random order, epoch after epoch, without end. An
+// A Shuffled reader delivers the training rows in random order, epoch after epoch, without end. An
 // epoch passes all shards, in a random order of its own, through a shuffle buffer. The order
 // depends on the seed, the epoch and the size of the buffer alone. The reader's place is the
 // number of rows taken so far.
@@ -175,7 +175,7 @@ func (r *Shuffled) receive(ctx context.Context) (packet, error) {
 		r.cancel()
 		r.cancel = nil
 	}
-	return packet{}, errors.New("pipeline: the source has no more train rows")
+	return packet{}, errors.New("pipeline: the source has no more training rows")
 }
 
 // open starts the producer of the epoch at the place of the reader.
@@ -214,7 +214,7 @@ func (r *Shuffled) Close() {
 	r.cancel = nil
 }
 
-// shuffle delivers all train rows once, in the order of an epoch. The receiver owns the packets.
+// shuffle delivers all training rows once, in the order of an epoch. The receiver owns the packets.
 func (f *Feed) shuffle(ctx context.Context, seed uint64, epoch int64, buffer int, use func(packet) error) error {
 	d := f.scale.Inputs
 	rng := rand.New(rand.NewPCG(seed, uint64(epoch))) //nolint:gosec // reproducible by intent

@@ -25,7 +25,7 @@ type Parent struct {
 }
 
 // warmUp converts the parent's posterior to the scales of this sample. An unsuitable one is not used,
-// with a notice. The parent must not have seen hold-out rows.
+// with a notice. The parent must not have seen held-out rows.
 func (t *Training) warmUp(src dataset.Source) error {
 	a := t.env.Parent
 	if a == nil || !t.Job.Train.WarmStart {
@@ -34,7 +34,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 	if t.Job.Roles.Holdout > 0 && !a.Checked {
 		segments := dataset.SegmentsOf(src)
 		if segments == nil || a.HasSeen(segments) {
-			return fmt.Errorf("%w: there are hold-out rows, and training would begin with the model of certificate %s, which may have seen them", job.ErrConfig, a.Certificate)
+			return fmt.Errorf("%w: there are held-out rows, and training would begin with the model of certificate %s, which may have seen them", job.ErrConfig, a.Certificate)
 		}
 	}
 	anew := ""

@@ -15,7 +15,7 @@ import (
 )
 
 // The predictor has the features of Q, and weights of its own: (1−a)m + a·w, with m the mean of Q and w
-// those of least squares on the train rows. The reference rows choose a and the width of intervals:
+// those of least squares on the training rows. The prior rows choose a and the width of intervals:
 // they certify nothing. So the predictor is a function of Q and of the rows that are not held out,
 // and verification finds it again.
 
@@ -41,7 +41,7 @@ func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 	return nil
 }
 
-// Fit adds up all train rows, and finds least squares at the features of a posterior. It tells of the rows that
+// Fit adds up all training rows, and finds least squares at the features of a posterior. It tells of the rows that
 // are added, unless told is nil.
 func (f *Feed) Fit(ctx context.Context, p *model.Posterior, rows int64, workers int, told func(done, most int64)) (*model.Fit, error) {
 	sums, err := model.NewRegression(p, rows, workers)
@@ -74,11 +74,11 @@ const (
 	MostApart   = 1e-2
 )
 
-// A Choice is what the reference rows say of the parts of least squares.
+// A Choice is what the prior rows say of the parts of least squares.
 type Choice struct {
 	q, law          *model.Posterior
 	noise           float64
-	rows            model.Rows // reference rows, scaled
+	rows            model.Rows // prior rows, scaled
 	mean, least     []float64  // by Q, by least squares
 	variance        []float64  // of the law of predictions
 	losses, squares []float64  // of each of parts
@@ -121,9 +121,9 @@ func (c *Choice) at(part float64) []float64 {
 	return mixed
 }
 
-// Predictor chooses the part with the least loss on the reference rows, and among equal ones with the least
+// Predictor chooses the part with the least loss on the prior rows, and among equal ones with the least
 // capped squared error. A stated part is taken if it is as good but for rounding. Without
-// hold-out rows the mean of Q predicts; without reference rows least squares do.
+// held-out rows the mean of Q predicts; without prior rows least squares do.
 func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model.Posterior) {
 	best := 0
 	switch {

@@ -193,7 +193,7 @@ func (t *Training) parameters(family *kernel.Family) ([]certify.Parameter, error
 }
 
 // parameters declares the grid of each hyper-parameter. The centre of a peaked
-// prior is the estimate of the reference rows alone; nil: it is not known yet.
+// prior is the estimate of the prior rows alone; nil: it is not known yet.
 func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []float64, workers int) ([]certify.Parameter, []float64, error) {
 	features := make([]string, len(s.Features))
 	for i, f := range s.Features {
@@ -222,13 +222,13 @@ func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []fl
 	return theta, centre, nil
 }
 
-// Estimate is the maximum-likelihood estimate of ln θ on the reference rows.
+// Estimate is the maximum-likelihood estimate of ln θ on the prior rows.
 // The bound prefers smoother functions than the likelihood: the centre has 1.5 times the
 // lengthscales.
 func Estimate(job job.Job, s *pass.FirstPass, family *kernel.Family, workers int) ([]float64, error) {
 	e, err := model.Estimate(s.Scaled(s.Reference), family, s.Scales(job), workers)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: centre of the peaked prior, from %d reference rows: %w", s.Reference.N, err)
+		return nil, fmt.Errorf("pipeline: centre of the peaked prior, from %d prior rows: %w", s.Reference.N, err)
 	}
 	centre := append([]float64(nil), e.Theta...)
 	for i := range len(centre) - 1 {

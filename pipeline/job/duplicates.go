@@ -55,7 +55,7 @@ type Copies struct {
 func (c Copies) OfRows() int64 { return c.Rows - c.Distinct }
 
 // Allow returns an error if there are more copies than the job allows. It does not tell how many, for
-// hold-out rows are among them.
+// held-out rows are among them.
 func (d CopiesDecl) Allow(found certify.Copies) error {
 	if d.Policy != CopiesLimited || !(float64(found.Rows) > d.Limit*float64(found.Distinct+found.Rows)) {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 // An Encoding makes several inputs of a feature, in the place of its scaled value: one a level, or
 // two a period. They share a lengthscale. Without periods the levels are the frequent values of the
-// reference rows, unless it is Scaled.
+// prior rows, unless it is Scaled.
 type Encoding struct {
 	Column string `json:"column"`
 	// OneHot are levels, ascending, which a model knows and a job does not. Their inputs are 1 in the rows with
@@ -35,7 +35,7 @@ const (
 	extremePeriod = 1e30 // no value is larger
 )
 
-// FrequentLevels is the most levels that come from the reference rows.
+// FrequentLevels is the most levels that come from the prior rows.
 const FrequentLevels = 64
 
 // Of is the encoding of a column; nil: it has none.
@@ -55,7 +55,7 @@ func (e Encodings) Types() map[string]bool {
 	return all
 }
 
-// open reports whether the levels are those of the reference rows.
+// open reports whether the levels are those of the prior rows.
 func (e *Encoding) open() bool { return len(e.OneHot) == 0 && len(e.Cyclic) == 0 && !e.Scaled }
 
 // Width is the number of inputs of a feature, at most if its levels are not known yet.
@@ -213,7 +213,7 @@ func (j Job) withEncodings(fault func(string, ...any)) Job {
 		}
 		switch err := e.filledWith(0).validate(); {
 		case levels != nil:
-			fault("encode: %q: the levels are those of the reference rows", e.Column)
+			fault("encode: %q: the levels are those of the prior rows", e.Column)
 		case certify.ColumnName(e.Column) != nil:
 			fault("%s: %w", key, certify.ColumnName(e.Column))
 		case err != nil:
@@ -225,7 +225,7 @@ func (j Job) withEncodings(fault func(string, ...any)) Job {
 		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
 			fault("%s: %q has groups by texts, and is no feature", key, e.Column)
 		case open && j.Scaling == ScalingNone:
-			fault("encode: without scaling no reference rows can show the levels of %q", e.Column)
+			fault("encode: without scaling no prior rows can show the levels of %q", e.Column)
 		}
 	}
 	return j
@@ -254,10 +254,10 @@ func (e Encodings) Completed(middle func(column string) (float64, error), levels
 const MaxMagnitude = 1e30
 
 // A Fill stands for the missing values of a feature: nulls, NaN and all others that break a row
-// rule. They make no row bad. What it is follows from the reference rows or the job alone, so that
+// rule. They make no row bad. What it is follows from the prior rows or the job alone, so that
 // inputs stay functions of the row that were fixed before training.
 type Fill struct {
-	With *float64 `json:"with,omitempty"` // nil: the median of the values of the reference rows
+	With *float64 `json:"with,omitempty"` // nil: the median of the values of the prior rows
 	Flag bool     `json:"flag,omitempty"` // one more input, 1 where the value is missing, else 0
 }
 
@@ -292,7 +292,7 @@ func (f *Fill) fault(j Job, of Encoding) string {
 		return "its values make groups, and a missing one makes none"
 	case f.With != nil:
 	case j.Scaling == ScalingNone:
-		return "without scaling there are no reference rows to have a median: give a number"
+		return "without scaling there are no prior rows to have a median: give a number"
 	case of.open():
 		return "levels have no median: give a number, such as -1, which is then a level of its own or none"
 	}

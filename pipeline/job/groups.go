@@ -12,7 +12,7 @@ import (
 type GroupsDecl struct {
 	Column string `json:"column"` // it need not be a feature
 	// Values have a group each, and all other rows are one more; nil: the frequent values of the
-	// reference rows.
+	// prior rows.
 	Values []float64 `json:"values,omitempty"`
 	Texts  []string  `json:"texts,omitempty"` // of a column of text, which give the values; it is no feature
 }
@@ -95,7 +95,7 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 	case j.Groups.Texts != nil && slices.Contains(j.Features, j.Groups.Column):
 		fault("groups: they are texts, and %q is a feature, which has numbers", j.Groups.Column)
 	case len(j.Groups.Values) == 0 && j.Scaling == ScalingNone:
-		fault("groups: list them, for without scaling no reference rows can show them")
+		fault("groups: list them, for without scaling no prior rows can show them")
 	case !j.Loss.Kind.Counts():
 		fault("groups: the rows of a group are counted as missed or not, and the loss %s does not count them", j.Loss.Kind)
 	case j.Mean.Given():

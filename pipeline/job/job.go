@@ -50,7 +50,7 @@ type Job struct {
 	Repeats     bool              `json:"-"` // copies were found, which the job drops
 	declaration *Job              // before the changes of [Job.ForRows]; nil: the job itself
 	Numbering   *certify.Sequence `json:"-"` // its place in a sequence; nil: none
-	Looks       *certify.Looks    `json:"-"` // earlier ones at its hold-out rows; nil: none
+	Looks       *certify.Looks    `json:"-"` // earlier ones at its held-out rows; nil: none
 }
 
 // A KernelDecl declares the covariance function.
@@ -67,7 +67,7 @@ type GridDecl struct {
 	Min   float64       `json:"min"` // Min, Max and Step all zero: from -6 to 6
 	Max   float64       `json:"max"`
 	Step  float64       `json:"step"`  // 0: by the number of rows, see [Job.ForRows]
-	Prior certify.Prior `json:"prior"` // peaked around the reference rows' estimate (default, if the scaling is theirs) or flat
+	Prior certify.Prior `json:"prior"` // peaked around the prior rows' estimate (default, if the scaling is theirs) or flat
 	Width float64       `json:"width"` // of the peak, in natural logarithms; default 0.5
 }
 
@@ -79,8 +79,8 @@ type Scaling string
 
 // The scalings.
 const (
-	ScalingReference Scaling = "prior" // from the reference rows: the default
-	ScalingNone      Scaling = "none"  // centre 0 and scale 1; there are no reference rows
+	ScalingReference Scaling = "prior" // from the prior rows: the default
+	ScalingNone      Scaling = "none"  // centre 0 and scale 1; there are no prior rows
 )
 
 // DefaultKey is the key of a job that names none.
@@ -89,10 +89,10 @@ const DefaultKey = "pacsgp"
 // A RolesDecl declares the rule that assigns roles to rows.
 type RolesDecl struct {
 	Key     string  `json:"key"`               // default: [defaultKey]
-	Holdout float64 `json:"holdout,omitempty"` // share of hold-out rows; 0 with the method holdout: see [Job.ForRows]
+	Holdout float64 `json:"holdout,omitempty"` // share of held-out rows; 0 with the method holdout: see [Job.ForRows]
 	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on: unused here
 
-	Last bool `json:"last,omitempty"` // the hold-out rows are the last ones
+	Last bool `json:"last,omitempty"` // the held-out rows are the last ones
 }
 
 // A TrainMode says which rows a step of training uses.
@@ -112,7 +112,7 @@ type TrainDecl struct {
 	Mode   TrainMode `json:"mode"`
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan], of a method of the paper 4,096
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
-	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]. Of a method of the paper: so many gradients of all rows, at most; 0: 1,000, or so many steps by mini-batches
+	Passes float64   `json:"passes,omitempty"`       // passes over the training rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]. Of a method of the paper: so many gradients of all rows, at most; 0: 1,000, or so many steps by mini-batches
 	Time   Seconds   `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
 	Seed   uint64    `json:"seed"`                   // of the optimiser; no part of the guarantee
 
@@ -172,10 +172,10 @@ func (j Job) WithDefaults() (Job, error) {
 	j = j.withEncodings(fault)
 	j.Grid = j.Grid.withDefaults(j.Scaling == ScalingReference, fault)
 	if j.Grid.Prior == certify.PriorPeaked && j.Scaling != ScalingReference {
-		fault("grid.prior: peaked needs scaling by reference rows, for the reference rows' estimate is its centre")
+		fault("grid.prior: peaked needs scaling by prior rows, for the prior rows' estimate is its centre")
 	}
 	if j.Loss.EpsilonStd != 0 && j.Scaling == ScalingNone {
-		fault("loss.epsilon: std means standard deviations over reference rows; without scaling give epsilon in raw units")
+		fault("loss.epsilon: std means standard deviations over prior rows; without scaling give epsilon in raw units")
 	}
 	if j.Roles.Key == "" {
 		j.Roles.Key = DefaultKey
@@ -184,7 +184,7 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("split.key: %w", err)
 	}
 	if j.Roles.Last && j.Roles.Holdout == 0 {
-		fault("split.holdout: how many of the last rows are hold-out rows?")
+		fault("split.holdout: how many of the last rows are held-out rows?")
 	}
 	j = j.withMethods(fault)
 	j.setCopies(fault)
@@ -285,7 +285,7 @@ func (g GridDecl) forRows(n int64) GridDecl {
 	return g
 }
 
-// withDefaults completes the grid. estimated: reference rows may say where its peaks are.
+// withDefaults completes the grid. estimated: prior rows may say where its peaks are.
 func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
 		g.Min, g.Max = -6, 6

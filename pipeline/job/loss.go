@@ -21,7 +21,7 @@ func (j Job) LossSpec(target Affine) certify.Loss {
 type LossDecl struct {
 	Kind       certify.LossKind `json:"kind"`                  // default zero-one
 	Epsilon    float64          `json:"epsilon,omitempty"`     // in raw units of the target, or a share of it
-	EpsilonStd float64          `json:"epsilon_std,omitempty"` // in standard deviations of the target over the reference rows
+	EpsilonStd float64          `json:"epsilon_std,omitempty"` // in standard deviations of the target over the prior rows
 	Below      float64          `json:"below,omitempty"`       // band, raw units
 	Above      float64          `json:"above,omitempty"`
 	// Tolerance is [AnyTolerance] if no tolerance is known beforehand: a curve bounds the errors at
@@ -39,7 +39,7 @@ const trainedStd = 0.6
 // any reports whether the loss is declared for every tolerance.
 func (l LossDecl) any() bool { return l.Tolerance == AnyTolerance }
 
-// heldOut is the default method of hold-out rows.
+// heldOut is the default method of held-out rows.
 func (l LossDecl) heldOut() certify.MethodID {
 	if l.any() {
 		return certify.MethodCurve

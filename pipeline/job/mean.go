@@ -32,7 +32,7 @@ func (d MeanDecl) Centre(centre float64) float64 {
 	return centre
 }
 
-// Outside reports whether the column was fitted on outside rows alone: then train rows can certify.
+// Outside reports whether the column was fitted on outside rows alone: then training rows can certify.
 func (j Job) Outside() bool { return j.Roles.Outside > 0 }
 
 // sets is the number of sets of rows that take a bit a row.
@@ -52,7 +52,7 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	case !j.Mean.Given() && share != 0:
 		fault("split.outside: these rows are for fitting the column of mean, which the job does not name")
 	case share != 0 && !(0.05 <= share && share <= 0.6 && share+j.Roles.Holdout <= 0.9):
-		fault("split.outside: %v is no share of the rows from 0.05 to 0.6 that makes at most 0.9 with the hold-out rows", share)
+		fault("split.outside: %v is no share of the rows from 0.05 to 0.6 that makes at most 0.9 with the held-out rows", share)
 	}
 	if !j.Mean.Given() {
 		return
@@ -68,14 +68,14 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	}
 }
 
-// withInside completes the methods of a job whose column may have been fitted on train rows, which
-// certify nothing then. It may name the method of hold-out rows alone.
+// withInside completes the methods of a job whose column may have been fitted on training rows, which
+// certify nothing then. It may name the method of held-out rows alone.
 func (j Job) withInside(fault func(string, ...any)) Job {
 	switch methods := j.Guarantees; {
 	case len(methods) == 0:
 		j.Guarantees = both(j.Loss.heldOut())
 	case !(certify.Delta{Methods: methods}).Uses(certify.RoleHoldout):
-		fault("guarantees: the column of mean may have been fitted on the train rows, so that they certify nothing: name %s, or set rows apart for the column (split.outside)", certify.MethodHoldout)
+		fault("guarantees: the column of mean may have been fitted on the training rows, so that they certify nothing: name %s, or set rows apart for the column (split.outside)", certify.MethodHoldout)
 	case len(methods) == 1:
 		j.Guarantees = both(methods[0])
 	}

@@ -109,7 +109,7 @@ const (
 )
 
 // holdoutFromRows is the number of rows from which some are held out by default. With fewer, a
-// hold-out bound is not worth the train rows that it costs.
+// hold-out bound is not worth the training rows that it costs.
 const holdoutFromRows = 300
 
 // holdoutShare is the share of n rows that is held out where the job names none. A hold-out
@@ -126,12 +126,12 @@ func holdoutShare(n int64) float64 {
 	}
 }
 
-// both are PAC-Bayes and a method of hold-out rows: the default for a job with hold-out rows.
+// both are PAC-Bayes and a method of held-out rows: the default for a job with held-out rows.
 func both(id certify.MethodID) []certify.MethodID {
 	return []certify.MethodID{certify.MethodPACBayes, id}
 }
 
-// withMethods completes the methods and the share of the hold-out rows, as far as they do
+// withMethods completes the methods and the share of the held-out rows, as far as they do
 // not depend on the number of rows.
 func (j Job) withMethods(fault func(string, ...any)) Job {
 	if j.Mean.Given() && !j.Outside() {
@@ -159,7 +159,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	case holdout && !(0 <= share && share <= 0.9):
 		fault("split.holdout: %v is no share of the rows above 0 and at most 0.9", share)
 	case !holdout && share != 0:
-		fault("split.holdout: hold-out rows are for the methods %s and %s, of which guarantees names none", certify.MethodHoldout, certify.MethodCurve)
+		fault("split.holdout: held-out rows are for the methods %s and %s, of which guarantees names none", certify.MethodHoldout, certify.MethodCurve)
 	}
 	return j
 }

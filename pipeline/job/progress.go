@@ -30,7 +30,7 @@ const (
 	PhaseFirstPass Phase = "first pass" // the first pass: digest, roles, scaling
 	PhaseStart     Phase = "start values"
 	PhaseTrain     Phase = "train"     // fitting Q
-	PhasePredictor Phase = "predictor" // least squares on all train rows
+	PhasePredictor Phase = "predictor" // least squares on all training rows
 	PhaseLastPass  Phase = "last pass" // exact risk and digest from the reopened source
 	PhasePublish   Phase = "publish"
 )
@@ -58,7 +58,7 @@ type Observer struct {
 
 	// Starting gets the evaluations of start values that are done, and the most that there will be.
 	Starting func(done, most int)
-	// Fitting gets the train rows that the predictor has seen, and their number.
+	// Fitting gets the training rows that the predictor has seen, and their number.
 	Fitting func(done, most int64)
 }
 

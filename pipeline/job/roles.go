@@ -6,19 +6,19 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// MaxReference is the largest number of reference rows.
+// MaxReference is the largest number of prior rows.
 const MaxReference = 20_000
 
-// ReferenceCount returns the number of reference rows among n rows:
+// ReferenceCount returns the number of prior rows among n rows:
 // min(20000, max(⌊n/20⌋, min(200, ⌊n/10⌋))). docs/reference/formats.md, section "Split".
 func ReferenceCount(n int64) int64 {
 	return min(MaxReference, max(n/20, min(200, n/10)))
 }
 
-// ByReference reports whether the scaling comes from reference rows: only then there are any.
+// ByReference reports whether the scaling comes from prior rows: only then there are any.
 func (s Scaling) ByReference() bool { return s != ScalingNone }
 
-// References is how many of n rows are reference rows in a job.
+// References is how many of n rows are prior rows in a job.
 func (j Job) References(n int64) int64 {
 	if !j.Scaling.ByReference() {
 		return 0
@@ -32,7 +32,7 @@ func (j Job) RolesFit(n int64, res Resources) error {
 	if need <= max(res.Memory, 1<<26) {
 		return nil
 	}
-	return fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d MiB: give more memory, or leave out the method holdout",
+	return fmt.Errorf("%w: held-out rows take a bit a row, %d MiB for %s, and the job has %d MiB: give more memory, or leave out the method holdout",
 		ErrData, need>>20, words.Count(n, "row"), res.Memory>>20)
 }
 

@@ -45,7 +45,7 @@ func (j Job) Scalable(rows, reference int64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s leave %s, and scaling needs 2: give 20 rows or more, or scaling: none",
-		ErrData, words.Count(rows, "row"), words.Count(reference, "reference row"))
+		ErrData, words.Count(rows, "row"), words.Count(reference, "prior row"))
 }
 
 // Bears returns an error if float64 is too coarse for the job's tolerance at a target of this scaling.

@@ -55,7 +55,7 @@ func (p Predictor) Deviations(variance float64) (f, target float64) {
 
 // A Model is the content of a model file: the description, and two laws of functions of the scaled
 // features, with the same kernel and inducing points. The bound of a draw is about the posterior Q.
-// Predictions, and what hold-out rows say, are about the mean of Predictive, a law of its own.
+// Predictions, and what held-out rows say, are about the mean of Predictive, a law of its own.
 type Model struct {
 	Meta       ModelMeta
 	Posterior  *model.Posterior

@@ -126,7 +126,7 @@ func Describe(job job.Job, features []job.Affine, target job.Affine, theta []cer
 	return meta, nil
 }
 
-// scaling derives the scaling of a model's columns from the reference rows. Without rows it is the model's own.
+// scaling derives the scaling of a model's columns from the prior rows. Without rows it is the model's own.
 func (e *Found) scaling(j job.Job, meta ModelMeta) (features []job.Affine, target job.Affine) {
 	columns := append(slices.Clone(meta.Features), meta.Target)
 	if j.Scaling == job.ScalingNone {
@@ -166,7 +166,7 @@ func follows(job job.Job, m Model, found *Found) error {
 		return err
 	}
 	if !bytes.Equal(a, b) {
-		return fmt.Errorf("the model does not follow from the job and the reference rows: %s", certify.Difference(a, b))
+		return fmt.Errorf("the model does not follow from the job and the prior rows: %s", certify.Difference(a, b))
 	}
 	if found.Mean != nil && found.Mean.Column != m.Meta.Mean || found.Mean == nil && m.Meta.Mean != "" {
 		return fmt.Errorf("the model corrects the column %q, and the certificate speaks of another or of none", m.Meta.Mean)
@@ -175,7 +175,7 @@ func follows(job job.Job, m Model, found *Found) error {
 		return errors.New("lengthscales or variance of the posterior are not those of the model's description")
 	}
 	if job.Roles.Holdout == 0 && (m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean)) {
-		return errors.New("no hold-out rows judge the predictor, and it is not the mean of Q")
+		return errors.New("no held-out rows judge the predictor, and it is not the mean of Q")
 	}
 	return fitsInducing(job, found.Ledger.Train, len(want.Lengthscales), m.Posterior.Inducing())
 }

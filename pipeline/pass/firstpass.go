@@ -17,7 +17,7 @@ import (
 )
 
 // A FirstPass is what the first pass has found over a sample: its digest, roles, scaling and start
-// rows. Prior, scaling and loss depend on reference rows alone.
+// rows. Prior, scaling and loss depend on prior rows alone.
 type FirstPass struct {
 	Columns  []string // of the source; the target is last
 	Used     []int    // the columns that count: features in order, those beside them or of units, the target
@@ -66,7 +66,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 			break
 		}
 		if passes > len(s.Columns) {
-			return nil, fmt.Errorf("%w: which rows are left out depends on which columns are constant on the reference rows, and that on the rows left out: name the features", job.ErrData)
+			return nil, fmt.Errorf("%w: which rows are left out depends on which columns are constant on the prior rows, and that on the rows left out: name the features", job.ErrData)
 		}
 		used = s.Used
 	}
@@ -189,7 +189,7 @@ func (s *FirstPass) scale(j job.Job) error {
 		encoded := s.Encode.Of(name) != nil
 		switch {
 		case i == last && constant:
-			return fmt.Errorf("%w: the target %q has one value, %v, on all reference rows: there is nothing to learn", job.ErrData, name, a.Centre)
+			return fmt.Errorf("%w: the target %q has one value, %v, on all prior rows: there is nothing to learn", job.ErrData, name, a.Centre)
 		case i == last:
 			s.Target = a
 			if err := errors.Join(j.Bears(a), dataset.KnowsTarget(j.Mean, s.Yardstick())); err != nil {
@@ -197,13 +197,13 @@ func (s *FirstPass) scale(j job.Job) error {
 			}
 			s.Target.Centre = j.Mean.Centre(s.Target.Centre)
 		case constant && encoded: // its value may stand for text
-			return fmt.Errorf("%w: feature %q has one value on all reference rows: leave it out of %s and of features", job.ErrData, name, s.Encode.Of(name).Key())
+			return fmt.Errorf("%w: feature %q has one value on all prior rows: leave it out of %s and of features", job.ErrData, name, s.Encode.Of(name).Key())
 		case constant && slices.Contains(j.Features, name):
-			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features", job.ErrData, name, a.Centre)
+			return fmt.Errorf("%w: feature %q has one value, %v, on all prior rows: leave it out of features", job.ErrData, name, a.Centre)
 		case constant && name == j.Groups.Column:
-			return fmt.Errorf("%w: groups: %q has one value, %v, on all reference rows: there are no groups, unless you leave it out of the features and list values", job.ErrData, name, a.Centre)
+			return fmt.Errorf("%w: groups: %q has one value, %v, on all prior rows: there are no groups, unless you leave it out of the features and list values", job.ErrData, name, a.Centre)
 		case constant:
-			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all reference rows", name, a.Centre))
+			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all prior rows", name, a.Centre))
 			continue
 		default:
 			if s.means != nil {
@@ -215,7 +215,7 @@ func (s *FirstPass) scale(j job.Job) error {
 	}
 	s.Features = s.Encode.Unscaled(s.Features)
 	if len(s.Features) == 0 {
-		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the reference rows", job.ErrData)
+		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the prior rows", job.ErrData)
 	}
 	return nil
 }
@@ -304,7 +304,7 @@ func (s *FirstPass) Scales(job job.Job) model.Scales {
 	return model.Scales{ARD: !job.Kernel.Isotropic, Widths: s.Encode.Widths(s.Features)}
 }
 
-// filled says what stands for missing values of the reference rows; nil: nothing is filled.
+// filled says what stands for missing values of the prior rows; nil: nothing is filled.
 func (s *FirstPass) filled() []string {
 	raw := s.Reference
 	raw.Encoded = nil
@@ -318,19 +318,19 @@ func (s *FirstPass) filled() []string {
 	if all == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("of %s %s", words.Count(int64(s.Reference.N), "reference row"), strings.Join(all, ", "))}
+	return []string{fmt.Sprintf("of %s %s", words.Count(int64(s.Reference.N), "prior row"), strings.Join(all, ", "))}
 }
 
-// leastNoticed is the least number of reference rows that show an identifier: independent rows have this many
+// leastNoticed is the least number of prior rows that show an identifier: independent rows have this many
 // different values in order with a probability of about 10⁻¹⁸.
 const leastNoticed = 20
 
-// noticed are remarks about the values of used columns on the reference rows, which are in order.
+// noticed are remarks about the values of used columns on the prior rows, which are in order.
 func (s *FirstPass) noticed() (all []string) {
 	if s.Reference.N < leastNoticed {
 		return nil
 	}
-	rows := fmt.Sprintf("on all %d reference rows", s.Reference.N)
+	rows := fmt.Sprintf("on all %d prior rows", s.Reference.N)
 	for _, i := range s.Used[:len(s.Features)] {
 		name, column := s.Columns[i], s.Reference.Column(i)
 		if how := identifies(name, column, s.Roles.Rows); how != "" {

@@ -30,17 +30,17 @@ type Handover struct {
 	Sample        string            `json:"dataset"`            // digest of the rows that training read
 	Targets       string            `json:"targets"`            // digest of their targets
 	Segments      []dataset.Segment `json:"segments,omitempty"` // their places in a log
-	Reference     string            `json:"prior"`              // digest of the reference rows, by which scaling and prior were chosen
+	Reference     string            `json:"prior"`              // digest of the prior rows, by which scaling and prior were chosen
 	Constant      float64           `json:"constant"`           // of the baseline
 	Groups        []float64         `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt   `json:"attempt"`
 
 	// Sequence is the certificate's place in a sequence; nil: none.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
-	// Looks are the earlier looks at the hold-out rows.
+	// Looks are the earlier looks at the held-out rows.
 	Looks *certify.Looks `json:"holdout_reuse,omitempty"`
 
-	// Order has the ordinals of the rows of lowest rank, in their order, which the reference rows are
+	// Order has the ordinals of the rows of lowest rank, in their order, which the prior rows are
 	// among, and Outside is the number of outside rows: each part looks at the hashes of its own rows
 	// alone. Certify finds the roles anew. Without an order the parts do, where rows are left out.
 	Order   []int64 `json:"order,omitempty"`
@@ -240,7 +240,7 @@ func (h *Handover) SameRoles(ctx context.Context, job job.Job, of Subject, res j
 	return nil
 }
 
-// roles are those of n rows, of which no hold-out row and no outside row is known yet.
+// roles are those of n rows, of which no held-out row and no outside row is known yet.
 func (t *ToldRoles) roles(job job.Job, n int64) (dataset.Roles, error) {
 	r := dataset.RolesOf(job, n, dataset.LeftOut{})
 	hasher := dataset.NewRoleHasher(job.Roles.Key)
@@ -256,7 +256,7 @@ func (t *ToldRoles) roles(job job.Job, n int64) (dataset.Roles, error) {
 	return r, nil
 }
 
-// see finds the hold-out rows and the outside rows among those of some shards, if they are unknown.
+// see finds the held-out rows and the outside rows among those of some shards, if they are unknown.
 func (p *rowPass) see(ctx context.Context, shards []int) error {
 	if !p.unseen || p.roles.HeldOutRows == nil && p.roles.OutsideRows == nil {
 		return nil

@@ -59,7 +59,7 @@ func suspicious(s certify.Series) bool {
 	return lag > 0
 }
 
-// orderOf measures rows whose target is scaled by reference rows.
+// orderOf measures rows whose target is scaled by prior rows.
 func orderOf(rows dataset.RawRows) certify.Series {
 	y := rows.Column(1)
 	target := dataset.Standardise(y[:len(y)/20])

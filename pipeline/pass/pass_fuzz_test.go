@@ -83,12 +83,12 @@ func TestForgedPartsAreErrors(t *testing.T) {
 		kept    []float64
 		tallies certify.Tallies
 	}{
-		"fewer columns":          {1, []float64{5, 6, 7}, nil},
-		"more columns":           {3, nil, nil},
-		"no reference row":       {2, nil, nil},
-		"too few reference rows": {2, []float64{5, 6, 7, 8}, nil},
-		"no start row":           {2, nil, train},
-		"too few start rows":     {2, []float64{5, 6}, train},
+		"fewer columns":      {1, []float64{5, 6, 7}, nil},
+		"more columns":       {3, nil, nil},
+		"no prior row":       {2, nil, nil},
+		"too few prior rows": {2, []float64{5, 6, 7, 8}, nil},
+		"no start row":       {2, nil, train},
+		"too few start rows": {2, []float64{5, 6}, train},
 	} {
 		p := &Pass{
 			Of: Subject{rows: 3, shards: 1, Columns: c.columns}, copies: job.Copies{Rows: 3, Distinct: 3}, tallies: c.tallies,

@@ -193,7 +193,7 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 	return p
 }
 
-// held reads what a first pass gathers of hold-out rows, of so many rows.
+// held reads what a first pass gathers of held-out rows, of so many rows.
 func (d decoder) held(rows int64) *heldRows {
 	switch kind := d.Number(); kind {
 	case 0:

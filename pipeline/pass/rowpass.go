@@ -21,7 +21,7 @@ type rowPass struct {
 	columns []int // in which copies are equal, the target last; nil: copies are not counted
 	res     job.Resources
 	roles   dataset.Roles
-	unseen  bool   // which of the rows are hold-out rows or outside rows is found shard by shard
+	unseen  bool   // which of the rows are held-out rows or outside rows is found shard by shard
 	sieve   *sieve // nil unless the job leaves rows out
 	secret  dataset.Secret
 	of      Subject
@@ -31,10 +31,10 @@ type rowPass struct {
 	wanted    []int64           // ordinals of the rows to keep, ascending
 	summaries bool              // of the columns
 	scorer    *Scorer           // nil: no row is scored
-	curve     bool              // counts the errors of the mean on hold-out rows
+	curve     bool              // counts the errors of the mean on held-out rows
 	grouping  *certify.Grouping // counts these rows by group; nil: there are none
 	grouped   int               // the column of the groups
-	holds     bool              // gathers the hold-out rows
+	holds     bool              // gathers the held-out rows
 }
 
 // beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Copies
@@ -178,7 +178,7 @@ func (f *shardFold) add(b dataset.Block) error {
 	return errors.Join(f.order(b), f.score(b), f.scoreHoldout(b))
 }
 
-// order adds the targets of reference and train rows.
+// order adds the targets of reference and training rows.
 func (f *shardFold) order(b dataset.Block) error {
 	scale := f.space.Of.Scale
 	return f.pass.roles.Open(b, func(from, to int) error {
@@ -189,7 +189,7 @@ func (f *shardFold) order(b dataset.Block) error {
 	})
 }
 
-// scoreHoldout adds the losses of predictions on the hold-out rows of a block.
+// scoreHoldout adds the losses of predictions on the held-out rows of a block.
 func (f *shardFold) scoreHoldout(b dataset.Block) error {
 	w := f.space
 	w.Reset(b.Rows)
@@ -247,7 +247,7 @@ func (f *shardFold) summarise(b dataset.Block) {
 	}
 }
 
-// score adds the losses of the train rows of a block.
+// score adds the losses of the training rows of a block.
 func (f *shardFold) score(b dataset.Block) error {
 	w := f.space
 	w.Reset(b.Rows)
@@ -300,7 +300,7 @@ func Separable(j job.Job, r dataset.Roles) error {
 	case r.Train() < 1:
 		return fmt.Errorf("%w: of %s none is left to train and certify on: give more rows", job.ErrData, words.Count(r.Rows, "row"))
 	case j.Roles.Holdout > 0 && r.Holdout() < 1:
-		return fmt.Errorf("%w: of %s none is a hold-out row at a share of %v: give more rows, declare a larger roles.holdout, or leave out the method holdout",
+		return fmt.Errorf("%w: of %s none is a held-out row at a share of %v: give more rows, declare a larger roles.holdout, or leave out the method holdout",
 			job.ErrData, words.Count(r.Rows, "row"), j.Roles.Holdout)
 	case j.Outside() && r.Outside() < 1:
 		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger split.outside", job.ErrData, words.Count(r.Rows, "row"), j.Roles.Outside)

@@ -168,7 +168,7 @@ func (w *Workspace) off(s Scored, i int) float64 {
 	return math.Abs(m-y) + room + w.Of.accuracy
 }
 
-// addError counts the error of the prediction at hold-out row i, in raw units, of every reader. It is
+// addError counts the error of the prediction at held-out row i, in raw units, of every reader. It is
 // beyond every tolerance without a proof.
 func (w *Workspace) addError(to *certify.Tally, s Scored, i int) {
 	const outwards = 1 + 0x1p-38

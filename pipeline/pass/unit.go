@@ -33,7 +33,7 @@ type unitSums struct {
 	holdout map[uint64]*certify.RiskSum // of predictions
 }
 
-// rowSums are sums over train rows.
+// rowSums are sums over training rows.
 type rowSums struct{ draw, constant certify.RiskSum }
 
 // merge adds the rows of other.

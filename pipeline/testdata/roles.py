@@ -1,4 +1,4 @@
-"""Vectors of the roles: keyed hashes, and reference rows of whole samples.
+"""Vectors of the roles: keyed hashes, and prior rows of whole samples.
 
 Nothing of ours is imported: hashlib and sorted() are the second implementation.
 Made with Python 3; run in this folder: python3 roles.py
