@@ -33,7 +33,7 @@ type variant struct {
 }
 
 const (
-	treesOfAll     = "all"     // rows but the hold-out rows
+	treesOfAll     = "all"     // rows but the held-out rows
 	treesOfOutside = "outside" // rows alone, three tenths of all
 )
 
@@ -252,7 +252,7 @@ func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v 
 		return a, 0, err
 	}
 	a.Holdout = cert.About(certify.PredictorMean).Bound
-	if draw := cert.About(certify.PredictorDraw); draw.Status != certify.StatusVoid { // trees that know the train rows
+	if draw := cert.About(certify.PredictorDraw); draw.Status != certify.StatusVoid { // trees that know the training rows
 		a.Draw = draw.Bound
 	}
 	a.Seconds = (r.Process.UserTime() + r.Process.SystemTime()).Seconds()

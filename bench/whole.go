@@ -19,7 +19,7 @@ var wholeSets = []struct{ name, target, more string }{
 }
 
 // whole trains on all rows of a set with the defaults. Each round has another key, and so other
-// hold-out rows.
+// held-out rows.
 func whole(ctx context.Context, b *bench) (string, error) {
 	binary, err := measured.Build(ctx, b.work, b.log)
 	if err != nil {

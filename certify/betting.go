@@ -190,7 +190,7 @@ func (ev Evidence) bettingBound(t Tally, share Share) (float64, error) {
 	n := t.Risk.Count()
 	least, err := BettingUpper(Missed(0, n), ev.Delta.Declared, share)
 	if err == nil && !(isStep(t.Bound, n) && t.Bound >= least) {
-		err = fmt.Errorf("the bound %v from %d hold-out rows is no step of one row, or below %v, which is that of no loss", t.Bound, n, least)
+		err = fmt.Errorf("the bound %v from %d held-out rows is no step of one row, or below %v, which is that of no loss", t.Bound, n, least)
 	}
 	return t.Bound, err
 }

@@ -56,7 +56,7 @@ type Curve struct {
 // A Step holds from its tolerance up to that of the next.
 type Step struct {
 	Tolerance float64 `json:"tolerance"` // raw units of the target
-	Misses    int64   `json:"misses"`    // hold-out rows that are not proven to be within it
+	Misses    int64   `json:"misses"`    // held-out rows that are not proven to be within it
 	Bound     float64 `json:"bound"`     // fresh rows are off by more with a probability of at most this
 }
 

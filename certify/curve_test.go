@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// withCurve is evidence with a curve of the hold-out rows, whose errors rise evenly up to most.
+// withCurve is evidence with a curve of the held-out rows, whose errors rise evenly up to most.
 func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 	t.Helper()
 	ev := sound(t)

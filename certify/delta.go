@@ -19,7 +19,7 @@ type Delta struct {
 	// sequence divides δ first.
 	Sequence *Sequence `json:"sequence,omitempty"`
 
-	// Looks are earlier looks at the hold-out rows; nil: the log of the output has none.
+	// Looks are earlier looks at the held-out rows; nil: the log of the output has none.
 	Looks *Looks `json:"holdout_reuse,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func ValidMethods(methods []MethodID) error {
 	}
 	applies := Delta{Methods: methods}.Applies
 	if applies(MethodGroups) && !applies(MethodHoldout) && !applies(MethodCurve) {
-		faults = append(faults, fmt.Errorf("%s tells hold-out rows apart: name %s or %s beside it, about all of them", MethodGroups, MethodHoldout, MethodCurve))
+		faults = append(faults, fmt.Errorf("%s tells held-out rows apart: name %s or %s beside it, about all of them", MethodGroups, MethodHoldout, MethodCurve))
 	}
 	for i, m := range methods {
 		if _, known := methodByID(m); !known {

@@ -27,7 +27,7 @@ func TestLnInverseDeltaIsSoundOnVectors(t *testing.T) {
 func alone() []MethodID { return []MethodID{MethodPACBayes} }
 
 // The union bound: what all methods spend together is δ, no more and no less, with what later looks at
-// the hold-out rows may spend.
+// the held-out rows may spend.
 func TestMethodsSpendDelta(t *testing.T) {
 	spent := new(big.Rat)
 	d := Delta{Declared: .01, Methods: []MethodID{MethodPACBayes, MethodHoldout}}

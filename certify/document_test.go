@@ -82,7 +82,7 @@ func marshal(t testing.TB, c Certificate) []byte {
 	return data
 }
 
-// missAll fills the tally of the hold-out rows with losses of 1.
+// missAll fills the tally of the held-out rows with losses of 1.
 func missAll(t testing.TB, ev *Evidence) {
 	t.Helper()
 	tally := ev.Tallies.At(PredictorMean, RoleHoldout)

@@ -57,7 +57,7 @@ func (ev Evidence) validateRisks() error {
 		faults = append(faults, fmt.Errorf("%d tallies, which are more than the %d that the methods need", len(ev.Tallies), len(needs)))
 	}
 	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.Uses(RoleHoldout) {
-		faults = append(faults, fmt.Errorf("%d hold-out rows, which only the methods %q and %q use", ev.Ledger.Holdout, MethodHoldout, MethodCurve))
+		faults = append(faults, fmt.Errorf("%d held-out rows, which only the methods %q and %q use", ev.Ledger.Holdout, MethodHoldout, MethodCurve))
 	}
 	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
 		faults = append(faults, fmt.Errorf("the grouping %+v does not go with the methods %v", ev.Grouping, ev.Delta.Methods))
@@ -93,7 +93,7 @@ func (ev Evidence) validateConstant() error {
 	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginStart:
 		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, want %q or %q", ev.Constant.Origin, OriginReference, OriginStart))
 	case (ev.Constant.Origin == OriginReference) != (ev.Ledger.Reference > 0):
-		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, with %d reference rows: it is chosen on them where there are any", ev.Constant.Origin, ev.Ledger.Reference))
+		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, with %d prior rows: it is chosen on them where there are any", ev.Constant.Origin, ev.Ledger.Reference))
 	}
 	return errors.Join(faults...)
 }
@@ -148,7 +148,7 @@ func (l Ledger) validate() error {
 		faults = append(faults, fmt.Errorf("ledger does not add up: %d of %d rows have no role", rest, l.Rows))
 	}
 	if l.Train < 1 {
-		faults = append(faults, fmt.Errorf("ledger has %d train rows: nothing to certify on", l.Train))
+		faults = append(faults, fmt.Errorf("ledger has %d training rows: nothing to certify on", l.Train))
 	}
 	return errors.Join(faults...)
 }

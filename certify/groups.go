@@ -12,7 +12,7 @@ import (
 const (
 	// MaxGroupValues is the largest number of values with a group of their own.
 	MaxGroupValues = 20
-	// leastGroup is the least number of hold-out rows of a group that says something.
+	// leastGroup is the least number of held-out rows of a group that says something.
 	leastGroup = 30
 
 	maxGroupText = 64
@@ -79,7 +79,7 @@ func (g *Grouping) Of(value float64) int {
 	return len(g.Values)
 }
 
-// AddGroup counts a hold-out row of group number of so many.
+// AddGroup counts a held-out row of group number of so many.
 func (t *Tally) AddGroup(number, of int, lost bool) {
 	if t.Groups == nil {
 		t.Groups = make([]Group, of)
@@ -90,7 +90,7 @@ func (t *Tally) AddGroup(number, of int, lost bool) {
 	}
 }
 
-// groupUpper returns the bound for a group of n hold-out rows, of which k are missed, as one of so many
+// groupUpper returns the bound for a group of n held-out rows, of which k are missed, as one of so many
 // groups: 1 for fewer than [leastGroup]. Numbers out of range, NaN included, are an error.
 func groupUpper(k, n, of int64, delta float64, share Share) (float64, error) {
 	if n < leastGroup {

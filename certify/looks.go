@@ -6,8 +6,8 @@ import (
 	"math/big"
 )
 
-// Looks are the looks at hold-out rows before this one. A look shows how many of n rows
-// are missed: one of n+1 answers. With train rows, coins and the analyst's strategy fixed,
+// Looks are the looks at held-out rows before this one. A look shows how many of n rows
+// are missed: one of n+1 answers. With training rows, coins and the analyst's strategy fixed,
 // his possible jobs form a tree with n+1 branches at each look. The first look spends
 // 19/20 of δ. Look j ≥ 2 spends the part 1/(10j(j+1)), divided by the number of paths to
 // it. Together they spend at most δ (docs/explanation/theory.md, 14).
@@ -51,7 +51,7 @@ func (l *Looks) validate(heldOut bool) error {
 	}
 	var faults []error
 	if !heldOut {
-		faults = append(faults, errors.New("looks at hold-out rows, of which there are none"))
+		faults = append(faults, errors.New("looks at held-out rows, of which there are none"))
 	}
 	if len(l.Earlier) == 0 || len(l.Earlier) >= MaxLooks {
 		faults = append(faults, fmt.Errorf("%d looks before this one: want 1 to %d", len(l.Earlier), MaxLooks-1))

@@ -40,7 +40,7 @@ func TestLooksArePaid(t *testing.T) {
 		}
 	}
 	if (&Looks{Earlier: []int64{5}}).validate(false) == nil {
-		t.Error("looks without hold-out rows pass")
+		t.Error("looks without held-out rows pass")
 	}
 }
 

@@ -26,7 +26,7 @@ func (m *Mean) validate(s Sample, l Ledger) error {
 		faults = append(faults, fmt.Errorf("the column %q of the mean does not stand before the target in %q", m.Column, s.Columns))
 	}
 	if m.Train.Count() != l.Train || m.Reference.Count() != l.Reference {
-		faults = append(faults, fmt.Errorf("distances of %d reference and %d train rows, of %d and %d", m.Reference.Count(), m.Train.Count(), l.Reference, l.Train))
+		faults = append(faults, fmt.Errorf("distances of %d reference and %d training rows, of %d and %d", m.Reference.Count(), m.Train.Count(), l.Reference, l.Train))
 	}
 	return errors.Join(faults...)
 }

@@ -13,8 +13,8 @@ type method struct {
 	claims func(ev Evidence, needs TallyKey, share Share) ([]Claim, error)
 }
 
-// weight is that of the method's part of δ. A bound from train rows pays thousands of nats anyway, so
-// that a tenth of δ costs it little (ln 10 nats); one from hold-out rows pays for δ alone.
+// weight is that of the method's part of δ. A bound from training rows pays thousands of nats anyway, so
+// that a tenth of δ costs it little (ln 10 nats); one from held-out rows pays for δ alone.
 func (m method) weight() int64 {
 	if m.needs.Role == RoleHoldout {
 		return 9

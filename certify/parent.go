@@ -9,7 +9,7 @@ import (
 
 // A Parent is the model of an earlier certificate with which training began. Q may
 // begin anywhere, since no part of a parent, not even its inducing points, enters P
-// (docs/explanation/theory.md). But no parent may have been trained on hold-out rows.
+// (docs/explanation/theory.md). But no parent may have been trained on held-out rows.
 type Parent struct {
 	Certificate string `json:"certificate"` // its id
 	Model       string `json:"model"`       // SHA-256 of the file
@@ -73,7 +73,7 @@ func (a *Parent) HasSeen(segments []Segment) bool {
 	})
 }
 
-// validate checks the form, and that no parent was trained on a hold-out row of the sample.
+// validate checks the form, and that no parent was trained on a held-out row of the sample.
 func (a *Parent) validate(sample Sample, holdout int64) error {
 	if a == nil {
 		return nil
@@ -95,7 +95,7 @@ func (a *Parent) validate(sample Sample, holdout int64) error {
 		}
 	}
 	if holdout > 0 && (len(sample.Segments) == 0 || a.HasSeen(sample.Segments)) {
-		faults = append(faults, errors.New("there are hold-out rows, and training began with a model that may have seen them"))
+		faults = append(faults, errors.New("there are held-out rows, and training began with a model that may have seen them"))
 	}
 	return errors.Join(faults...)
 }

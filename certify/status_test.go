@@ -17,7 +17,7 @@ func guarantee(t *testing.T, c Certificate, id ClaimID) Claim {
 	return g
 }
 
-// without returns sound evidence of a sample without hold-out rows.
+// without returns sound evidence of a sample without held-out rows.
 func without(t *testing.T) Evidence {
 	t.Helper()
 	ev := sound(t)
@@ -28,7 +28,7 @@ func without(t *testing.T) Evidence {
 	return ev
 }
 
-// Without hold-out rows predictions are the mean of Q, and twice the bound of a draw holds for it.
+// Without held-out rows predictions are the mean of Q, and twice the bound of a draw holds for it.
 func TestBoundOfTheMeanStopsAtOne(t *testing.T) {
 	ev := without(t)
 	ev.Model.KL = 12_000

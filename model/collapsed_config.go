@@ -42,7 +42,7 @@ type CollapsedConfig struct {
 	// PosteriorAlpha is the α of the result, in [0, 1]. Nil means that of the objective. The
 	// published experiments use the posterior of FITC, α = 1, for every method.
 	PosteriorAlpha *float64
-	// Exact makes all start rows fixed inducing points: the exact process. All train rows must
+	// Exact makes all start rows fixed inducing points: the exact process. All training rows must
 	// be among them.
 	Exact bool
 	// Starts are start values. Several are tried on some of the start rows, and minimisation on

@@ -13,7 +13,7 @@ import (
 // every other zero value means a default.
 type Config struct {
 	Dim   int       // number of inputs
-	N     int64     // number of train rows: the N of the bound
+	N     int64     // number of training rows: the N of the bound
 	Delta float64   // in (0, 1)
 	Loss  loss.Loss // in scaled units
 
@@ -92,7 +92,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	fault(c.Dim < 1, "model: %d inputs, want at least 1", c.Dim)
 	fault(!c.fit(c.Dim), "model: %d inputs, and features of %d", c.Dim, c.Widths)
-	fault(c.N < 1, "model: %d train rows, want at least 1", c.N)
+	fault(c.N < 1, "model: %d training rows, want at least 1", c.N)
 	fault(!(c.Delta > 0 && c.Delta < 1), "model: delta is %g, want 0 < delta < 1", c.Delta)
 	fault(c.Loss == nil, "model: no loss")
 	fault(c.Inducing < 0, "model: %d inducing points", c.Inducing)

@@ -84,7 +84,7 @@ func factored(t testing.TB, m *pass.Model) bool {
 	return err == nil && bound <= limit
 }
 
-// losses are what the last pass finds of a model on the train rows of the lake.
+// losses are what the last pass finds of a model on the training rows of the lake.
 func losses(t testing.TB, p published, m pass.Model) (upper certify.RiskSum, unproven int64) {
 	t.Helper()
 	columns, reference := lakeWaves(), referenceRows(p.result.Certificate)

@@ -97,7 +97,7 @@ func lakeFile(t testing.TB, columns [][]float64, ends ...int) []byte {
 	return b.Bytes()
 }
 
-// withHoldout asks for a guarantee from hold-out rows too.
+// withHoldout asks for a guarantee from held-out rows too.
 func withHoldout(j *job.Job) {
 	j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
 	j.Roles.Holdout = 0.2

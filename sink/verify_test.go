@@ -21,7 +21,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// referenceRows reports which rows of a certificate's sample are reference rows.
+// referenceRows reports which rows of a certificate's sample are prior rows.
 func referenceRows(c certify.Certificate) map[int]bool {
 	type rank struct {
 		hash    uint64

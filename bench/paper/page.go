@@ -181,7 +181,7 @@ func markdownTable(lines [][]string) string {
 	return out.String()
 }
 
-// conclusions compares the paper's bounds with what holding out a fifth of the train rows gives for
+// conclusions compares the paper's bounds with what holding out a fifth of the training rows gives for
 // its most accurate baseline, whose risk after training on the others is taken to be 15 % higher.
 func (o options) conclusions() (string, error) {
 	const higher = 1.15

@@ -1,7 +1,7 @@
 """Accuracy: splits of data sets, what a file of predictions is worth, and what else one could deploy.
 
 A case is {"do": "split" | "boost" | "score" | "svgp" | "exact" | "boosting", "work": FOLDER, ...}. split writes the job's rows and
-those kept apart; boost writes both with a column of trees that saw no hold-out row of ours, or outside rows alone; the others answer {"risk", "rmse", "coverage", "width"} on the rows kept apart, rmse and the half-width
+those kept apart; boost writes both with a column of trees that saw no held-out row of ours, or outside rows alone; the others answer {"risk", "rmse", "coverage", "width"} on the rows kept apart, rmse and the half-width
 of 95 % intervals in standard deviations of the target, and peers "bound", by the share of the rows that ours hold out.
 """
 import math
@@ -37,7 +37,7 @@ def split(case):
 
 
 def boost(case):
-    """Both files with the column "boosted": of trees fitted on the job's rows but its hold-out rows, or on its outside rows alone."""
+    """Both files with the column "boosted": of trees fitted on the job's rows but its held-out rows, or on its outside rows alone."""
     work, trees = pathlib.Path(case["work"]), HistGradientBoostingRegressor(random_state=case["seed"])
     role = roles(case)
     fitted = role != "holdout" if case["trees"] == "all" else role == case["trees"]

@@ -1,6 +1,6 @@
 """The job, the loss and the inverse relative entropy.
 
-A job's rows are scaled by its reference rows, so that ε = 0.6 of their standard deviations is 0.6 here. θ is on a flat
+A job's rows are scaled by its prior rows, so that ε = 0.6 of their standard deviations is 0.6 here. θ is on a flat
 grid of 1,201 values of each logarithm.
 """
 import math

@@ -89,7 +89,7 @@ func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 	if !topics && !c.declared() {
 		return
 	}
-	faults.Unless(topics, key, "nothing in this file is on a topic; leave it out")
+	faults.Unless(topics, key, "this file uses no topic; leave it out")
 	c.Registry.check(key+".registry", faults)
 	faults.Unless(len(c.Brokers) > 0, key+".brokers", "name at least one, as in [broker.example.org:9092]")
 	faults.Unless(c.Patience >= 0, key+".patience", "%v is negative", time.Duration(c.Patience))

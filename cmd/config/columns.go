@@ -98,7 +98,7 @@ type fillConfig struct {
 	Given bool // the key has a value
 }
 
-// median stands for that of the reference rows.
+// median stands for that of the prior rows.
 const median = "median"
 
 // flagWord adds an input, 1 where the value is missing.

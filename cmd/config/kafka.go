@@ -78,7 +78,7 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 	} else {
 		k.window(key, &config, faults)
 	}
-	faults.Unless(s.letters == "" || s.letters != k.Topic, "rejected.to", "%s is the topic that the rows come from", s.letters)
+	faults.Unless(s.letters == "" || s.letters != k.Topic, "rejected.to", "%s is the topic of the rows; name another topic", s.letters)
 	config.Letters = s.letters != ""
 	config.Columns = spooledColumns(job, "the records of a topic", faults)
 	config.Folder = s.Spool.Folder
@@ -92,8 +92,8 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	var err error
 	open := k.Rows != 0
-	faults.Unless(k.Rows >= 0, key+".rows", "%d: a window has some", k.Rows)
-	faults.Unless(!open || k.To.word == "" && k.To.offsets == nil, key, "rows closes the window in the place of to; name one of them")
+	faults.Unless(k.Rows >= 0, key+".rows", "%d is negative", k.Rows)
+	faults.Unless(!open || k.To.word == "" && k.To.offsets == nil, key, "rows and to both end the window; name one of them")
 	config.Rows = k.Rows
 	begin := broker.Earliest
 	if open && k.Group != "" {

@@ -91,7 +91,7 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset
 }
 
 // RowCounts counts all rows, rows without a prediction, and predictions without a deviation, without a
-// predictive one, and far from the reference rows.
+// predictive one, and far from the prior rows.
 type RowCounts struct {
 	Rows    int64 `json:"rows"`
 	Refused int64 `json:"rows_without_prediction"`
@@ -151,7 +151,7 @@ func (p Predictor) Notices(n RowCounts) (said []string) {
 		said = append(said, words)
 	}
 	if n.Far > 0 {
-		said = append(said, fmt.Sprintf("%s far from the reference rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", words.Count(n.Far, "prediction"), pipeline.FarScales))
+		said = append(said, fmt.Sprintf("%s far from the prior rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", words.Count(n.Far, "prediction"), pipeline.FarScales))
 	}
 	return said
 }

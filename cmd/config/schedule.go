@@ -281,9 +281,9 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	faults.Unless(p.Job.Loss.EpsilonStd == 0, at+".job", "a tolerance in standard deviations is another one in each sample, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	if column := j.Files.Column; column != "" {
 		used := column == p.Job.Target || slices.Contains(p.Job.Features, column) || len(p.Job.Features) == 0 && !slices.Contains(p.Job.Exclude, column)
-		faults.Unless(!used, at+".files", "the job uses %q, and files chosen by what their rows say of it are no fair sample of the source: name another column, or take it out of the features by exclude", column)
+		faults.Unless(!used, at+".files", "the job uses %q, and choosing files by a used column biases the rows: name another column, or add it to exclude", column)
 	}
-	faults.Unless(p.Job.Train.Time == 0, at+".job", "train.time: the number of a run is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
+	faults.Unless(p.Job.Train.Time == 0, at+".job", "train.time: a resumed run must give the same certificate, and a time limit could change it: limit training by train.passes")
 	for _, c := range []struct {
 		key   string
 		given bool

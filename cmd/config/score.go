@@ -153,7 +153,7 @@ func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
 		return
 	}
 	const key = "model.kafka"
-	faults.Unless(k.Name != "", key+".name", "under which name is the model published?")
+	faults.Unless(k.Name != "", key+".name", "give the name that the model is published under")
 }
 
 // setCluster gives the topic of rows its cluster.
@@ -177,9 +177,9 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 		}
 	}
 	faults.Unless(c.Replaced == "" || slices.Contains(replacedWords, c.Replaced), "replaced", "%q is neither keep nor remove", c.Replaced)
-	faults.Unless(c.BadRows.To == badRowsTo{}, "rejected.to", "it is about records of a topic; the predictions of a file name the rows that have none")
-	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is about the group of a topic")
-	faults.Unless(c.Members == "", "members", "it is about the group of a topic")
+	faults.Unless(c.BadRows.To == badRowsTo{}, "rejected.to", "it is for records of a topic; predictions of files give the reason in the row itself")
+	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is only for rows of a topic")
+	faults.Unless(c.Members == "", "members", "it is only for rows of a topic")
 }
 
 // checkTopics adds the faults of a source that is a topic.
@@ -191,15 +191,15 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	faults.Unless(k.Group != "", key+".group", "name the group whose offsets say what has been predicted")
 	to := c.Output.Kafka
 	faults.Unless((c.Output.Folder == "") != (to == "") && !isRemote(c.Output.Folder), "output", "name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
-	faults.Unless(to == "" || to != k.Topic, "output.kafka", "%s is the topic that the rows come from", to)
-	faults.Unless(c.Replaced == "", "replaced", "it is about rows of files")
+	faults.Unless(to == "" || to != k.Topic, "output.kafka", "%s is the topic of the rows; name another topic", to)
+	faults.Unless(c.Replaced == "", "replaced", "it is only for rows of files")
 	bad := c.BadRows.To
 	faults.Unless(bad.path == "", "rejected.to", "records of a topic go to a topic, as in {kafka: rows-dead}")
 	faults.Unless(bad.topic == "" || bad.topic != k.Topic && bad.topic != to, "rejected.to", "%s has the rows or the predictions; name another topic", bad.topic)
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Members), "members", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Members)
-	faults.Unless(!c.Shared() || c.ToTopic(), "members", "one process predicts to a directory, whose files say how far it is; members share the partitions if predictions go to a topic")
+	faults.Unless(!c.Shared() || c.ToTopic(), "members", "shared needs predictions on a topic; only one process can write predictions to a directory")
 	faults.Unless(c.Session() >= time.Second, "session_timeout", "%v: want some seconds, as in 20s", c.Session())
-	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is about files; predictions on a topic go there as rows come")
+	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is only for files; records are predicted when they arrive")
 }
 
 // Session is the time after which a silent member loses its partitions.

@@ -39,7 +39,7 @@ func (p Task) DemandStream() error {
 func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(p.BadRows == "", "rejected.to", "a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(p.Stream.Promote.Within == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
-	faults.Unless(p.Job.Train.Time == 0, "train.time", "the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
+	faults.Unless(p.Job.Train.Time == 0, "train.time", "a resumed window must give the same certificate, and a time limit could change it: limit training by train.passes")
 	faults.Unless(p.Shelf != nil, "publish.kafka", "a stream publishes to topics; name the model")
 	from, ok := p.Source.(*Topic)
 	if !ok {
@@ -50,11 +50,11 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(from.Rows > 0, key, "rows: how many has a window?")
 	if from.Rows > 0 && len(p.Job.Features) > 0 {
 		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.Beside(), []string{p.Job.Target}), from.Rows)
-		faults.Unless(err == nil, key+".rows", "no window of so many can be trained on: %v", err)
+		faults.Unless(err == nil, key+".rows", "a window of so many rows is too small: %v", err)
 	}
 	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")
 	faults.Unless(from.From.word == "" && from.From.offsets == nil, key+".from", "a stream begins at the committed offsets of its group, or at the earliest one")
-	faults.Unless(from.spool.Limit > 0, "source.spool.limit", "how much disk may the spools have? While they have more, nothing is consumed")
+	faults.Unless(from.spool.Limit > 0, "source.spool.limit", "give the disk space for spools, as in 10GB; nothing is consumed while they are full")
 	faults.Unless(from.spool.Folder == "", "source.spool.folder", "the spools of a stream are in its output")
 	faults.Unless(!p.Stream.Shared() || from.Partitions == nil, key+".partitions", "leave it out: a shared group divides all partitions of the topic among its members")
 	if from.Group != "" {

@@ -80,9 +80,9 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 		k := c.Source.Kafka
 		faults.Unless(len(c.Source.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
 		k.check("source.kafka", faults)
-		faults.Unless(k.Group == "", "source.kafka.group", "the state says how far a topic was counted, and no group: leave it out")
-		faults.Unless(c.Delay == 0, "delay", "it is about files; a record gets no label later")
-		faults.Unless(c.Poll == 0, "poll", "it is about files; records are counted as they come")
+		faults.Unless(k.Group == "", "source.kafka.group", "watch keeps its position in the state, not in a group: leave it out")
+		faults.Unless(c.Delay == 0, "delay", "it is only for files; leave it out")
+		faults.Unless(c.Poll == 0, "poll", "it is only for files; records are counted when they arrive")
 		faults.Unless(c.Unit.Column == nil, "unit", "it is of rows of files; leave it out")
 	} else {
 		source := SourceSection{Paths: c.Source.Paths}

@@ -27,7 +27,7 @@ pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + 0.3 * b + rng.norm
 `, in("rows"))
 	job := string(readFile(t, in("job.yaml"))) + "\ninducing: 20\ntrain: {passes: 5}\n"
 	for form, of := range map[string]struct{ job, fitted string }{
-		"one": {job, "no hold-out row"}, "two": {strings.Replace(job, "# outside", "outside", 1), "outside rows alone"},
+		"one": {job, "no held-out row"}, "two": {strings.Replace(job, "# outside", "outside", 1), "outside rows alone"},
 	} {
 		writeFile(t, in("job.yaml"), []byte(of.job))
 		if err := os.RemoveAll(in("out")); err != nil {

@@ -108,7 +108,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 			Rows     int64            `json:"rows"`
 			Refused  int64            `json:"rows_without_prediction"`
 			Vague    int64            `json:"rows_without_deviation"` // that have a prediction
-			Far      int64            `json:"rows_extrapolated"`      // from the reference rows, that have a prediction
+			Far      int64            `json:"rows_extrapolated"`      // from the prior rows, that have a prediction
 			ID       string           `json:"certificate"`            // "" if nothing is certified about the predictions
 			Interval *config.Interval `json:"interval,omitempty"`
 		}{report.Warnings(p.Certificate), output, n.Rows, n.Refused, n.Vague, n.Far, p.Carries, p.Interval})

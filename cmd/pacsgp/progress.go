@@ -163,7 +163,7 @@ func phaseWords(phase job.Phase) string {
 	case job.PhaseStart:
 		return "start values: lengthscales, noise and number of inducing points, on some of the rows"
 	case job.PhasePredictor:
-		return "predictor: least squares on all train rows"
+		return "predictor: least squares on all training rows"
 	case job.PhaseLastPass:
 		return "last pass: rows and model read again, exact risk"
 	case job.PhaseTrain, job.PhasePublish:

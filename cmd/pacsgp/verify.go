@@ -66,7 +66,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar((*string)(&v.judge), "require", string(pipeline.JudgeMean), "which claim the exit status is about: prediction or draw")
 	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 while something that could be checked was not")
 	v.flags(cmd)
-	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
+	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the held-out rows, and demand the same model")
 	cmd.Flags().StringVar(&v.parent, "parent", "", "the model that training began with, where the certificate names one")
 	return cmd
 }

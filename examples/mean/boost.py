@@ -3,7 +3,7 @@
     python boost.py ROWS.parquet ROLES.parquet TARGET COLUMN
 
 ROLES is what `pacsgp split` wrote for ROWS. With outside rows the trees are fitted on these
-alone, else on all rows that are no hold-out rows.
+alone, else on all rows that are no held-out rows.
 """
 import sys
 

@@ -27,7 +27,7 @@ func CanKeep(format, name string) error {
 		return fmt.Errorf("%q is no member of a record's value", name)
 	}
 	if format != FormatJSON && format != "" {
-		return fmt.Errorf("%q: members of JSON objects are kept, and none of records of the format %s", name, format)
+		return fmt.Errorf("%q: only members of JSON objects can be passed through, and the format is %s", name, format)
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ def ln_factorial(n):
     return (m + Decimal("0.5")) * m.ln() - m + two_pi.ln() / 2 + sum(Decimal(a) / b / m ** (2 * j + 1) for j, (a, b) in enumerate(series))
 
 
-SUMMABLE = 10 ** 10  # hold-out rows: of more the tail takes more than some seconds
+SUMMABLE = 10 ** 10  # held-out rows: of more the tail takes more than some seconds
 
 
 def ln_tail(k, n, p):

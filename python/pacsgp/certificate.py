@@ -61,7 +61,7 @@ def check_segments(cert):
         ends[at] = s["end"]
     if parent and cert["counts"]["holdout"]:
         apart = lambda a, b: (a["topic"], a["partition"]) != (b["topic"], b["partition"]) or a["end"] <= b["first"] or b["end"] <= a["first"]
-        need(stated and parent["rows"] and all(apart(a, b) for a in parent["rows"] for b in stated), "training began with a model that may have seen hold-out rows")
+        need(stated and parent["rows"] and all(apart(a, b) for a in parent["rows"] for b in stated), "training began with a model that may have seen held-out rows")
 
 
 def check_findings(cert, job):
@@ -75,7 +75,7 @@ def check_findings(cert, job):
     content = "unit" in job  # roles follow from values
     need(content or counts["prior"] == k or (drop or tolerated) and counts["prior"] < k, f"the job makes {k} prior rows of {rows}, the certificate says {counts['prior']}")
     apart = [counts["holdout"], counts.get("outside", 0)]
-    need([n > 0 for n in apart] == [job["split"].get(role, 0) > 0 for role in ("holdout", "outside")] and counts.get("outside") != 0, "the hold-out rows or the outside rows are not the job's")
+    need([n > 0 for n in apart] == [job["split"].get(role, 0) > 0 for role in ("holdout", "outside")] and counts.get("outside") != 0, "the held-out rows or the outside rows are not the job's")
     if any(apart) and not content and rows <= 1 << 20:  # a second
         for stated, made in zip(apart, ranked_rows(job["split"], rows, 0)):
             need(stated == len(made) or (drop or tolerated) and stated < len(made), f"the key makes {len(made)} hold-out or outside rows, the certificate says {stated}")

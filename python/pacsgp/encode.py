@@ -8,7 +8,7 @@ from .refusal import need
 
 LEVELS, PERIODS = 256, 8
 LARGEST = 1e30            # the largest magnitude of a number
-FREQUENT, FEWEST, MOST = 200, 2, 64  # a value of one in so many reference rows, and of so many, is a level where the job lists none, and so many at most
+FREQUENT, FEWEST, MOST = 200, 2, 64  # a value of one in so many prior rows, and of so many, is a level where the job lists none, and so many at most
 
 
 def width(encoding):
@@ -52,12 +52,12 @@ def right(encodings):
 
 
 def open_levels(encoding):
-    """Whether the levels are those of the reference rows."""
+    """Whether the levels are those of the prior rows."""
     return not encoding.get("one_hot") and not encoding.get("cyclic") and "scaled" not in encoding
 
 
 def open_fill(encoding):
-    """Whether the median of the reference rows stands for missing values."""
+    """Whether the median of the prior rows stands for missing values."""
     return "fill" in encoding and "with" not in encoding["fill"]
 
 
@@ -84,14 +84,14 @@ def filled(encodings, levels, median):
 
 
 def seen(job, columns, rows):
-    """The encodings with medians and frequent values of the reference rows [columns, n]."""
+    """The encodings with medians and frequent values of the prior rows [columns, n]."""
     def median(column):
         v = np.sort(rows[columns.index(column)])
         v = v[np.abs(v) <= LARGEST]
-        need(len(v), "a filled column has no value on the reference rows")
+        need(len(v), "a filled column has no value on the prior rows")
         return float(v[(len(v) - 1) // 2]) + 0.0
     found = filled(job.get("encode", []), lambda e: frequent(value(e, rows[columns.index(e["column"])]), FREQUENT, FEWEST, MOST), median)
-    need(not any(map(open_levels, found)), "no value of an encoded column is frequent on the reference rows")
+    need(not any(map(open_levels, found)), "no value of an encoded column is frequent on the prior rows")
     return found
 
 

@@ -35,8 +35,8 @@ def digest_of_targets(targets):
 
 
 def ranked_rows(roles, n, k):
-    """Ordinals of the hold-out rows and of the outside rows, ascending, and of the k other rows
-    of lowest rank, in the order of their rank; with last the hold-out rows are the last ones (formats.md, 4.4)."""
+    """Ordinals of the held-out rows and of the outside rows, ascending, and of the k other rows
+    of lowest rank, in the order of their rank; with last the held-out rows are the last ones (formats.md, 4.4)."""
     key, apart, first_apart = roles["key"], [], []
     last = roles.get("last")
     for share in (0 if last else roles.get("holdout", 0), roles.get("outside", 0)):
@@ -71,7 +71,7 @@ def standardise(x, within=100):
 
 
 def centre(y, mean):
-    """What the target is scaled around: the value of more than half of the reference rows, or the mean (formats.md, 4.5)."""
+    """What the target is scaled around: the value of more than half of the prior rows, or the mean (formats.md, 4.5)."""
     middle = np.sort(y)[(len(y) - 1) // 2]
     return float(middle) + 0.0 if 2 * (y == middle).sum() > len(y) else mean
 
@@ -107,7 +107,7 @@ class FirstPass:
         self.holdout, outside, self.reference = used(held), used(outside), np.sort(used(reference))
         self.targets_from = self.reference if len(self.reference) else np.sort(used(ranked)[:START_ROWS])
         gone[self.holdout] = gone[outside] = True
-        self.open = np.flatnonzero(~gone)  # reference and train rows
+        self.open = np.flatnonzero(~gone)  # reference and training rows
         gone[self.reference] = True
         self.train = np.flatnonzero(~gone)
         self.counts = {"rows": n, "prior": len(self.reference), "training": len(self.train), "holdout": len(self.holdout), "duplicates": dropped,
@@ -118,7 +118,7 @@ class FirstPass:
         return self.rows[:, ordinals]
 
     def scaling(self, model, encodings):
-        """Centre and scale of each column by the reference rows."""
+        """Centre and scale of each column by the prior rows."""
         columns = model.meta["features"] + [model.meta["target"]]
         if self.job["scaling"] != "prior":
             return columns

@@ -5,7 +5,7 @@ from .refusal import need
 from .unit import label
 
 MOST, LEAST = 20, 30      # values with a group of their own; rows of a group that says something
-FREQUENT = 50             # a value gets a group if one in so many reference rows has it
+FREQUENT = 50             # a value gets a group if one in so many prior rows has it
 
 
 def beside(job):
@@ -47,5 +47,5 @@ def frequent(column, one_in, least, most):
 
 
 def seen(job, columns, rows):
-    """The groups by the frequent values of the reference rows, where the job lists none."""
+    """The groups by the frequent values of the prior rows, where the job lists none."""
     return grouping(job, frequent(rows[columns.index(job["groups"]["column"])], FREQUENT, 1, MOST))

@@ -54,18 +54,18 @@ def check_job(job):
             ("features and exclude are both declared", not ("features" in job and "exclude" in job)),
             ("the grid is none", -300 <= grid["min"] < grid["max"] <= 300 and all(0 < s <= grid["max"] - grid["min"] and (grid["max"] - grid["min"]) / s <= 1e5 for s in ([grid["step"]] if grid["step"] else [0.25, 0.05]))),
             ("the width of the peaks is out of range", grid["width"] == 0 if grid["prior"] == "flat" else 0 < grid["width"] <= 100),
-            ("a peaked prior needs reference rows for its centre", grid["prior"] == "flat" or mode == "prior"),
+            ("a peaked prior needs prior rows for its centre", grid["prior"] == "flat" or mode == "prior"),
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
             ("the last rows are so many", "last" not in job["split"] or held > 0),
             ("a curve takes the zero-one loss, and every tolerance at once a curve", loss["kind"] == "zero-one" if "curve" in methods else "tolerance" not in loss),
             ("groups do not go with the other settings, or their values are out of order", fits_groups(job, methods)),
             ("encodings are of no features, or out of order, or do not go with the other settings", fits_encodings(job)),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
-            ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["split"]) if last_or_any else held == 0 or "guarantees" not in job),
+            ("a share of held-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["split"]) if last_or_any else held == 0 or "guarantees" not in job),
             ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
             ("the settings do not go with a column of the mean", column is None or not KINDS[loss["kind"]].relative),
-            ("a column of the mean that train rows may have made needs a hold-out", column is None or outside > 0 or "guarantees" not in job or last_or_any),
+            ("a column of the mean that training rows may have made needs a hold-out", column is None or outside > 0 or "guarantees" not in job or last_or_any),
             ("the settings do not go with units", unit.check(job)),
             ("the settings of a method do not fit it", fits_method(job)),
             ("a limit of duplicates belongs to the policy limit", job["duplicates"]["policy"] == "limit" or job["duplicates"]["limit"] == 0)):
@@ -91,12 +91,12 @@ def fits_method(job):
 
 
 def reference_count(n, job):
-    """How many of n rows are reference rows."""
+    """How many of n rows are prior rows."""
     return min(20000, max(n // 20, min(200, n // 10))) if job["scaling"] == "prior" else 0
 
 
 def inducing_most(job, n, d):
-    """The largest number of inducing points that the job allows for n train rows and d inputs (formats.md, 2)."""
+    """The largest number of inducing points that the job allows for n training rows and d inputs (formats.md, 2)."""
     method = job["train"].get("method")
     if method in EXACT:
         return 4000

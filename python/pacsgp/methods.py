@@ -84,7 +84,7 @@ class PacBayes(Losses):
         close(terms["bound"], min(Decimal(1), kl_inverse(risk, c)), "the bound B")
         close(terms["bound_pinsker"], min(Decimal(1), risk + (c / 2).sqrt()), "Pinsker's bound")
         draw = self.claim("pac-bayes", terms, inverse)
-        if self.cert["counts"]["holdout"]:  # hold-out rows judge the predictor; without them it is the mean of Q
+        if self.cert["counts"]["holdout"]:  # held-out rows judge the predictor; without them it is the mean of Q
             return [draw]
         mean = {**draw, "id": "pac-bayes-mean", "predictor": "prediction", **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker")}}
         del mean["risk"]
@@ -102,7 +102,7 @@ class PacBayes(Losses):
 
 def check_limit(k, n, p, inverse):
     """p is the upper limit of Clopper and Pearson for k of n rows, but for its last digits."""
-    need(n <= SUMMABLE, f"{n} hold-out rows are more than this program can check")
+    need(n <= SUMMABLE, f"{n} held-out rows are more than this program can check")
     if k == n:
         return need(p == 1, "the bound of a hold-out that is all wrong is not 1")
     need(Decimal(k) / n <= p and (p == 1 or ln_tail(k, n, p) < -inverse), f"the bound of the hold-out, {p:.17g}, is below the limit of Clopper and Pearson")
@@ -110,13 +110,13 @@ def check_limit(k, n, p, inverse):
 
 
 class Holdout(Losses):
-    """The base of what hold-out rows show: how many are lost, or the bound alone."""
+    """The base of what held-out rows show: how many are lost, or the bound alone."""
     id, role, predictor = "holdout", "holdout", "prediction"
     bounded = 1           # bounds among which it divides its part of delta
 
     def __init__(self, cert, model):
         super().__init__(cert, model)
-        need("unproven" not in self.tally and (self.sum is None or self.sum % UNIT == 0), "hold-out rows show how many are lost, not how many are unproven")
+        need("unproven" not in self.tally and (self.sum is None or self.sum % UNIT == 0), "held-out rows show how many are lost, not how many are unproven")
         self.lost = None if self.sum is None else self.sum // UNIT
 
     def claims(self, inverse):
@@ -203,7 +203,7 @@ class Groups(Holdout):
         super().__init__(cert, model)
         self.each, self.values = self.tally["groups"], np.array(cert["groups"]["values"], dtype=float)
         need(len(self.each) == len(self.values) + 1 and all(e["misses"] <= e["n"] for e in self.each) and sum(e["n"] for e in self.each) == self.n
-             and sum(e["misses"] for e in self.each) == self.lost, "the groups do not add up to the hold-out rows")
+             and sum(e["misses"] for e in self.each) == self.lost, "the groups do not add up to the held-out rows")
         self.bounded, self.column = len(self.each), cert["dataset"]["columns"].index(cert["groups"]["column"])
         self.rows, self.least, self.narrowly = np.zeros((3, self.bounded), dtype=np.int64)
 
@@ -227,8 +227,8 @@ class Groups(Holdout):
     def agrees(self, ids):
         """Each group has its rows; as many are lost as have to be, and at most one more for rounding and those that are proven here alone."""
         for e, n, lost, near in zip(self.each, self.rows.tolist(), self.least.tolist(), self.narrowly.tolist()):
-            need(e["n"] == n, f"a group has {n} hold-out rows, the certificate says {e['n']}")
-            need(lost <= e["misses"] <= lost + near + 1, f"of a group {lost} hold-out rows are lost, the certificate says {e['misses']}")
+            need(e["n"] == n, f"a group has {n} held-out rows, the certificate says {e['n']}")
+            need(lost <= e["misses"] <= lost + near + 1, f"of a group {lost} held-out rows are lost, the certificate says {e['misses']}")
 
 
 METHODS = {m.id: m for m in (PacBayes, Holdout, Curve, Groups)}

@@ -58,7 +58,7 @@ def calibration(off, variance, noise):
 
 
 def check_predictor(model, first_pass, regression):
-    """The predictor follows from Q, the train rows and the reference rows."""
+    """The predictor follows from Q, the training rows and the prior rows."""
     stated, loss, target = model.meta["predictor"], model.loss, model.target
     noise, precision, least = regression.fit()
     rows = first_pass.values(first_pass.reference)
@@ -76,13 +76,13 @@ def check_predictor(model, first_pass, regression):
     part = stated["part"]
     parts = (0,) if not len(first_pass.holdout) else PARTS if len(y) else (1,)
     best = min(map(worth, parts))
-    need(part in parts and all(mine <= other * ALIKE for mine, other in zip(worth(part), best)), f"predictor: the part of least squares is {part}, and another fits the reference rows better")
-    need(abs(stated["noise"] / noise - 1) <= SAME, f"predictor: the train rows give the noise {noise}, the model has {stated['noise']}")
+    need(part in parts and all(mine <= other * ALIKE for mine, other in zip(worth(part), best)), f"predictor: the part of least squares is {part}, and another fits the prior rows better")
+    need(abs(stated["noise"] / noise - 1) <= SAME, f"predictor: the training rows give the noise {noise}, the model has {stated['noise']}")
     off, size = (math.sqrt(w @ precision @ w) for w in (model.weight - weights(part), weights(part)))
-    need(off <= WEIGHTS * size if part else (model.weight == model.mean).all(), f"predictor: Q and the train rows give other weights, off by {off:.1e} of {size:.1e}")
+    need(off <= WEIGHTS * size if part else (model.weight == model.mean).all(), f"predictor: Q and the training rows give other weights, off by {off:.1e} of {size:.1e}")
     covariance = model.b.T @ precision @ model.b
-    need(np.abs(covariance - np.eye(len(least))).max() <= COVARIANCE, "predictor: the train rows give other deviations")
+    need(np.abs(covariance - np.eye(len(least))).max() <= COVARIANCE, "predictor: the training rows give other deviations")
     variance = np.maximum(0, model.variance - (phi ** 2).sum(0) + ((model.b.T @ phi) ** 2).sum(0))
     factor = calibration(y - weights(part) @ phi, variance, noise)
-    need(abs(stated["factor"] / factor - 1) <= SAME, f"predictor: the reference rows give the factor {factor}, the model has {stated['factor']}")
+    need(abs(stated["factor"] / factor - 1) <= SAME, f"predictor: the prior rows give the factor {factor}, the model has {stated['factor']}")
     ok(f"the predictor follows from Q and the rows that are not held out: part {part}, noise {noise:.6g}, factor {factor:.6g}; weights are off by {off:.1e} of {size:.1e}")

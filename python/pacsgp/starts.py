@@ -13,7 +13,7 @@ from .first_pass import standardise
 
 
 def estimate(x, y, family, ard, widths):
-    """ln of lengthscales and variance that fit the reference rows, for the centre of a
+    """ln of lengthscales and variance that fit the prior rows, for the centre of a
     peaked prior (formats.md, 6.2): 50 steps of Adam on the log evidence of an exact process with noise."""
     x, y = x[:1000], y[:1000]
     d = len(widths)                                 # features
@@ -69,13 +69,13 @@ def check_peaks(model, job, first_pass):
         grid, apart = p["grid"], spacing(p["grid"])
         place = (at - grid["min"]) / (grid["step"] * apart)
         beside = [apart * max(0, min((grid["count"] - 1) // apart, k)) for k in (math.floor(place), math.ceil(place))]
-        need(grid.get("centre", 0) in beside, f"the reference rows put the peak of {p['name']!r} at the index {beside[0]} or {beside[1]}, the certificate at {grid.get('centre', 0)}")
-    ok("the peaks of the weights stand beside the estimate from the reference rows")
+        need(grid.get("centre", 0) in beside, f"the prior rows put the peak of {p['name']!r} at the index {beside[0]} or {beside[1]}, the certificate at {grid.get('centre', 0)}")
+    ok("the peaks of the weights stand beside the estimate from the prior rows")
 
 
 def check_default_features(model, job, lake, first_pass):
     """Without a list, the features are all numeric columns that are not constant on the
-    reference rows."""
+    prior rows."""
     if "features" in job:
         return
     columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job), model.encode) if name not in model.inputs[len(model.features):] + beside(job)]

@@ -36,7 +36,7 @@ def hashes(job, rows):
 
 
 def roles(job, hashes, good, least, count):
-    """Ordinals of the hold-out rows and of the reference rows, those of all others in the order in which they become
+    """Ordinals of the held-out rows and of the prior rows, those of all others in the order in which they become
     start rows, and the counts of the units. Hashes are of good rows; hold-out units have at least a hash, and
     count(n) of n units are reference units."""
     units, rows = np.unique(hashes, return_counts=True)

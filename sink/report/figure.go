@@ -42,11 +42,11 @@ type Figure struct {
 	Target    string   // name of the target, for the axes
 
 	Steps    []Step
-	Unit     string  // of Step.Pass; "" means passes over the train rows
+	Unit     string  // of Step.Pass; "" means passes over the training rows
 	Bound    float64 // certified, for a draw of Q
 	Baseline float64 // the bound of the yardstick
 
-	// Curve replaces the plot of training if it has steps. It is from Held hold-out rows,
+	// Curve replaces the plot of training if it has steps. It is from Held held-out rows,
 	// and states its bound at Epsilon.
 	Curve   *certify.Curve
 	Epsilon float64 // the tolerance of the loss
@@ -173,7 +173,7 @@ var dashed = []vg.Length{4, 3}
 
 // progress shows estimates during training and, as horizontal lines, certified bound and baseline.
 func (f Figure) progress() panel {
-	p := newPanel("The bound while training", cmp.Or(f.Unit, "passes over the train rows"), "risk")
+	p := newPanel("The bound while training", cmp.Or(f.Unit, "passes over the training rows"), "risk")
 	var bounds, risks plotter.XYs
 	last, highest := 0.0, max(f.Bound, f.Baseline)
 	for _, s := range f.Steps {
@@ -188,7 +188,7 @@ func (f Figure) progress() panel {
 	return p.limits(0, last, 0, highest/0.72) // room for the legend
 }
 
-// curve shows, at each tolerance, the share of hold-out rows that are off by more, and the
+// curve shows, at each tolerance, the share of held-out rows that are off by more, and the
 // bound for fresh ones. The tolerance at which it states its bound is a line.
 func (f Figure) curve() panel {
 	label := cmp.Or(f.Target, "target") + ", tolerance"
@@ -201,14 +201,14 @@ func (f Figure) curve() panel {
 	}
 	p.area("", area)
 	p.line("fresh rows, at most", green, 2, nil, bound...)
-	p.line(words.Count(f.Held, "hold-out row"), blue, 1.4, nil, missed...)
+	p.line(words.Count(f.Held, "held-out row"), blue, 1.4, nil, missed...)
 	if own := f.Epsilon; own <= last {
 		p.line(fmt.Sprintf("tolerance %.3g", own), grey, 1.1, dashed, plotter.XY{X: own}, plotter.XY{X: own, Y: most})
 	}
 	return p.limits(0, last, 0, most)
 }
 
-// stairs returns the shares of hold-out rows and the bounds, as lines with one step for each step of the curve.
+// stairs returns the shares of held-out rows and the bounds, as lines with one step for each step of the curve.
 func (f Figure) stairs() (missed, bound plotter.XYs) {
 	steps := f.Curve.Steps
 	for i, s := range steps {
@@ -223,7 +223,7 @@ func (f Figure) stairs() (missed, bound plotter.XYs) {
 	return missed, bound
 }
 
-// groups shows of each group the share of hold-out rows that are missed, and the bound for fresh ones. Groups
+// groups shows of each group the share of held-out rows that are missed, and the bound for fresh ones. Groups
 // without a bound have no dots.
 func (f Figure) groups() panel {
 	p := newPanel("Missed, by groups of "+f.Column, "share of rows", "")
@@ -240,7 +240,7 @@ func (f Figure) groups() panel {
 		}
 	}
 	p.dots("fresh rows, at most", green, 3.2, bound)
-	p.dots("hold-out rows", blue, 2.4, missed)
+	p.dots("held-out rows", blue, 2.4, missed)
 	p.NominalY(names...)
 	return p.limits(0, 1.1*cmp.Or(most, 1), -0.5, float64(last)+1.2)
 }

@@ -17,8 +17,8 @@ func testFigure() Figure {
 	rng := rand.New(rand.NewPCG(1, 2))
 	f := Figure{
 		Title:     "At most 11.4 % of fresh rows are missed by more than 0.6 m/s",
-		Subtitles: []string{"by a function drawn at random from Q, with 99 % confidence over the draw of 32,000 train rows"},
-		Target:    "wind [m/s]", PointsTitle: "reference rows",
+		Subtitles: []string{"by a function drawn at random from Q, with 99 % confidence over the draw of 32,000 training rows"},
+		Target:    "wind [m/s]", PointsTitle: "prior rows",
 		Bound: 0.11385, Baseline: 0.5512, Below: 0.6, Above: 0.6,
 	}
 	for i := range 60 {
