@@ -54,7 +54,7 @@ func ReadCertificate(ctx context.Context, reference string) (certify.Certificate
 }
 
 // SignedBy returns which key, of a file or folder of trusted ones, has signed the certificate of a
-// reference with this id; "" if none is demanded. Signatures are beside it.
+// reference with this id; "" if none is demanded. Signatures are next to it.
 func SignedBy(ctx context.Context, reference, id string, c certify.Certificate, trusted string) (string, error) {
 	if trusted == "" {
 		return "", nil

@@ -17,7 +17,7 @@ func keyOf(fault error) (key, rest string) {
 	return key, rest
 }
 
-// besideFeatures says of a fault of a column that is read beside the features which key names it, and what
+// besideFeatures says of a fault of a column that is read next to the features which key names it, and what
 // helps.
 func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	switch {

@@ -45,7 +45,7 @@ func (s sampleRows) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	return pipeline.Expected(ctx, s.Opened, i, s.digests[i])
 }
 
-// Sampled finds the files of a certificate's sample among the data, by the manifest beside
+// Sampled finds the files of a certificate's sample among the data, by the manifest next to
 // the certificate; without one it returns the data. lines are its findings, doubt a
 // finding that matters if the data are other rows.
 func Sampled(ctx context.Context, data Origin, certificate string, c certify.Certificate, id string) (from Origin, lines []string, doubt, err error) {

@@ -28,5 +28,5 @@ func (c Stream) Session() time.Duration {
 	return time.Duration(given(c.SessionTimeout, sessionTimeout))
 }
 
-// Kept is the number of windows with artifacts in the output, beside what is current.
+// Kept is the number of windows with artifacts in the output, next to what is current.
 func (c Stream) Kept() int { return max(1, given(c.Keep, 20)) }

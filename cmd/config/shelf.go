@@ -21,7 +21,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// A publishConfig declares the place of artifacts beside the output directory.
+// A publishConfig declares the place of artifacts next to the output directory.
 type publishConfig struct {
 	Kafka topicsConfig `yaml:"kafka"`
 }
@@ -73,7 +73,7 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 // partitionName is how the pointers of a shared group end.
 var partitionName = regexp.MustCompile(`/[0-9]+$`)
 
-// Publisher publishes beside the output; nil: nothing.
+// Publisher publishes next to the output; nil: nothing.
 func (p Task) Publisher() pipeline.Publisher {
 	if p.Shelf == nil {
 		return nil

@@ -25,7 +25,7 @@ type Parent struct {
 }
 
 // warmUp converts the parent's posterior to the scales of this sample. An unsuitable one is not used,
-// with a notice. The parent must not have seen held-out rows.
+// with a warning. The parent must not have seen held-out rows.
 func (t *Training) warmUp(src dataset.Source) error {
 	a := t.env.Parent
 	if a == nil || !t.Job.Train.WarmStart {
