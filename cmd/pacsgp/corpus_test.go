@@ -211,7 +211,7 @@ func TestCorpusForgeries(t *testing.T) {
 		{"groups", "/claims/groups/groups/0/misses", "0"},
 		{"curve", "/claims/curve/curve/steps/0/bound", "0.001"},
 		{"mean", "/mean/training/count", "1"},
-		{"window", "/dataset/segments/1/first", "7"},
+		{"window", "/dataset/segments/1/rows", "7"},
 		{"reuse", "/delta/holdout_reuse/earlier/0", "2"},
 	} {
 		forged := filepath.Join(t.TempDir(), "forged.json")
