@@ -121,12 +121,17 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 // A job without a tolerance stops at the first bad row, and one with a tolerance at too
 // many, before it trains and before it counts as an attempt.
 func TestTooManyBadRowsStopTheJob(t *testing.T) {
+	all := make([]int, 600)
+	for i := range all {
+		all[i] = i
+	}
 	for name, c := range map[string]struct {
 		change func(*job.Job)
 		spoilt []int
 		mark   bool
 		words  []string
 	}{
+		"all":            {tolerant, all, true, []string{"600 of 600 rows (100 %)"}},
 		"none tolerated": {tiny, []int{77}, false, []string{`row 77 (from 0), column "a" is NaN`}},
 		"too many":       {tolerant, []int{77, 78, 201, 202, 203, 204, 205}, true, []string{"7 of 600 rows (1.17 %)", "rejected.limit is 1 %", "rows 0 to 300, row 77 (from 0): a is NaN", `bad are "a" in 3 rows, "b" in 2 rows`}},
 	} {
@@ -135,7 +140,12 @@ func TestTooManyBadRowsStopTheJob(t *testing.T) {
 			l.spoil(c.spoilt...)
 			l.mark = c.mark
 			var store pipelinetest.Store
-			_, err := pipeline.Run(t.Context(), testJob(t, c.change), l.environment(&store))
+			env, kept := l.environment(&store), &shelf{}
+			env.Quarantine = kept
+			_, err := pipeline.Run(t.Context(), testJob(t, c.change), env)
+			if c.mark && len(kept.rows) != len(c.spoilt) {
+				t.Errorf("%d rows are kept, want all %d", len(kept.rows), len(c.spoilt))
+			}
 			if err == nil {
 				t.Fatal("no error")
 			}

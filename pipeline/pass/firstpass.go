@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,9 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	used := dataset.Indices(len(s.Columns))
 	for passes := 0; ; passes++ {
 		same, err := s.pass(ctx, src, j, used, res, parts)
+		if errors.Is(err, job.ErrData) && s.Roles.Out.Bad != nil {
+			return s, err // with the rejected rows, for who wants to see them
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -97,12 +101,17 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 // columns give the same copies.
 func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, columns []int, res job.Resources, parts Parts) (same bool, err error) {
 	rows, err := beginPass(ctx, src, job, columns, dataset.NewSecret(), nil, res)
+	if rows != nil {
+		s.Roles = rows.roles
+	}
+	if rows != nil && rows.sieve != nil {
+		s.bad = rows.sieve.bad
+		if err != nil { // the share of rejected rows is the reason, if it is too large
+			err = cmp.Or(job.BadRows.Stop(s.Roles.Bad(), s.Roles.Rows, s.bad), err)
+		}
+	}
 	if err != nil {
 		return false, err
-	}
-	s.Roles = rows.roles
-	if rows.sieve != nil {
-		s.bad = rows.sieve.bad
 	}
 	rows.isFirst()
 	see := func(found *Pass) (err error) {

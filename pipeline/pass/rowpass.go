@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +58,7 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 			return nil, err
 		}
 		out = p.sieve.out
+		p.roles = dataset.Roles{Rows: n, Out: out} // until they are known
 	}
 	if out.Copies == nil {
 		p.of.secret = hidden.Digest()
@@ -69,22 +69,18 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 		p.roles, err = told.roles(job, n)
 		return p, err
 	}
+	var roles dataset.Roles
 	if p.sieve != nil && p.sieve.roles != nil {
-		p.roles, err = p.sieve.roles.Roles(n, out)
+		roles, err = p.sieve.roles.Roles(n, out)
 	} else {
-		p.roles, err = dataset.NewRoles(ctx, job, n, out, res.Workers)
+		roles, err = dataset.NewRoles(ctx, job, n, out, res.Workers)
 	}
 	if err != nil {
-		return nil, err
+		return p, err
 	}
+	p.roles = roles
 	p.of.outside = p.roles.Outside()
-	if err := errors.Join(job.Scalable(p.roles.Rows-out.Size(), p.roles.Reference()), Separable(job, p.roles)); err != nil {
-		if p.sieve != nil {
-			err = cmp.Or(job.BadRows.Stop(out.Bad.Size(), n, p.sieve.bad), err)
-		}
-		return nil, err
-	}
-	return p, nil
+	return p, errors.Join(job.Scalable(p.roles.Rows-out.Size(), p.roles.Reference()), Separable(job, p.roles))
 }
 
 // read reads shards, several at a time. Close what it returns.
