@@ -45,9 +45,13 @@ func (o *outcome) report(w system) error {
 	if c.Ledger.Holdout > 0 && c.Publisher.Training.Parent == nil {
 		retrain = " --retrain"
 	}
+	which := report.Shell(o.task.Output)
+	if r.Exit != 0 { // it did not become the current model
+		which = path(r.Model) + " " + path(r.Certificate)
+	}
 	_, err := fmt.Fprintf(w.stdout, "\nfit        %s\nmodel      %s\n           %s, %s\nreport     %s\nrecord     %s\nnext       pacsgp verify %s %s%s\n",
 		r.Diagnostics.Residuals, path(r.Model), words.Count(r.Training.Inducing, "inducing point"), words.Count(r.Training.Steps, "step"),
-		path(config.PlotFile), path(config.RunFile), report.Shell(o.task.Output), report.Shells(o.task.Source.Arguments(), " "), retrain)
+		path(config.PlotFile), path(config.RunFile), which, report.Shells(o.task.Source.Arguments(), " "), retrain)
 	return err
 }
 

@@ -153,7 +153,7 @@ func watched(w system, last config.Watched, asJSON bool) error {
 		}
 		err = printJSON(w.stdout, doc)
 	} else {
-		_, err = fmt.Fprintf(w.stdout, "certificate %s\n%s\n", last.By.ID, r.Statement)
+		_, err = fmt.Fprintln(w.stdout, r.Statement)
 	}
 	if err == nil && r.Alarm != "" { // also where files failed: it is not told again
 		err = pipeline.NotCertified("alarm: %s (hint: %s)", r.Alarm, watch.Ends)

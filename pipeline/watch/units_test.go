@@ -276,8 +276,8 @@ func TestUnitsEnd(t *testing.T) {
 	r, err := new(k.state(t).Tests[0]).Report(by[0].Certificate)
 	fatal.If(t, err)
 	for _, want := range []string{
-		"25.0 % of new units were missed, on average over 4: at most ",
-		"nothing is said of 2 rows of units that have not ended; nothing is said of 1 row of no unit",
+		"25.0 % of 4 new units were missed: at most ",
+		"not counted: 2 rows of units that have not ended; not counted: 1 row of no unit",
 	} {
 		if !strings.Contains(r.Statement, want) {
 			t.Errorf("%s\nlacks %q", r.Statement, want)

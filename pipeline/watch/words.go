@@ -21,31 +21,39 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	example, n := t.example(), t.Losses.Count()
 	switch {
 	case n == 0 && t.Unit != nil:
-		r.Statement = "no unit has ended yet: nothing is said (one ends with the first file that begins another unit and has no row of it, once as many later ones have begun as unit.wait asks for)"
+		r.Statement = "no unit has ended yet (one ends with the first file that begins another unit and has no row of it, once as many later ones have begun as unit.wait asks for)"
 	case n == 0:
-		r.Statement = "no labelled row has come yet: nothing is said"
+		r.Statement = "no new row with a target has come yet"
 	default:
 		if r.Bound, err = certify.NextBound(t.Losses, c.Delta.Declared); err != nil {
 			return r, err
 		}
-		r.Statement = fmt.Sprintf("%s of new %ss were missed, on average over %s: at most %s were to be expected (%s confidence)",
-			words.PercentNear(t.Losses.Upper()), example, words.Number(n), words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
+		which := "new " + example
+		if n != 1 {
+			which += "s"
+		}
+		r.Statement = fmt.Sprintf("%s of %s %s were missed: at most %s on average (%s confidence)",
+			words.PercentNear(t.Losses.Upper()), words.Number(n), which, words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
+		if t.Alarm.Bound < 1 {
+			r.Statement += fmt.Sprintf("; certified at most %s", words.PercentUp(t.Alarm.Bound))
+		}
 	}
 	for _, n := range []struct {
 		rows  int64
 		which string
 	}{
-		{t.Unlabelled, "without a label that is a good number"},
+		{t.Unlabelled, "without a target"},
 		{t.Bad, "that break the row rules"},
-		{t.Known, "that are no news to it"},
+		{t.Known, "that it was trained on, or that were counted before"},
 		{t.Open, "of units that have not ended"},
 		{t.Late, "of no unit: theirs had ended before, or has rows of two models"},
 	} {
 		if n.rows > 0 {
-			r.Statement += fmt.Sprintf("; nothing is said of %s %s", words.Count(n.rows, "row"), n.which)
+			r.Statement += fmt.Sprintf("; not counted: %s %s", words.Count(n.rows, "row"), n.which)
 		}
 	}
 	if r.Alarm = t.Raised(); r.Alarm != "" {
+		r.Statement += ". ALARM: the certificate no longer holds"
 		return r, nil
 	}
 	if !speaksOf(c, t.Unit) {

@@ -16,6 +16,6 @@ def __getattr__(name):
         try:
             from . import regressor
         except ModuleNotFoundError as err:
-            raise ImportError(f"{name} needs scikit-learn: pip install 'pacsgp[sklearn]'", name=err.name) from err
+            raise ImportError(f"{name} needs scikit-learn: pip install scikit-learn", name=err.name) from err
         return getattr(regressor, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

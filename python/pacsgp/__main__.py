@@ -70,7 +70,7 @@ def main(call):
     """Returns the exit status, and what is to be said."""
     args = arguments(call)
     if args.command == "verify" and importlib.util.find_spec("scipy") is None:
-        print("error: verify needs SciPy: pip install 'pacsgp[verify]'", file=sys.stderr)
+        print("error: verify needs SciPy: pip install scipy", file=sys.stderr)
         return 2, {}
     if args.command == "batch":
         for line in sys.stdin:

@@ -10,7 +10,7 @@ class Borrowed:
         try:
             return getattr(importlib.import_module(self.name), function)
         except ModuleNotFoundError as err:
-            raise ModuleNotFoundError("this needs SciPy: pip install 'pacsgp[verify]'", name=err.name) from err
+            raise ModuleNotFoundError("this needs SciPy: pip install scipy", name=err.name) from err
 
 
 linalg, special = Borrowed("scipy.linalg"), Borrowed("scipy.special")
