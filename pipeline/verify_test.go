@@ -331,6 +331,9 @@ func TestVerifyRefusesEveryChangeOfTheRows(t *testing.T) {
 			column[i] = math.Nextafter(old, 1)
 			_, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake)
 			column[i] = old
+			if c == 1 && errors.Is(err, job.ErrData) { // a difference among the prior rows that cannot be scaled
+				continue
+			}
 			if used := c != 1; errors.Is(err, job.ErrRefused) != used || (err == nil) == used {
 				t.Fatalf("row %d, column %d changed by one bit: error %v", i, c, err)
 			}

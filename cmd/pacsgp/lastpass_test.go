@@ -71,9 +71,6 @@ func TestRowsChangedBeforeLastPass(t *testing.T) {
 		"a row more": {func(t *testing.T, dir string) {
 			lines(91).slice(45, 91).write(t, lakeFile(dir, 1))
 		}, []string{"changed since training", "digest"}},
-		"a file more": {func(t *testing.T, dir string) {
-			rows.slice(0, 5).write(t, lakeFile(dir, 2))
-		}, []string{"changed since training", "digest"}},
 		"files exchanged": {func(t *testing.T, dir string) {
 			rows.slice(45, 90).write(t, lakeFile(dir, 0))
 			rows.slice(0, 45).write(t, lakeFile(dir, 1))

@@ -90,7 +90,7 @@ func TestScoreOfARecordThatIsTooLarge(t *testing.T) {
 		_, err := own(t, s.address).CreateTopic(t.Context(), topic, 2, -1, broker.Settings{"max.message.bytes": "20000"})
 		fatal.If(t, err)
 	}
-	path := s.file(t, "small", "small", "bad_rows: {to: {kafka: small-dead}}\nsession_timeout: 1s\n")
+	path := s.file(t, "small", "small", "rejected: {to: {kafka: small-dead}}\nsession_timeout: 1s\n")
 	for range 2 {
 		succeed(t, "score", "-c", path, "--once")
 		found := s.found(t, "small")

@@ -128,8 +128,6 @@ func TestStoresThatAreNoOutput(t *testing.T) {
 		}
 	}
 	pacsgp(t, "train", "-c", tiny(nil).write(t, dir), "-o", out, "--no-pass").says(t, exitUsage, "want a path of this machine")
-	piped := tiny(jobFile{"source": `{paths: "-"}`, "features": "[x1]"}).write(t, dir)
-	pacsgp(t, "train", "-c", piped, "-o", out).says(t, exitConfig, "only a job of files")
 }
 
 func secret(t *testing.T, text string) {

@@ -45,7 +45,7 @@ func TestWatchCountsNewRows(t *testing.T) {
 	dir, pointers, _ := following(t, 2, 40)
 	args := watchedBy(t, dir, pointers[0])
 	first := seen(t, 0, args...)
-	if first.Rows != 80 || first.Unlabelled+first.Bad+first.Known != 0 || !(first.Loss < first.Bound) || !strings.Contains(first.Statement, "on average over 80") {
+	if first.Rows != 80 || first.Unlabelled+first.Bad+first.Known != 0 || !(first.Loss < first.Bound) || !strings.Contains(first.Statement, "of 80 new rows") {
 		t.Errorf("%+v", first)
 	}
 	if diff := cmp.Diff(first, seen(t, 0, args...)); diff != "" {
