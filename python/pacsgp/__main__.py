@@ -79,13 +79,15 @@ def main(call):
     try:
         with contextlib.redirect_stdout(io.StringIO()) if getattr(args, "json", False) else contextlib.nullcontext():
             report = run(args)
+    except (FileNotFoundError, IsADirectoryError) as err:
+        report = {"status": 2, "refused": f"{err.strerror}: {err.filename!a}"}
     except Exception as err:  # whatever the files bring about, they are refused
         report = {"status": 1, "refused": f"{type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}"}
     report.pop("certificate", None)
     if getattr(args, "json", False):
         print(json.dumps(report))
     elif "refused" in report:
-        print("REFUSED " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in report["refused"]))
+        print(("error: " if report["status"] == 2 else "REFUSED ") + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in report["refused"]))
     return report["status"], report
 
 
