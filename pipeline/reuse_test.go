@@ -40,9 +40,11 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 	for i := range other[2] {
 		other[2][i] += 1e-9
 	}
+	alike := [][]float64{slices.Concat(columns[0], columns[0]), slices.Concat(columns[1], more[1]), slices.Concat(columns[2], columns[2])}
+	distinct := &lake{names: []string{"a", "y"}, columns: [][]float64{alike[0], alike[2]}, shards: []int{800}}
 	seeded := func(seed uint64) func(*job.Job) { return func(j *job.Job) { j.Train.Seed = seed } }
 	numbered := func(j *job.Job) { j.Repeated, j.Train.Seed = true, 7 }
-	log := &pipelinetest.Store{}
+	log, held := &pipelinetest.Store{}, int64(0)
 	for _, c := range []struct {
 		name    string
 		change  func(*job.Job)
@@ -59,13 +61,18 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		{"a number of a sequence", numbered, whole, 1, 4},
 		{"its next number", func(j *job.Job) { numbered(j); j.Train.Seed = 8 }, whole, 2, 5},
 		{"rows of another key", func(j *job.Job) { j.Roles.Key = "mine" }, whole, 0, 0},
+		{"rows that are alike but for a feature", drop, newLake(alike, 800), 0, 0},
+		{"without the feature", func(j *job.Job) { drop(j); j.Features = []string{"a"} }, distinct, 0, 1},
 		{"rows that came", seeded(0), newLake(grown, 800), 0, 0},
 		{"other rows", seeded(0), newLake(other, 400), 0, 0},
 	} {
 		got := reuser(t, log, c.on, c.change, c.number)
 		var want *certify.Looks
+		if c.on != distinct { // whose rows are fewer than those that were shown
+			held = got.Ledger.Holdout
+		}
 		if c.earlier > 0 {
-			want = &certify.Looks{Earlier: slices.Repeat([]int64{got.Ledger.Holdout}, c.earlier)}
+			want = &certify.Looks{Earlier: slices.Repeat([]int64{held}, c.earlier)}
 		}
 		if paid := got.Delta.Looks; (paid == nil) != (want == nil) || paid != nil && (paid.Ended || !slices.Equal(paid.Earlier, want.Earlier)) {
 			t.Errorf("%s: it pays for %+v, want %+v", c.name, paid, want)

@@ -147,12 +147,13 @@ func (h *rankHeap) Pop() any {
 	return x
 }
 
-// Roles says what each row of a sample may be used for. A row has one role:
-// reference, train, holdout or outside; or it is left out, as a copy or a bad row.
+// Roles says what each row of a dataset may be used for. It is a prior, training, held-out or outside
+// row, or it is left out, as a duplicate or a rejected row.
 type Roles struct {
 	Rows        int64
 	PriorRows   []int64 // ordinals of the prior rows, ascending
 	HeldOutRows *RowSet // nil unless the job has held-out rows
+	LeftHeldOut *RowSet // rows that would be held out and are left out; nil unless the job has both
 	OutsideRows *RowSet // rows that the column of the mean was fitted on; nil unless the job has some
 	Out         LeftOut
 	Units       *certify.UnitLedger // nil: examples are rows
@@ -225,6 +226,9 @@ func RolesOf(job job.Job, n int64, out LeftOut) Roles {
 	r := Roles{Rows: n, Out: out}
 	if job.Roles.Holdout > 0 {
 		r.HeldOutRows = NewRowSet(n)
+		if !out.none() {
+			r.LeftHeldOut = NewRowSet(n)
+		}
 	}
 	if job.Roles.Outside > 0 {
 		r.OutsideRows = NewRowSet(n)
@@ -238,6 +242,9 @@ func (r Roles) SetApart(rule RoleRule) func(Rank) bool {
 	return func(x Rank) bool {
 		switch {
 		case r.Out.has(x.Ordinal):
+			if r.LeftHeldOut != nil && rule.HeldOut(x) {
+				r.LeftHeldOut.Add(x.Ordinal)
+			}
 		case rule.HeldOut(x):
 			r.HeldOutRows.Add(x.Ordinal)
 		case rule.Outside(x):
@@ -252,7 +259,7 @@ func (r Roles) SetApart(rule RoleRule) func(Rank) bool {
 // Reference is the number of prior rows.
 func (r Roles) Reference() int64 { return int64(len(r.PriorRows)) }
 
-// Copies is the number of rows with the role copy.
+// Copies is the number of duplicates that are left out.
 func (r Roles) Copies() int64 { return r.Out.Copies.Size() }
 
 // Bad is the number of rows that break a row rule.

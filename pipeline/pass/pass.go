@@ -218,8 +218,8 @@ func (p *Pass) rows() dataset.RawRows {
 	return all
 }
 
-// heldRows gathers the held-out rows of a pass, in any order of blocks. Other features leave them the
-// same rows.
+// heldRows gathers the held-out rows of a pass, in any order of blocks, with those that would be held out
+// and are left out. Other features, by which other rows are duplicates, leave them the same rows.
 type heldRows struct {
 	mu   sync.Mutex
 	rows dataset.Multiset
@@ -234,7 +234,7 @@ func (h *heldRows) add(roles dataset.Roles, b dataset.Block) {
 	text := []byte("pacsgp/held-out/2\x00")
 	for i, y := range b.Columns[len(b.Columns)-1] {
 		ordinal := b.First + int64(i)
-		if roles.HeldOutRows.Has(ordinal) {
+		if roles.HeldOutRows.Has(ordinal) || roles.LeftHeldOut.Has(ordinal) {
 			place := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
 			rows.AddDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(place, dataset.NumberBits(y))))
 		}
