@@ -104,8 +104,8 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 		return err
 	}
 	mean, draw := pipeline.JudgeMean.Of(o.Result.Certificate), pipeline.JudgeDraw.Of(o.Result.Certificate)
-	say("  predictions miss %.4f of them; %s: at most %s\n", found.Mean, mean.Status, words.AtMost(mean.Bound))
-	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, words.AtMost(draw.Bound))
+	say("  predictions missed %s of them; %s: at most %s\n", words.PercentNear(found.Mean), mean.Status, words.PercentUp(mean.Bound))
+	say("  random draws missed %s of them; %s: at most %s\n", words.PercentNear(found.Draw), draw.Status, words.PercentUp(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {
 		return errors.New("the risk on fresh rows is above the bound: by chance this happens in at most one of 100 samples")
 	}
