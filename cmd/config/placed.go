@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,16 +55,8 @@ func choicePlaced(err error, file *yamlfile.File, j job.Job) error {
 		if choice.Index >= 0 {
 			key = fmt.Sprintf("%s[%d]", key, choice.Index)
 		}
-		at, text := "", choice.Text
-		for _, each := range []string{key, choice.Key} {
-			if at == "" {
-				at = file.Place(each)
-			}
-			if names := file.Variables(each); names != "" {
-				text = file.Kind.Refused(names)
-			}
-		}
-		all[i] = fmt.Errorf("%w: %s%s: %s", job.ErrConfig, at, choice.Key, text)
+		at := cmp.Or(file.Place(key), file.Place(choice.Key))
+		all[i] = fmt.Errorf("%w: %s%s: %s", job.ErrConfig, at, choice.Key, choice.Text)
 	}
 	return errors.Join(all...)
 }

@@ -173,7 +173,7 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	faults.Unless(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output", "name the directory for the predictions; only those of rows of a topic can go to a topic")
 	if c.Output.Folder != "" {
 		if found := from.Finds(filepath.Join(c.Output.Folder, "lake", "predictions.parquet")); found != "" {
-			faults.Among([]string{"output", "source.paths"}, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.Folder, found)
+			faults.Add("output", "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.Folder, found)
 		}
 	}
 	faults.Unless(c.Replaced == "" || slices.Contains(replacedWords, c.Replaced), "replaced", "%q is neither keep nor remove", c.Replaced)

@@ -59,7 +59,7 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(!p.Stream.Shared() || from.Partitions == nil, key+".partitions", "leave it out: a shared group divides all partitions of the topic among its members")
 	if from.Group != "" {
 		if err := certify.SequenceName(from.Topic + "/" + from.Group); err != nil {
-			faults.Among([]string{key + ".group", key + ".topic"}, "%v", err)
+			faults.Add(key+".group", "%v", err)
 		}
 	}
 }

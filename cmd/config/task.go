@@ -128,14 +128,14 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(!isRemote(c.Sign), "sign", "%s: "+wantLocal, c.Sign)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
 	if source := hides(from, c.Output); source != "" {
-		faults.Among([]string{"output", "source.paths"}, insideSource(source), c.Output, source)
+		faults.Add("output", insideSource(source), c.Output, source)
 	}
 	bad := c.BadRows.To
 	faults.Unless(!isRemote(bad.path), "rejected.to", "%s: "+wantLocal, bad.path)
 	faults.Unless(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "rejected.to", "no bad row is tolerated: give rejected.limit, the largest share of rows that may be bad")
 	if bad.path != "" && !isRemote(bad.path) {
 		if err := mayMake(bad.path, from); err != nil {
-			faults.Among([]string{"rejected.to", "source.paths"}, "%v", err)
+			faults.Add("rejected.to", "%v", err)
 		}
 	}
 	faults.Unless(c.Grid == "" || c.Grid == paperGrid, "grid", "%q is no grid: leave it out, or write %s", c.Grid, paperGrid)

@@ -91,7 +91,7 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 		from := source.origin(job.Job{}, c.State, faults)
 		if c.State != "" {
 			if found := from.Finds(filepath.Join(c.State, "lake", "rows.parquet")); found != "" {
-				faults.Among([]string{"state", "source.paths"}, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.State, found)
+				faults.Add("state", "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.State, found)
 			}
 		}
 	}

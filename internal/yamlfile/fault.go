@@ -17,7 +17,7 @@ type Fault struct {
 	Key          string // that it is about, or ""
 	Line, Column int    // 0: nowhere in the file
 	missing      bool   // the file does not have the key: the place is that of its section
-	Text         string // shows no value of a variable
+	Text         string
 	unread       bool   // the value of the key could not be read
 	meant        string // key that an unknown one stands for, or ""
 	bad          string // what is wrong: "bad job", unless it says another kind of file
@@ -51,8 +51,7 @@ func (t *File) tell(f Fault, at *token.Token) {
 	t.Faults = append(t.Faults, f)
 }
 
-// add adds the faults of the value of a key. A value with variables may be secret: it is not
-// shown. Messages that begin with "want" show no value.
+// add adds the faults of the value of a key.
 func (t *File) add(key string, err error) {
 	for _, one := range Separate(err) {
 		f := Fault{Key: key, unread: true}
@@ -63,9 +62,6 @@ func (t *File) add(key string, err error) {
 			continue
 		}
 		f.Text = at.GetMessage()
-		if names := t.Variables(key); names != "" && !strings.HasPrefix(f.Text, "want ") {
-			f.Text = t.Kind.Refused(names)
-		}
 		t.tell(f, at.GetToken())
 	}
 }
@@ -75,15 +71,12 @@ func (t *File) add(key string, err error) {
 type Faults struct{ all []found }
 
 // A found fault is one of a value.
-type found struct {
-	keys  []string // that it is about first, and others whose values it may show
-	text  string
-	shows bool // it may show values
-}
+type found struct{ key, text string }
 
-// Add notes a fault of a key. The format shows no value: values are arguments, which are
-// shown unless they come from variables of the environment.
-func (f *Faults) Add(key, format string, args ...any) { f.Among([]string{key}, format, args...) }
+// Add notes a fault of a key.
+func (f *Faults) Add(key, format string, args ...any) {
+	f.all = append(f.all, found{key, fmt.Sprintf(format, args...)})
+}
 
 // Unless notes a fault of a key, as Add does, unless ok.
 func (f *Faults) Unless(ok bool, key, format string, args ...any) {
@@ -92,16 +85,10 @@ func (f *Faults) Unless(ok bool, key, format string, args ...any) {
 	}
 }
 
-// Among notes a fault of the first of these keys, whose arguments may show values of all of
-// them.
-func (f *Faults) Among(keys []string, format string, args ...any) {
-	f.all = append(f.all, found{keys, fmt.Sprintf(format, args...), len(args) > 0})
-}
-
 // Within notes what is wrong with another file, which a key names.
 func (f *Faults) Within(key string, err error) {
 	for _, one := range Separate(err) {
-		f.all = append(f.all, found{[]string{key}, one.Error(), false})
+		f.all = append(f.all, found{key, one.Error()})
 	}
 }
 
@@ -110,7 +97,7 @@ func (f *Faults) Within(key string, err error) {
 func (f *Faults) Err(err error) error {
 	var all []error
 	for _, one := range f.all {
-		all = append(all, fmt.Errorf("%w: %s: %s", err, one.keys[0], one.text))
+		all = append(all, fmt.Errorf("%w: %s: %s", err, one.key, one.text))
 	}
 	return errors.Join(all...)
 }
@@ -119,26 +106,12 @@ func (f *Faults) Err(err error) error {
 // Consequences of unreadable values are left out.
 func (t *File) Merge(among Faults) []Fault {
 	faults := slices.Clone(t.Faults)
-	variables := map[string]string{} // by key: many faults may be about one long list
 	for _, one := range among.all {
-		key := one.keys[0]
-		f := Fault{File: t.path, Key: key, bad: t.Kind.Bad, err: t.Kind.Err}
-		var names []string
-		for _, key := range one.keys {
-			if _, ok := variables[key]; !ok {
-				variables[key] = t.Variables(key)
-			}
-			if variables[key] != "" {
-				names = append(names, variables[key])
-			}
-		}
-		if f.Text = key + ": " + one.text; one.shows && names != nil {
-			f.Text = key + ": " + t.Kind.Refused(strings.Join(names, ", "))
-		}
+		f := Fault{File: t.path, Key: one.key, Text: one.key + ": " + one.text, bad: t.Kind.Bad, err: t.Kind.Err}
 		if slices.ContainsFunc(t.Faults, f.follows) {
 			continue
 		}
-		f.Line, f.Column, f.missing = t.nearest(key)
+		f.Line, f.Column, f.missing = t.nearest(one.key)
 		faults = append(faults, f)
 	}
 	slices.SortStableFunc(faults, func(a, b Fault) int {

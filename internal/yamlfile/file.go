@@ -1,7 +1,7 @@
 // Package yamlfile decodes a YAML file into a struct and finds all that is wrong with it,
 // with places. What the YAML library passes over in silence is a fault: keys that are no
 // text, fractions where whole numbers are wanted, a second document. ${VAR} in a value
-// stands for a variable of the environment, whose value no fault shows.
+// stands for a variable of the environment.
 package yamlfile
 
 import (
@@ -29,7 +29,6 @@ type File struct {
 	of     reflect.Type // that it is decoded into
 	Root   ast.Node     // nil: it says nothing, or could not be taken apart
 	lookup func(string) (string, bool)
-	from   map[string]string   // the variables in a value, by its key
 	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
 	Faults []Fault
 	told   map[[2]int]bool // places of faults
@@ -39,7 +38,7 @@ type File struct {
 // Parse decodes the text of a file of this kind into a T, and keeps all that is wrong with
 // it. lookup finds variables of the environment.
 func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (string, bool)) (c T, t *File) {
-	t = &File{path: path, Kind: kind, of: reflect.TypeFor[T](), lookup: lookup, from: map[string]string{}, told: map[[2]int]bool{}}
+	t = &File{path: path, Kind: kind, of: reflect.TypeFor[T](), lookup: lookup, told: map[[2]int]bool{}}
 	defer func() { // the border to a library that panics on some texts
 		if r := recover(); r != nil {
 			t.Root = nil

@@ -3,10 +3,7 @@ package yamlfile
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -53,7 +50,6 @@ func (t *File) substituted(key string, node ast.Node) ast.Node {
 	fault := ""
 	value := marked.ReplaceAllStringFunc(scalar.Value, func(m string) string {
 		name := strings.Trim(m, marks)
-		t.from[key] += "${" + name + "}"
 		value, ok := t.lookup(name)
 		switch {
 		case !ok:
@@ -80,23 +76,4 @@ func (t *File) substituted(key string, node ast.Node) ast.Node {
 	default: // text, whatever it looks like
 	}
 	return scalar
-}
-
-// Variables names the variables in the value of a key, "" if there are none. A key that is left
-// out may take its value from another one.
-func (t *File) Variables(key string) string {
-	found := map[string]bool{}
-	for at, names := range t.from {
-		if key == "" || inside(at, key) {
-			found[names] = true
-		}
-	}
-	return strings.Join(slices.Sorted(maps.Keys(found)), ", ")
-}
-
-// Refused is the fault of a value that is made of variables. The value is not in it,
-// for it may be secret, and what a number or a time is printed as is not how its
-// variable has it.
-func (k Kind) Refused(variables string) string {
-	return fmt.Sprintf("%s is refused; values of the environment are not shown, %s says what the key takes", variables, k.Page)
 }
