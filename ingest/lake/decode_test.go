@@ -118,3 +118,14 @@ func allocated() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
+
+// Indexes of fastparquet end in zeros; those of other writers do not.
+func TestIndexesBeforeZeros(t *testing.T) {
+	page := append([]byte{2, 3, 0b11_10_01_00, 0b00_01_10_11}, make([]byte, plainFill)...)
+	for _, filled := range []bool{true, false} {
+		d := decoder{col: &column{filled: filled}, width: 8}
+		if err := d.decode(format.RLEDictionary, page, 8); (err == nil) != filled || filled && !slices.Equal(d.indexes, []int32{0, 1, 2, 3, 3, 2, 1, 0}) {
+			t.Errorf("filled %v: %v, %v", filled, d.indexes, err)
+		}
+	}
+}

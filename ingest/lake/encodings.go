@@ -108,6 +108,9 @@ func (d *decoder) decodeIndexes(data []byte, n int) (err error) {
 	}
 	// The encoding reads its width from the byte in front.
 	whole, err := parquetmeta.Runs(data, 1, uint(data[0]), n)
+	if rest, filled := bytes.CutSuffix(data, make([]byte, plainFill)); err != nil && filled && d.col.filled {
+		whole, err = parquetmeta.Runs(rest, 1, uint(data[0]), n)
+	}
 	if err != nil {
 		return err
 	}
@@ -267,7 +270,7 @@ func (c *column) noRest(rest []byte) error {
 	return fmt.Errorf("%d bytes of the page come after its last value: %w", len(rest), errMalformed)
 }
 
-// plainFill is the number of zeros that fastparquet writes behind the last value in encoding PLAIN.
+// plainFill is the number of zeros that fastparquet writes behind the last value, or index, of a page.
 // In files of other writers they would mean a misread page.
 const plainFill = 8
 

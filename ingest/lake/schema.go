@@ -30,7 +30,7 @@ type column struct {
 	highest  int64       // largest value of the type, for these and for unscaled decimals
 	zone     job.Meaning // of timestamps
 	physical format.Type
-	filled   bool   // pages in PLAIN end in plainFill zeros
+	filled   bool   // pages end in plainFill zeros
 	ordered  bool   // the file declares the order of its statistics
 	refused  string // the reason why chunks of a readable type are not read, or ""
 
