@@ -161,7 +161,7 @@ func (e *BadRowError) Error() string {
 	hint := "correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (rejected)"
 	switch e.Fault {
 	case TooLong:
-		hint = "store the column as a double if it is a quantity, or leave it out of the features if it is an identifier"
+		hint = "store the column as text if it tells units or groups apart, as a double if it is a quantity, or leave it out of the features if it is another identifier"
 	case TooLarge:
 		hint = "if it stands for a missing value, store a null; else change the unit of the column, or leave it out of the features if it is one"
 	case Mistyped:

@@ -112,7 +112,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 
 const (
 	hintNull    = "hint: train stops at the first null, unless fill has a value for it or rejected tolerates it; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
-	hintTooLong = "hint: store the column as a double if it is a quantity, or leave it out (key exclude) if it is an identifier"
+	hintTooLong = "hint: store the column as text if it tells units or groups apart, as a double if it is a quantity, or leave it out (key exclude) if it is another identifier"
 )
 
 // faultsOf joins the faults of the columns that would stop train, by the footers, with hints.
