@@ -6,11 +6,10 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 )
 
-var errLength = errors.New("it is no Arrow IPC stream: a length lies outside of its message")
+var errLength = errors.New("a length lies outside of its message")
 
 // Kinds of headers, by number.
 const (
-	headerSchema     = 1
 	headerDictionary = 2
 	headerBatch      = 3
 )
@@ -36,10 +35,7 @@ func describe(b []byte) (d description, err error) {
 	if !ok || d.body < 0 {
 		return d, errLength
 	}
-	left := len(b) / 8 // columns have more bytes each
 	switch d.kind {
-	case headerSchema:
-		ok = fields(header, 1, 0, &left)
 	case headerDictionary:
 		if header, ok = below(header, 1); ok {
 			ok = views(header)
