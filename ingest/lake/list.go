@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/pacsgp/pacsgp/internal/objects"
 )
@@ -37,7 +36,7 @@ func listFiles(ctx context.Context, from store, paths []string) (files []listed,
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
-	l := lister{store: from, folders: map[string]string{}, files: map[string]string{}, alike: map[likeness][]known{}, tables: map[string]bool{}}
+	l := lister{store: from, folders: map[string]string{}, files: map[string]string{}, tables: map[string]bool{}}
 	for _, p := range paths {
 		found, err := l.entry(ctx, p)
 		if err != nil {
@@ -45,7 +44,7 @@ func listFiles(ctx context.Context, from store, paths []string) (files []listed,
 		}
 		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
 		for _, f := range found {
-			fresh, err := l.isNew(ctx, f)
+			fresh, err := l.isNew(f)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -57,26 +56,16 @@ func listFiles(ctx context.Context, from store, paths []string) (files []listed,
 	return files, l.notices(), nil
 }
 
-func (l *lister) notices() (said []string) {
-	for _, n := range []struct {
-		what, one, several string
-		paths              []string
-	}{
-		{"not read for want of the ending .parquet", "file", "files", l.passed},
-		{"not read because they are neither files nor directories", "entry", "entries", l.odd},
-		{"not read because what they lead to is not there", "link", "links", l.broken},
-		{"read once though they have a second name (hard links)", "file", "files", l.twins},
-	} {
-		if len(n.paths) > 0 {
-			said = append(said, fmt.Sprintf("%s: %s, the first is %s", n.what, count(len(n.paths), n.one, n.several), n.paths[0]))
-		}
+func (l *lister) notices() []string {
+	if len(l.passed) == 0 {
+		return nil
 	}
-	return said
+	return []string{fmt.Sprintf("not read, because they are no files or their names do not end in .parquet: %s, the first is %s", count(len(l.passed), "entry", "entries"), l.passed[0])}
 }
 
-// isNew reports whether a file was not listed yet, under any name: else its rows would count twice.
-// Two names with different keys in their paths are an error: the rows cannot have both.
-func (l *lister) isNew(ctx context.Context, path string) (bool, error) {
+// isNew reports whether a file was not listed yet, also by way of links: else its rows would count
+// twice. Two paths with different keys are an error: the rows cannot have both.
+func (l *lister) isNew(path string) (bool, error) {
 	place, err := l.store.realPath(path)
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
@@ -85,18 +74,6 @@ func (l *lister) isNew(ctx context.Context, path string) (bool, error) {
 		return false, sameKeys("file", first, path, hiveKeys(first), hiveKeys(path))
 	}
 	l.files[place] = path
-	info, err := l.store.stat(ctx, place)
-	if err != nil {
-		return false, fmt.Errorf("lake: %w", err)
-	}
-	like := likeness{info.Size(), info.ModTime().UnixNano()}
-	for _, k := range l.alike[like] {
-		if os.SameFile(k.info, info) {
-			l.twins = append(l.twins, fmt.Sprintf("%s, which is %s", path, k.path))
-			return false, sameKeys("file", k.path, path, hiveKeys(k.path), hiveKeys(path))
-		}
-	}
-	l.alike[like] = append(l.alike[like], known{path, info})
 	return true, nil
 }
 
@@ -112,21 +89,9 @@ type lister struct {
 	store   store
 	folders map[string]string // the path under which a directory was searched, by its real path
 	files   map[string]string // the path under which a file was listed, by its real path
-	alike   map[likeness][]known
-	tables  map[string]bool // folders that are those of no table
-	passed  []string        // files in directories whose names are not those of data
-	odd     []string        // pipes, sockets, devices
-	broken  []string        // broken links whose names are not those of data
-	twins   []string        // hard links to files that were listed before
-	again   bool            // a directory was found that had been searched
-}
-
-// A likeness has the properties that hard links of one file share on every system.
-type likeness struct{ size, modified int64 }
-
-type known struct {
-	path string
-	info fs.FileInfo
+	tables  map[string]bool   // folders that are those of no table
+	passed  []string          // pipes and devices, and files in directories whose names are not those of data
+	again   bool              // a directory was found that had been searched
 }
 
 // entry returns the files of one declared path.
@@ -151,9 +116,6 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		return nil, fmt.Errorf("lake: %s is neither a file nor a directory", path)
 	case err == nil:
 		return []string{path}, nil
-	}
-	if followed(err) != "" {
-		return nil, missing(path, err)
 	}
 	if objects.IsAddress(path) && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("lake: %w", err)
@@ -187,7 +149,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		info, err := l.store.stat(ctx, m)
 		switch {
 		case err != nil:
-			return nil, missing(m, err)
+			return nil, fmt.Errorf("lake: %w", err)
 		case info.IsDir():
 			below, err := l.directory(ctx, m, nil)
 			if err != nil {
@@ -200,7 +162,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 			}
 			found = append(found, m)
 		default:
-			l.odd = append(l.odd, m)
+			l.passed = append(l.passed, m)
 		}
 	}
 	if len(found) == 0 {
@@ -256,22 +218,17 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 		if err := oneLine(path); err != nil {
 			return nil, err
 		}
-		isData := slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path)))
 		info, err := l.store.stat(ctx, path) // of what a link points to
 		switch {
-		case err != nil && !isData && e.Type()&fs.ModeSymlink != 0 && leadsNowhere(err):
-			l.broken = append(l.broken, path)
 		case err != nil:
-			return nil, missing(path, err)
+			return nil, fmt.Errorf("lake: %w", err)
 		case info.IsDir():
 			below, err := l.directory(ctx, path, above)
 			if err != nil {
 				return nil, err
 			}
 			found = append(found, below...)
-		case !info.Mode().IsRegular():
-			l.odd = append(l.odd, path)
-		case isData:
+		case info.Mode().IsRegular() && slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path))):
 			found = append(found, path)
 		default:
 			l.passed = append(l.passed, path)
@@ -312,28 +269,6 @@ func (l *lister) noTableAt(ctx context.Context, dir string) error {
 		return fmt.Errorf("lake: %w", err)
 	}
 	return l.noTable(ctx, dir, entries)
-}
-
-// leadsNowhere reports whether a link leads to nothing, or to itself.
-func leadsNowhere(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP)
-}
-
-// followed returns the destination of a link from the error of following it; "" for other errors.
-func followed(err error) string {
-	if at, ok := errors.AsType[*fs.PathError](err); ok && at.Op == opFollow {
-		return at.Path
-	}
-	return ""
-}
-
-// missing returns the error of an existing entry of a folder that cannot be described.
-func missing(path string, err error) error {
-	to := followed(err)
-	if to == "" || !leadsNowhere(err) {
-		return fmt.Errorf("lake: %w", err)
-	}
-	return fmt.Errorf("lake: %s is a link to %q, which does not exist; restore what it leads to, or remove the link if its rows are not wanted", path, to)
 }
 
 // oneLine returns an error for a path with a line break, which could fake a line of a report.

@@ -80,34 +80,6 @@ func TestListSymbolicLinks(t *testing.T) {
 	}
 }
 
-// A link to data that are not there is an error, for the user counts on its rows; any
-// other link that leads nowhere is passed over with a notice.
-func TestListBrokenLinks(t *testing.T) {
-	dir := tree(t, "a/x.parquet")
-	link := func(to, name string) {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Skip(err)
-		}
-	}
-	link("gone", "a/2024")
-	link("notes.txt", "a/notes.txt") // to itself
-	link("gone", "a/_hidden")
-	got, notices := files(t, dir, "a")
-	if !slices.Equal(got, []string{"a/x.parquet"}) || len(notices) != 1 {
-		t.Fatalf("files %q, notices %q, want one file and a notice", got, notices)
-	}
-	wantError(t, errors.New(notices[0]), "2 links", "2024", "not there")
-
-	link("/no/such/y.parquet", "a/y.parquet")
-	for _, path := range []string{"a", "a/*.parquet", "a/y.parquet"} {
-		_, _, err := lake.Files(t.Context(), []string{filepath.Join(dir, path)})
-		wantError(t, err, "y.parquet is a link to", "/no/such/y.parquet", "does not exist", "remove the link")
-	}
-	link("z.parquet", "z.parquet")
-	_, _, err := lake.Files(t.Context(), []string{filepath.Join(dir, "z.parquet")})
-	wantError(t, err, "z.parquet is a link to")
-}
-
 // What Finds says of a file that is not there is what a listing does once it is.
 func TestFinds(t *testing.T) {
 	for _, c := range []struct {

@@ -37,9 +37,6 @@ func (s store) open(ctx context.Context, path string) (blob, error) {
 	return machineFile{f, size}, nil
 }
 
-// opFollow is the operation in errors of following a link.
-const opFollow = "follow link"
-
 // stat describes a file or folder, or what is at the end of a link. Two descriptions of one file are
 // recognised by its real path, or by [os.SameFile].
 func (s store) stat(ctx context.Context, path string) (fs.FileInfo, error) {
@@ -50,13 +47,7 @@ func (s store) stat(ctx context.Context, path string) (fs.FileInfo, error) {
 		}
 		return info, nil
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		if to, link := os.Readlink(path); link == nil {
-			err = &fs.PathError{Op: opFollow, Path: to, Err: err}
-		}
-	}
-	return info, err
+	return os.Stat(path)
 }
 
 // readDir lists the entries of a folder.
