@@ -219,7 +219,7 @@ func boost(ctx context.Context, binary string, p *peer, c accuracyCase) error {
 	if err := os.WriteFile(path, []byte(v.job(c, "train")), 0o644); err != nil {
 		return err
 	}
-	split := exec.CommandContext(ctx, binary, "split", "-c", path, "-o", filepath.Join(c.Work, c.Trees+"-roles.parquet"))
+	split := exec.CommandContext(ctx, binary, "split", "-c", path, "-o", filepath.Join(c.Work, c.Trees+"-split.parquet"))
 	if out, err := split.CombinedOutput(); err != nil {
 		return fmt.Errorf("split: %w: %s", err, out)
 	}

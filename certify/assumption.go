@@ -45,7 +45,7 @@ func (ev Evidence) assumptions() []Assumption {
 			all = append(all, Assumption{id, checked, fails})
 		}
 	}
-	held := ev.Delta.Uses(RoleHoldout)
+	held := ev.Delta.Uses(SubsetHoldout)
 	add(ev.Ledger.Units == nil, AssumeIndependentRows, CheckNone, false)
 	add(ev.Ledger.Units != nil, AssumeIndependentUnits, CheckNone, false)
 	add(true, AssumeSplitFixed, CheckNone, false)
@@ -63,5 +63,5 @@ func (ev Evidence) assumptions() []Assumption {
 
 // void reports whether an assumption that a claim rests on is known to fail.
 func (ev Evidence) void(g Claim) bool {
-	return !ev.Model.Jitter.Holds || ev.inside() && g.Role == RoleTrain || ev.Delta.Looks.ended() && g.Role == RoleHoldout
+	return !ev.Model.Jitter.Holds || ev.inside() && g.Subset == SubsetTraining || ev.Delta.Looks.ended() && g.Subset == SubsetHoldout
 }

@@ -145,7 +145,7 @@ func TestSpreadsMerge(t *testing.T) {
 	if above := units - whole.Risk.Upper()*500; !(-1e-12 <= above && above <= 500*0x1p-22) {
 		t.Errorf("the spread's sum is above that of the losses by %g", above)
 	}
-	key := TallyKey{PredictorMean, RoleHoldout}
+	key := TallyKey{PredictorMean, SubsetHoldout}
 	merged := Tallies{key: &other}.Clone()
 	fatal.If(t, merged.Merge(Tallies{key: &one}))
 	if *merged[key].Spread != *whole.Spread || *other.Spread == *whole.Spread {

@@ -12,8 +12,8 @@ import (
 // on the conditions of holdout. So the interval mean ± tolerance covers a share of 1 less the bound
 // (docs/explanation/theory.md, 19). Its bound in the document is that at the loss's tolerance.
 func curve() method {
-	return method{id: MethodCurve, needs: TallyKey{PredictorMean, RoleHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
-		t := ev.Tallies.Of(needs.Predictor, needs.Role)
+	return method{id: MethodCurve, needs: TallyKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
+		t := ev.Tallies.Of(needs.Predictor, needs.Subset)
 		g := ev.claim(needs, ClaimCurve, Tally{Risk: t.Risk.whole()})
 		g.Bound = 1
 		var err error

@@ -22,7 +22,7 @@ func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 		add(t, &tally.Risk, loss)
 		tally.AddError(err, ev.Loss.Epsilon, lost)
 	}
-	ev.Tallies[TallyKey{PredictorMean, RoleHoldout}] = tally
+	ev.Tallies[TallyKey{PredictorMean, SubsetHoldout}] = tally
 	return ev
 }
 
@@ -77,10 +77,10 @@ func TestCurveEndsTheLooks(t *testing.T) {
 	ev.Delta.Looks = &Looks{Earlier: []int64{85}, Ended: true}
 	c := certificate(t, ev)
 	for _, g := range c.Claims {
-		if g.Role == RoleHoldout && (g.Status != StatusVoid || g.Bound != 1) {
+		if g.Subset == SubsetHoldout && (g.Status != StatusVoid || g.Bound != 1) {
 			t.Errorf("%s: %s, %g", g.ID, g.Status, g.Bound)
 		}
-		if g.Role == RoleTrain && g.Status == StatusVoid {
+		if g.Subset == SubsetTraining && g.Status == StatusVoid {
 			t.Errorf("%s is %s", g.ID, g.Status)
 		}
 	}
@@ -104,7 +104,7 @@ func TestCurveFaultsAreErrors(t *testing.T) {
 		"the method, no numbers": func(_ *Evidence, c *Tally) { c.Beyond = nil },
 	} {
 		ev := withCurve(t, 16, MethodPACBayes, MethodCurve)
-		spoil(&ev, ev.Tallies.At(PredictorMean, RoleHoldout))
+		spoil(&ev, ev.Tallies.At(PredictorMean, SubsetHoldout))
 		if _, err := Certify(ev); err == nil {
 			t.Error(name + ": no error")
 		}
@@ -137,18 +137,18 @@ func TestTalliesWithErrorsMergeAndAreReadAgain(t *testing.T) {
 	of := func(errors ...float64) Tallies {
 		all := Tallies{}
 		for _, e := range errors {
-			tally := all.At(PredictorMean, RoleHoldout)
+			tally := all.At(PredictorMean, SubsetHoldout)
 			add(t, &tally.Risk, 0)
 			tally.AddError(e, 1, !(e <= 1))
 		}
-		add(t, &all.At(PredictorDraw, RoleTrain).Risk, .5)
+		add(t, &all.At(PredictorDraw, SubsetTraining).Risk, .5)
 		return all
 	}
 	a, whole := of(.5, 3), of(.5, 3, math.NaN(), 1)
 	if err := a.Merge(of(math.NaN(), 1)); err != nil {
 		t.Fatal(err)
 	}
-	a[TallyKey{PredictorDraw, RoleTrain}] = whole[TallyKey{PredictorDraw, RoleTrain}]
+	a[TallyKey{PredictorDraw, SubsetTraining}] = whole[TallyKey{PredictorDraw, SubsetTraining}]
 	data := a.AppendBinary(nil)
 	if !slices.Equal(data, whole.AppendBinary(nil)) {
 		t.Error("parts have other bytes than the whole")
@@ -157,12 +157,12 @@ func TestTalliesWithErrorsMergeAndAreReadAgain(t *testing.T) {
 	if err != nil || !slices.Equal(again.AppendBinary(nil), data) {
 		t.Fatal(err)
 	}
-	if beyond := again.Of(PredictorMean, RoleHoldout).Beyond; beyond[0] != 4 || beyond[toleranceOwn] != 2 || beyond[curveTolerances-1] != 1 {
+	if beyond := again.Of(PredictorMean, SubsetHoldout).Beyond; beyond[0] != 4 || beyond[toleranceOwn] != 2 || beyond[curveTolerances-1] != 1 {
 		t.Error(beyond)
 	}
 	own := again.Clone()
-	own.At(PredictorMean, RoleHoldout).Beyond[0] = 7
-	if again.Of(PredictorMean, RoleHoldout).Beyond[0] == 7 {
+	own.At(PredictorMean, SubsetHoldout).Beyond[0] = 7
+	if again.Of(PredictorMean, SubsetHoldout).Beyond[0] == 7 {
 		t.Error("a clone shares the counts")
 	}
 	for cut := range len(data) - 1 {

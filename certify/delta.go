@@ -34,7 +34,7 @@ func (d Delta) Share(method MethodID) Share {
 		}
 	}
 	share := product(d.Sequence.share(), partOf(weight, all))
-	if m, ok := methodByID(method); ok && m.needs.Role == RoleHoldout {
+	if m, ok := methodByID(method); ok && m.needs.Subset == SubsetHoldout {
 		share = product(share, d.Looks.share())
 	}
 	return share
@@ -46,7 +46,7 @@ func (d Delta) validate() error {
 	if !(0 < d.Declared && d.Declared < 1) {
 		faults = append(faults, deltaFault(d.Declared))
 	}
-	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate(), d.Looks.validate(d.Uses(RoleHoldout)))...)
+	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate(), d.Looks.validate(d.Uses(SubsetHoldout)))...)
 }
 
 // ValidMethods reports all faults of a list of methods.

@@ -54,13 +54,13 @@ type Certificate struct {
 	Evidence
 }
 
-// A Role is the use of the rows from which a claim is computed.
-type Role string
+// A Subset is the use of the rows from which a claim is computed.
+type Subset string
 
-// The roles.
+// The subsets.
 const (
-	RoleTrain   Role = "training"
-	RoleHoldout Role = "holdout"
+	SubsetTraining Subset = "training"
+	SubsetHoldout  Subset = "holdout"
 )
 
 // A Claim is one theorem applied to one predictor. Numbers in nats are upper bounds; Bound and
@@ -69,7 +69,7 @@ const (
 type Claim struct {
 	ID              ClaimID   `json:"id"`
 	Predictor       Predictor `json:"predictor"`
-	Role            Role      `json:"rows"` // that it is computed from
+	Subset          Subset    `json:"rows"` // that it is computed from
 	Status          Status    `json:"status"`
 	Bound           float64   `json:"bound"`
 	Baseline        float64   `json:"baseline"` // of the best constant, by the same formula on the training rows; errs downwards

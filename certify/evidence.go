@@ -43,20 +43,20 @@ func (ev Evidence) Validate() error {
 // validateRisks checks risks, KL and delta against each other.
 func (ev Evidence) validateRisks() error {
 	faults := []error{ev.Constant.Risk.validate()}
-	if n := ev.Ledger.Of(RoleTrain); ev.Constant.Risk.Count() != n {
+	if n := ev.Ledger.Of(SubsetTraining); ev.Constant.Risk.Count() != n {
 		faults = append(faults, fmt.Errorf("losses of the constant on %d %[3]ss, for %[2]d train %[3]ss: each needs exactly one", ev.Constant.Risk.Count(), n, ev.Ledger.Example()))
 	}
 	needs := ev.Delta.needs()
 	for _, key := range needs {
-		t := ev.Tallies.Of(key.Predictor, key.Role)
-		if err := t.validate(ev.Ledger.Of(key.Role), ev); err != nil {
-			faults = append(faults, fmt.Errorf("the losses of a %s on %s rows: %w", key.Predictor, key.Role, err))
+		t := ev.Tallies.Of(key.Predictor, key.Subset)
+		if err := t.validate(ev.Ledger.Of(key.Subset), ev); err != nil {
+			faults = append(faults, fmt.Errorf("the losses of a %s on %s rows: %w", key.Predictor, key.Subset, err))
 		}
 	}
 	if len(ev.Tallies) > len(needs) {
 		faults = append(faults, fmt.Errorf("%d tallies, which are more than the %d that the methods need", len(ev.Tallies), len(needs)))
 	}
-	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.Uses(RoleHoldout) {
+	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.Uses(SubsetHoldout) {
 		faults = append(faults, fmt.Errorf("%d held-out rows, which only the methods %q and %q use", ev.Ledger.Holdout, MethodHoldout, MethodCurve))
 	}
 	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
@@ -68,16 +68,16 @@ func (ev Evidence) validateRisks() error {
 	return errors.Join(faults...)
 }
 
-// Of returns the number of examples with a role.
-func (l Ledger) Of(role Role) int64 {
+// Of returns the number of examples of a subset.
+func (l Ledger) Of(subset Subset) int64 {
 	train, holdout := l.Train, l.Holdout
 	if u := l.Units; u != nil {
 		train, holdout = u.Train, u.Holdout
 	}
-	switch role {
-	case RoleTrain:
+	switch subset {
+	case SubsetTraining:
 		return train
-	case RoleHoldout:
+	case SubsetHoldout:
 		return holdout
 	}
 	return 0
@@ -134,7 +134,7 @@ func ParameterNames(features []string, ard bool) []string {
 	return append(names, "ln variance")
 }
 
-// validate checks that every row has one role.
+// validate checks that every row is in one subset.
 func (l Ledger) validate() error {
 	var faults []error
 	rest := l.Rows
@@ -145,7 +145,7 @@ func (l Ledger) validate() error {
 		rest -= count
 	}
 	if rest != 0 {
-		faults = append(faults, fmt.Errorf("ledger does not add up: %d of %d rows have no role", rest, l.Rows))
+		faults = append(faults, fmt.Errorf("ledger does not add up: %d of %d rows are in no subset", rest, l.Rows))
 	}
 	if l.Train < 1 {
 		faults = append(faults, fmt.Errorf("ledger has %d training rows: nothing to certify on", l.Train))

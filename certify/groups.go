@@ -22,8 +22,8 @@ const (
 // which rows are of a group, its rows are independent draws of the law of that group
 // (docs/explanation/theory.md, 22). Its bound in the document is the largest of all groups.
 func groups() method {
-	return method{id: MethodGroups, needs: TallyKey{PredictorMean, RoleHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
-		t := ev.Tallies.Of(needs.Predictor, needs.Role)
+	return method{id: MethodGroups, needs: TallyKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
+		t := ev.Tallies.Of(needs.Predictor, needs.Subset)
 		each := slices.Clone(t.Groups)
 		g := ev.claim(needs, ClaimGroups, Tally{Risk: t.Risk.whole(), Groups: slices.Clone(each)})
 		if len(each) == 0 {

@@ -7,8 +7,8 @@ package certify
 // values ([AssumeSplitFixed]), and the job owes nothing to their values
 // ([AssumeJobFixed]).
 func holdout() method {
-	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
-		t := ev.Tallies.Of(needs.Predictor, needs.Role)
+	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
+		t := ev.Tallies.Of(needs.Predictor, needs.Subset)
 		g := ev.claim(needs, ClaimHoldout, Tally{Risk: t.Risk.whole()}) // the price of reuse is for one of n+1 answers
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {

@@ -2,7 +2,7 @@ package certify
 
 import "slices"
 
-// A method turns the losses of one predictor on the rows of one role into
+// A method turns the losses of one predictor on the rows of one subset into
 // claims, within its share of δ. A new one is a file next to pacbayes.go and
 // holdout.go, and a line in methods.
 type method struct {
@@ -16,7 +16,7 @@ type method struct {
 // weight is that of the method's part of δ. A bound from training rows pays thousands of nats anyway, so
 // that a tenth of δ costs it little (ln 10 nats); one from held-out rows pays for δ alone.
 func (m method) weight() int64 {
-	if m.needs.Role == RoleHoldout {
+	if m.needs.Subset == SubsetHoldout {
 		return 9
 	}
 	return 1
@@ -78,7 +78,7 @@ func (d Delta) Applies(id MethodID) bool {
 	return slices.Contains(d.Methods, id)
 }
 
-// Uses reports whether a method of the certificate rests on rows of a role.
-func (d Delta) Uses(role Role) bool {
-	return slices.ContainsFunc(d.needs(), func(key TallyKey) bool { return key.Role == role })
+// Uses reports whether a method of the certificate rests on rows of a subset.
+func (d Delta) Uses(subset Subset) bool {
+	return slices.ContainsFunc(d.needs(), func(key TallyKey) bool { return key.Subset == subset })
 }

@@ -61,8 +61,8 @@ func fromTheRight(r rune) bool {
 	return false
 }
 
-// RolesKey returns an error unless the key of the roles has the form of [ColumnName].
-func RolesKey(key string) error { return word("key of the split", key, maxColumnName) }
+// SplitKey returns an error unless the key of the split has the form of [ColumnName].
+func SplitKey(key string) error { return word("key of the split", key, maxColumnName) }
 
 // lookalikes are characters that look much like a quotation mark.
 var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ⁗᾽᾿῾\u1fef\u1ffd΄¨Ꞌ")

@@ -53,9 +53,9 @@ func TestStatusOfABound(t *testing.T) {
 		{.1, nan, StatusVacuous},
 		{nan, nan, StatusVacuous},
 	} {
-		for _, role := range roles {
-			if got := ev.status(Claim{Role: role, Bound: v.bound, Baseline: v.baseline}); got != v.want {
-				t.Errorf("status of bound %g with baseline %g from %s rows is %s, want %s", v.bound, v.baseline, role, got, v.want)
+		for _, subset := range subsets {
+			if got := ev.status(Claim{Subset: subset, Bound: v.bound, Baseline: v.baseline}); got != v.want {
+				t.Errorf("status of bound %g with baseline %g from %s rows is %s, want %s", v.bound, v.baseline, subset, got, v.want)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Predictors and roles, numbered from 1 on in files.
+// Predictors and subsets, numbered from 1 on in files.
 var (
 	predictors = []predictorForm{
 		{PredictorDraw, 2},
@@ -18,7 +18,7 @@ var (
 		{predictor: PredictorConstant}, // has no claims
 		{predictor: PredictorColumn},   // has none either
 	}
-	roles = []Role{RoleTrain, RoleHoldout}
+	subsets = []Subset{SubsetTraining, SubsetHoldout}
 )
 
 type predictorForm struct {
@@ -29,12 +29,12 @@ type predictorForm struct {
 // A TallyKey names the predictor and the rows of a tally.
 type TallyKey struct {
 	Predictor Predictor
-	Role      Role
+	Subset    Subset
 }
 
 // MarshalText writes the key for messages.
 func (k TallyKey) MarshalText() ([]byte, error) {
-	return fmt.Appendf(nil, "%s on %s rows", k.Predictor, k.Role), nil
+	return fmt.Appendf(nil, "%s on %s rows", k.Predictor, k.Subset), nil
 }
 
 // number is the place of the predictor in the list of all.
@@ -49,10 +49,10 @@ func (p Predictor) number() int {
 
 // compareKeys is the order of tallies in files.
 func compareKeys(a, b TallyKey) int {
-	return cmp.Or(cmp.Compare(a.Predictor.number(), b.Predictor.number()), cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)))
+	return cmp.Or(cmp.Compare(a.Predictor.number(), b.Predictor.number()), cmp.Compare(slices.Index(subsets, a.Subset), slices.Index(subsets, b.Subset)))
 }
 
-// A Tally holds the exact sums of one predictor's losses on the rows of one role. Tallies of
+// A Tally holds the exact sums of one predictor's losses on the rows of one subset. Tallies of
 // different rows merge.
 type Tally struct {
 	Risk     RiskSum // upper bounds on the losses, one a row; lower ones for the constant
@@ -215,8 +215,8 @@ func (t *Tally) validate(n int64, ev Evidence) error {
 
 // claim returns a claim that shows a tally, without a bound.
 func (ev Evidence) claim(key TallyKey, id ClaimID, shown Tally) Claim {
-	g := Claim{ID: id, Predictor: key.Predictor, Role: key.Role, Delta: ev.Delta.Declared, N: shown.Risk.Count(), Risk: new(shown.Risk.Upper()), shown: shown}
-	if key.Role == RoleHoldout && ev.Loss.Kind.Counts() && ev.Ledger.Units == nil {
+	g := Claim{ID: id, Predictor: key.Predictor, Subset: key.Subset, Delta: ev.Delta.Declared, N: shown.Risk.Count(), Risk: new(shown.Risk.Upper()), shown: shown}
+	if key.Subset == SubsetHoldout && ev.Loss.Kind.Counts() && ev.Ledger.Units == nil {
 		g.Misses = new(shown.Risk.ones())
 	}
 	return g
@@ -236,17 +236,17 @@ func (t Tally) with(other *Tally) Tally {
 // Tallies are the sums of a pass over rows.
 type Tallies map[TallyKey]*Tally
 
-// Of returns the tally of a predictor on the rows of a role, or an empty one.
-func (all Tallies) Of(predictor Predictor, role Role) Tally {
-	if t := all[TallyKey{predictor, role}]; t != nil {
+// Of returns the tally of a predictor on the rows of a subset, or an empty one.
+func (all Tallies) Of(predictor Predictor, subset Subset) Tally {
+	if t := all[TallyKey{predictor, subset}]; t != nil {
 		return *t
 	}
 	return Tally{}
 }
 
-// At returns the tally of a predictor on the rows of a role, to add to. It makes a missing one.
-func (all Tallies) At(predictor Predictor, role Role) *Tally {
-	key := TallyKey{predictor, role}
+// At returns the tally of a predictor on the rows of a subset, to add to. It makes a missing one.
+func (all Tallies) At(predictor Predictor, subset Subset) *Tally {
+	key := TallyKey{predictor, subset}
 	if all[key] == nil {
 		all[key] = &Tally{}
 	}
@@ -256,7 +256,7 @@ func (all Tallies) At(predictor Predictor, role Role) *Tally {
 // Merge adds the rows of other. A count beyond its range is an error.
 func (all Tallies) Merge(other Tallies) error {
 	for key, t := range other {
-		if err := all.At(key.Predictor, key.Role).Merge(*t); err != nil {
+		if err := all.At(key.Predictor, key.Subset).Merge(*t); err != nil {
 			return err
 		}
 	}
@@ -276,18 +276,18 @@ func (all Tallies) Clone() Tallies {
 func (all Tallies) For(d Delta) Tallies {
 	own := Tallies{}
 	for _, key := range d.needs() {
-		t := all.Of(key.Predictor, key.Role)
+		t := all.Of(key.Predictor, key.Subset)
 		own[key] = t.clone()
 	}
 	return own
 }
 
-// AppendBinary appends the binary form: for each tally the numbers of predictor and role, by which
+// AppendBinary appends the binary form: for each tally the numbers of predictor and subset, by which
 // tallies are ordered, and the tally.
 func (all Tallies) AppendBinary(b []byte) []byte {
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
-		b = binary.LittleEndian.AppendUint64(b, uint64(key.Predictor.number()+1))        //nolint:gosec // small
-		b = binary.LittleEndian.AppendUint64(b, uint64(slices.Index(roles, key.Role)+1)) //nolint:gosec // small
+		b = binary.LittleEndian.AppendUint64(b, uint64(key.Predictor.number()+1))            //nolint:gosec // small
+		b = binary.LittleEndian.AppendUint64(b, uint64(slices.Index(subsets, key.Subset)+1)) //nolint:gosec // small
 		b = all[key].appendBinary(b)
 	}
 	return b
@@ -299,8 +299,8 @@ func ReadTallies(data []byte, rows int64) (Tallies, error) {
 	all, last := Tallies{}, uint64(0)
 	for len(data) >= tallyBytes {
 		p, r := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
-		if p < 1 || p > uint64(len(predictors)) || r < 1 || r > uint64(len(roles)) {
-			return nil, fmt.Errorf("a tally of predictor %d on role %d is none of this version", p, r)
+		if p < 1 || p > uint64(len(predictors)) || r < 1 || r > uint64(len(subsets)) {
+			return nil, fmt.Errorf("a tally of predictor %d on subset %d is none of this version", p, r)
 		}
 		at := p<<8 | r
 		if at <= last {
@@ -308,7 +308,7 @@ func ReadTallies(data []byte, rows int64) (Tallies, error) {
 		}
 		last = at
 		var err error
-		if data, err = all.At(predictors[p-1].predictor, roles[r-1]).readBinary(data[16:], rows); err != nil {
+		if data, err = all.At(predictors[p-1].predictor, subsets[r-1]).readBinary(data[16:], rows); err != nil {
 			return nil, err
 		}
 	}

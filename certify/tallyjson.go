@@ -11,7 +11,7 @@ import (
 // A tallyJSON is a tally in a document.
 type tallyJSON struct {
 	Predictor Predictor  `json:"predictor"`
-	Role      Role       `json:"rows"`
+	Subset    Subset     `json:"rows"`
 	Losses    *RiskSum   `json:"sum,omitempty"`   // nil: only the bound is shown
 	N         int64      `json:"n,omitempty"`     // without losses
 	Bound     float64    `json:"bound,omitempty"` // without losses
@@ -31,7 +31,7 @@ func (all Tallies) MarshalJSON() ([]byte, error) {
 	list := []tallyJSON{}
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		t := all[key]
-		j := tallyJSON{Predictor: key.Predictor, Role: key.Role, Losses: &t.Risk, Unproven: t.Unproven, Groups: t.Groups}
+		j := tallyJSON{Predictor: key.Predictor, Subset: key.Subset, Losses: &t.Risk, Unproven: t.Unproven, Groups: t.Groups}
 		if t.Bound != 0 {
 			j.Losses, j.N, j.Bound = nil, t.Risk.Count(), t.Bound
 		}
@@ -54,9 +54,9 @@ func (all *Tallies) UnmarshalJSON(data []byte) error {
 	}
 	*all = make(Tallies, len(list))
 	for _, j := range list {
-		key := TallyKey{j.Predictor, j.Role}
-		if !slices.ContainsFunc(predictors, func(p predictorForm) bool { return p.predictor == j.Predictor }) || !slices.Contains(roles, j.Role) || (*all)[key] != nil {
-			return fmt.Errorf("losses of a %q on %q rows, which are unknown or there twice", j.Predictor, j.Role)
+		key := TallyKey{j.Predictor, j.Subset}
+		if !slices.ContainsFunc(predictors, func(p predictorForm) bool { return p.predictor == j.Predictor }) || !slices.Contains(subsets, j.Subset) || (*all)[key] != nil {
+			return fmt.Errorf("losses of a %q on %q rows, which are unknown or there twice", j.Predictor, j.Subset)
 		}
 		t := &Tally{Unproven: j.Unproven, Groups: j.Groups, Bound: j.Bound}
 		switch {

@@ -10,7 +10,7 @@ import (
 // LeastUnits is the least number of train units, and of hold-out units.
 const LeastUnits = 30
 
-// A UnitLedger describes independent examples that are sets of rows. Each has one role, and its loss is the
+// A UnitLedger describes independent examples that are sets of rows. Each is in one subset, and its loss is the
 // mean over its rows. Guarantees count units.
 type UnitLedger struct {
 	Columns   []string `json:"columns"` // rows of one unit have equal values in them
@@ -46,9 +46,9 @@ func (ev Evidence) validateUnits() error {
 	if len(u.Columns) == 0 {
 		faults = append(faults, errors.New("units by no column"))
 	}
-	for _, role := range []struct{ units, rows, least int64 }{{u.Reference, l.Reference, 1}, {u.Train, l.Train, LeastUnits}, {u.Holdout, l.Holdout, LeastUnits}} {
-		if (role.rows > 0) != (role.units > 0) || role.units < 0 || role.units > role.rows || role.rows > 0 && role.units < role.least {
-			faults = append(faults, fmt.Errorf("%d units of %d rows with one role: want %d at the least", role.units, role.rows, role.least))
+	for _, subset := range []struct{ units, rows, least int64 }{{u.Reference, l.Reference, 1}, {u.Train, l.Train, LeastUnits}, {u.Holdout, l.Holdout, LeastUnits}} {
+		if (subset.rows > 0) != (subset.units > 0) || subset.units < 0 || subset.units > subset.rows || subset.rows > 0 && subset.units < subset.least {
+			faults = append(faults, fmt.Errorf("%d units of %d rows in one subset: want %d at the least", subset.units, subset.rows, subset.least))
 		}
 	}
 	rows, units := l.Reference+l.Train+l.Holdout, u.Reference+u.Train+u.Holdout

@@ -14,7 +14,7 @@ func withUnits(t testing.TB) Evidence {
 	ev.Copies = Copies{Policy: CopiesKept, Distinct: 12685, Rows: 5}
 	ev.Dependence = dependence(12605, -.0123)
 	ev.Sample.Columns = []string{"distance", "hour", "day", "delay"}
-	ev.Tallies = Tallies{{PredictorDraw, RoleTrain}: {Risk: ones(9, 300)}, {PredictorMean, RoleHoldout}: {Risk: ones(2, 40), Spread: Missed(2, 40)}}
+	ev.Tallies = Tallies{{PredictorDraw, SubsetTraining}: {Risk: ones(9, 300)}, {PredictorMean, SubsetHoldout}: {Risk: ones(2, 40), Spread: Missed(2, 40)}}
 	ev.Constant.Risk = ones(180, 300)
 	return ev
 }
@@ -23,7 +23,7 @@ func withUnits(t testing.TB) Evidence {
 func TestUnitsAreValidated(t *testing.T) {
 	for want, change := range map[string]func(ev *Evidence){
 		"units by no column":                func(ev *Evidence) { ev.Ledger.Units.Columns = nil },
-		"29 units of 85 rows with one role": func(ev *Evidence) { ev.Ledger.Units.Holdout = 29 },
+		"29 units of 85 rows in one subset": func(ev *Evidence) { ev.Ledger.Units.Holdout = 29 },
 		"601 units of 600 rows":             func(ev *Evidence) { ev.Ledger.Units.Reference = 601 },
 		"the largest of 360 units has 20 ":  func(ev *Evidence) { ev.Ledger.Units.Largest = 20 },
 		"do not stand before the target":    func(ev *Evidence) { ev.Ledger.Units.Columns = []string{"hour"} },

@@ -100,7 +100,7 @@ type Trainer struct {
 
 // NewTrainer returns a trainer with start values found from the start rows:
 // scaled rows, prior rows first, then training rows in the order of their
-// roles' hashes; [Config.StartRows] says how many are of use. The rows are not
+// hashes of the split; [Config.StartRows] says how many are of use. The rows are not
 // kept. Close the trainer after use.
 func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 	grow := cfg.Inducing == 0

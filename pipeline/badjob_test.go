@@ -41,8 +41,8 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"at most 1000|belong to a band": func(j *job.Job) {
 				j.Loss = job.LossDecl{Kind: certify.LossRelativeZeroOne, Epsilon: 1001, Above: 1}
 			},
-			"how many of the last rows":         func(j *job.Job) { j.Roles.Last = true },
-			"split.outside: these rows are for": func(j *job.Job) { j.Roles.Outside = 0.3 },
+			"how many of the last rows":         func(j *job.Job) { j.Split.Last = true },
+			"split.outside: these rows are for": func(j *job.Job) { j.Split.Outside = 0.3 },
 		}},
 		{"no scaling", func(j *job.Job) { j.Scaling = job.ScalingNone }, faults{
 			"grid.prior|loss.epsilon": func(j *job.Job) { j.Loss, j.Grid.Prior = job.LossDecl{EpsilonStd: 1}, "peaked" },
@@ -54,7 +54,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"inducing: full-GP makes each row":  func(j *job.Job) { j.Train.Method, j.Inducing = job.MethodFullGP, []int{5} },
 		}},
 		{"a mean", func(j *job.Job) { j.Mean.Column = "p" }, faults{
-			"split.outside: 0.7 is no share":              func(j *job.Job) { j.Roles.Outside = 0.7 },
+			"split.outside: 0.7 is no share":              func(j *job.Job) { j.Split.Outside = 0.7 },
 			`mean: "y" is the target`:                     func(j *job.Job) { j.Mean.Column = "y" },
 			`mean: "a" is the target or a`:                func(j *job.Job) { j.Mean.Column, j.Features = "a", []string{"a"} },
 			"mean: the loss relative ":                    func(j *job.Job) { j.Loss = job.LossDecl{Kind: certify.LossRelative} },
@@ -72,7 +72,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			`"y" is the target`:                 func(j *job.Job) { j.Unit.Columns = []string{"y"} },
 			`"a" is the target, a feature`:      func(j *job.Job) { j.Unit.Columns, j.Features = []string{"a"}, []string{"a"} },
 			"does not go with duplicates: drop": func(j *job.Job) { j.Copies.Policy = job.CopiesDropped },
-			"go with split.holdout last":        func(j *job.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },
+			"go with split.holdout last":        func(j *job.Job) { j.Split.Last, j.Split.Holdout = true, 0.2 },
 			"does not go with mean":             func(j *job.Job) { j.Mean.Column = "m" },
 			"does not go with a curve":          func(j *job.Job) { j.Guarantees = append(alone, certify.MethodCurve) },
 		}},

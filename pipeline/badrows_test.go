@@ -52,11 +52,11 @@ func (s *shelf) Put(_ context.Context, columns []string, _ []dataset.Shard, each
 }
 
 // Bad rows that a job tolerates are counted and used for nothing: whatever their good
-// cells hold, model and losses are the same. All other rows keep their roles.
+// cells hold, model and losses are the same. All other rows keep their subset.
 func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 	spoilt := []int{3, 77, 130, 299, 300, 555} // of all shards' beginnings, middles and ends
 	clean := waves(600, 0.3, 12)
-	roles := plainly(clean, "pacsgp")
+	split := plainly(clean, "pacsgp")
 	publishWith := func(cell float64) (*published, *shelf) {
 		columns := [][]float64{slices.Clone(clean[0]), slices.Clone(clean[1]), slices.Clone(clean[2])}
 		for _, i := range spoilt {
@@ -93,7 +93,7 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 	}
 	want := certify.Ledger{
 		Rows: 600, Bad: int64(len(spoilt)),
-		Reference: int64(len(roles.reference)) - gone(roles.reference), Train: int64(len(roles.train)) - gone(roles.train),
+		Reference: int64(len(split.reference)) - gone(split.reference), Train: int64(len(split.train)) - gone(split.train),
 	}
 	if diff := cmp.Diff(want, a.certificate.Ledger); diff != "" {
 		t.Error(diff)

@@ -324,7 +324,7 @@ func TestReferenceRowsMayBeAnything(t *testing.T) {
 		j.Kernel.Isotropic, j.Grid = true, job.GridDecl{Min: -2, Max: 0, Step: 2, Prior: certify.PriorFlat}
 		j.Inducing, j.Train.Passes = []int{3}, 5
 	})
-	reference := plainly(law.draw(rows, rand.New(rand.NewPCG(1, 1))), j.Roles.Key).reference
+	reference := plainly(law.draw(rows, rand.New(rand.NewPCG(1, 1))), j.Split.Key).reference
 	runs := simulations(t, 40)
 	outcomes := simulate(t, runs, func(ctx context.Context, rng *rand.Rand, _ int) (outcome, error) {
 		columns := law.draw(rows, rng)

@@ -16,7 +16,7 @@ import (
 // anyTolerance asks for every tolerance at once.
 func anyTolerance(j *job.Job) {
 	tiny(j)
-	j.Loss, j.Roles.Holdout, j.Guarantees = job.LossDecl{Tolerance: job.AnyTolerance}, 0.3, nil
+	j.Loss, j.Split.Holdout, j.Guarantees = job.LossDecl{Tolerance: job.AnyTolerance}, 0.3, nil
 }
 
 // A job without a tolerance gets a curve, which is verified with and without rows; half of the hold-out
@@ -45,7 +45,7 @@ func TestCurveThroughThePipeline(t *testing.T) {
 		}
 	}
 	forged := forge(t, p.certificate, func(ev *certify.Evidence) {
-		beyond := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Beyond
+		beyond := ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Beyond
 		for i := 330; i < len(beyond); i++ {
 			beyond[i] = 0
 		}
@@ -65,7 +65,7 @@ func errorsOf(t *testing.T, m pass.Model, l *lake, n int64, share float64) (off 
 		all = append(all, batch...)
 		return nil
 	}))
-	r, err := pipeline.NewRolesWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
+	r, err := pipeline.NewSplitWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
 	fatal.If(t, err)
 	for _, i := range pipeline.HoldoutRows(r, 77) {
 		off = append(off, math.Abs(all[i].Mean-l.columns[len(l.columns)-1][i]))
@@ -104,7 +104,7 @@ func TestCurveEndsTheLooks(t *testing.T) {
 			t.Errorf("%s: %+v, want ended %t after %d looks", c.name, looks, c.ended, c.looks)
 		}
 		for _, g := range got.Claims {
-			if c.ended && g.Role == certify.RoleHoldout && (g.Status != certify.StatusVoid || g.Bound != 1) {
+			if c.ended && g.Subset == certify.SubsetHoldout && (g.Status != certify.StatusVoid || g.Bound != 1) {
 				t.Errorf("%s: %s is %s, %g", c.name, g.ID, g.Status, g.Bound)
 			}
 		}

@@ -129,7 +129,7 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 const trainRow = 57
 
 func referenceRow() int64 {
-	return pipeline.ReferenceRows(pipeline.NewRoles("pacsgp", 200, false, 1))[3]
+	return pipeline.ReferenceRows(pipeline.NewSplit("pacsgp", 200, false, 1))[3]
 }
 
 func swap(columns [][]float64, i, j int) {

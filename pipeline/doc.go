@@ -4,7 +4,7 @@
 // # One row's way
 //
 //	ingest/*           a shard is decoded, its values are checked and digested
-//	pipeline/dataset   the row gets its role, and is scaled                 (Roles, Scaler)
+//	pipeline/dataset   the row gets its subset, and is scaled                 (Split, Scaler)
 //	pipeline/fit       feeds it to the trainer of package model, which fits Q
 //	pipeline/pass      adds the losses of Q up exactly, and merges the sums (Pass)
 //	certify            turns sums and KL into bounds
@@ -36,10 +36,10 @@
 // also from files. So the result is the same on one core, on all cores and on several machines.
 // Losses are added in integers; other sums are kept by shard and added in the order of shards.
 //
-// # Roles
+// # Split
 //
 // A row is a prior row (scaling, start values, the prior), a training row (fitting and
-// certifying), a held-out row (certifying only) or a copy (nothing). The role follows from the
+// certifying), a held-out row (certifying only) or a copy (nothing). The subset follows from the
 // row's ordinal and the job, or from its unit. Files, row groups and workers do not matter.
 //
 // # Ports

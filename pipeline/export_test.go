@@ -11,16 +11,18 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// RoleHash is the keyed hash that roles follow from.
-func RoleHash(key string, ordinal int64) uint64 { return dataset.NewRoleHasher(key).Rank(ordinal).Hash }
+// SplitHash is the keyed hash that the split follows from.
+func SplitHash(key string, ordinal int64) uint64 {
+	return dataset.NewSplitHasher(key).Rank(ordinal).Hash
+}
 
 // ReferenceRows are the ordinals of the prior rows, ascending.
-func ReferenceRows(r dataset.Roles) []int64 { return r.PriorRows }
+func ReferenceRows(r dataset.Split) []int64 { return r.PriorRows }
 
 // A Feed opens the feed of a job's training rows to tests of this folder.
 type Feed struct{ f *fit.Feed }
 
-// NewFeed reads the source for its roles and scaling.
+// NewFeed reads the source for split and scaling.
 func NewFeed(ctx context.Context, src dataset.Source, job job.Job, res job.Resources) (Feed, error) {
 	s, err := pass.First(ctx, src, job, res.WithDefaults(), nil)
 	if err != nil {
@@ -34,7 +36,7 @@ func NewFeed(ctx context.Context, src dataset.Source, job job.Job, res job.Resou
 func (f Feed) Kept() bool { return f.f.X != nil }
 
 // Train is the number of training rows.
-func (f Feed) Train() int64 { return f.f.Roles.Train() }
+func (f Feed) Train() int64 { return f.f.Split.Train() }
 
 // Full delivers one full pass.
 func (f Feed) Full(ctx context.Context, use func(x, y []float64) error) error {
@@ -93,24 +95,24 @@ func (o OrdinalSet) Size() int64 { return o.s.Size() }
 // CountBefore is the number of members below an ordinal.
 func (o OrdinalSet) CountBefore(ordinal int64) int64 { return o.s.CountBefore(ordinal) }
 
-// NewRoles are the roles of rows without copies.
-func NewRoles(key string, n int64, unscaled bool, workers int) dataset.Roles {
-	return NewRolesWithout(key, n, unscaled, OrdinalSet{}, workers)
+// NewSplit is the split of rows without copies.
+func NewSplit(key string, n int64, unscaled bool, workers int) dataset.Split {
+	return NewSplitWithout(key, n, unscaled, OrdinalSet{}, workers)
 }
 
-// NewRolesWithout are the roles of rows of which some are copies.
-func NewRolesWithout(key string, n int64, unscaled bool, copies OrdinalSet, workers int) dataset.Roles {
-	r, _ := NewRolesWithin(context.Background(), key, n, unscaled, copies, workers) // fails only with its context
+// NewSplitWithout is the split of rows of which some are copies.
+func NewSplitWithout(key string, n int64, unscaled bool, copies OrdinalSet, workers int) dataset.Split {
+	r, _ := NewSplitWithin(context.Background(), key, n, unscaled, copies, workers) // fails only with its context
 	return r
 }
 
-// NewRolesWithin are the same, as long as a context lasts.
-func NewRolesWithin(ctx context.Context, key string, n int64, unscaled bool, copies OrdinalSet, workers int) (dataset.Roles, error) {
-	j := job.Job{Roles: job.RolesDecl{Key: key}}
+// NewSplitWithin is the same, as long as a context lasts.
+func NewSplitWithin(ctx context.Context, key string, n int64, unscaled bool, copies OrdinalSet, workers int) (dataset.Split, error) {
+	j := job.Job{Split: job.SplitDecl{Key: key}}
 	if unscaled {
 		j.Scaling = job.ScalingNone
 	}
-	return dataset.NewRoles(ctx, j, n, dataset.LeftOut{Copies: copies.s}, workers)
+	return dataset.NewSplit(ctx, j, n, dataset.LeftOut{Copies: copies.s}, workers)
 }
 
 // Share is where the i-th of so many parts of n rows begins.
@@ -118,7 +120,7 @@ func Share(n, i, parts int64) int64 { return dataset.ShareOf(n, i, parts) }
 
 // TrainRows are the ordinals of the training rows, block by block, and whether each
 // has the place among them that trainIndex says.
-func TrainRows(r dataset.Roles, blockRows int) (ordinals []int64, inPlace bool) {
+func TrainRows(r dataset.Split, blockRows int) (ordinals []int64, inPlace bool) {
 	inPlace = true
 	for first := int64(0); first < r.Rows; first += int64(blockRows) {
 		b := dataset.Block{First: first, Rows: int(min(int64(blockRows), r.Rows-first))}
@@ -134,13 +136,13 @@ func TrainRows(r dataset.Roles, blockRows int) (ordinals []int64, inPlace bool) 
 	return ordinals, inPlace && r.TrainIndex(r.Rows) == int64(len(ordinals))
 }
 
-// NewRolesWithHoldout are the roles of a job that keeps a share of the rows apart.
-func NewRolesWithHoldout(key string, n int64, share float64, copies OrdinalSet) (dataset.Roles, error) {
-	return dataset.NewRoles(context.Background(), job.Job{Roles: job.RolesDecl{Key: key, Holdout: share}}, n, dataset.LeftOut{Copies: copies.s}, 2)
+// NewSplitWithHoldout is the split of a job that keeps a share of the rows apart.
+func NewSplitWithHoldout(key string, n int64, share float64, copies OrdinalSet) (dataset.Split, error) {
+	return dataset.NewSplit(context.Background(), job.Job{Split: job.SplitDecl{Key: key, Holdout: share}}, n, dataset.LeftOut{Copies: copies.s}, 2)
 }
 
 // HoldoutRows are the ordinals of the held-out rows, block by block.
-func HoldoutRows(r dataset.Roles, blockRows int) (ordinals []int64) {
+func HoldoutRows(r dataset.Split, blockRows int) (ordinals []int64) {
 	for first := int64(0); first < r.Rows; first += int64(blockRows) {
 		b := dataset.Block{First: first, Rows: int(min(int64(blockRows), r.Rows-first))}
 		_ = r.HeldOut(b, func(i int) error {
@@ -152,7 +154,7 @@ func HoldoutRows(r dataset.Roles, blockRows int) (ordinals []int64) {
 }
 
 // StartRows are the ordinals of the first rows by rank.
-func StartRows(r dataset.Roles) []int64 {
+func StartRows(r dataset.Split) []int64 {
 	var ordinals []int64
 	for _, x := range r.First(dataset.StartRows) {
 		ordinals = append(ordinals, x.Ordinal)
@@ -213,7 +215,7 @@ func WithPredictor(ctx context.Context, src dataset.Source, j job.Job, m pass.Mo
 	if err != nil {
 		return m, err
 	}
-	t := &fit.Training{Job: j.ForRows(s.Roles.Rows), FirstPass: s}
+	t := &fit.Training{Job: j.ForRows(s.Split.Rows), FirstPass: s}
 	if t.Feed, err = fit.NewFeed(ctx, src, s, job.Resources{Memory: 1 << 20}); err != nil {
 		return m, err
 	}

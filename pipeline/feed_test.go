@@ -80,10 +80,10 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 // know nothing of batches and shards.
 func TestFullPassChunks(t *testing.T) {
 	columns := waves(9000, 0.1, 21)
-	roles := pipeline.ReferenceRows(pipeline.NewRoles("pacsgp", 9000, false, 2))
+	split := pipeline.ReferenceRows(pipeline.NewSplit("pacsgp", 9000, false, 2))
 	var want []float64
 	for i, y := range columns[2] {
-		if !slices.Contains(roles, int64(i)) {
+		if !slices.Contains(split, int64(i)) {
 			want = append(want, y)
 		}
 	}

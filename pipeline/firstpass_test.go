@@ -71,7 +71,7 @@ func TestFirstPassInParts(t *testing.T) {
 	}{
 		"duplicates kept":                      {keepAll, 1},
 		"rows held out":                        {withHoldout(0.2), 1},
-		"last rows held out":                   {func(j *job.Job) { withHoldout(0.2)(j); j.Roles.Last = true }, 1},
+		"last rows held out":                   {func(j *job.Job) { withHoldout(0.2)(j); j.Split.Last = true }, 1},
 		"no scaling":                           {func(j *job.Job) { tiny(j); unscaled(j) }, 1},
 		"a constant column distinguishes rows": {keepAll, 2},
 		"duplicates dropped":                   {drop, 1},
@@ -117,7 +117,7 @@ func distinguish(column []float64) {
 	highest := 0
 	for i := range column {
 		column[i] = 7
-		if key := job.DefaultKey; pipeline.RoleHash(key, int64(i)) > pipeline.RoleHash(key, int64(highest)) {
+		if key := job.DefaultKey; pipeline.SplitHash(key, int64(i)) > pipeline.SplitHash(key, int64(highest)) {
 			highest = i
 		}
 	}
@@ -130,10 +130,10 @@ func TestForgedFirstPass(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), 200, 400)
 	const wide = 3 // columns
 	declared := testJob(t, withHoldout(0.2))
-	roles, err := pipeline.NewRolesWithHoldout(declared.Roles.Key, 600, declared.Roles.Holdout, pipeline.OrdinalSet{})
+	split, err := pipeline.NewSplitWithHoldout(declared.Split.Key, 600, declared.Split.Holdout, pipeline.OrdinalSet{})
 	fatal.If(t, err)
 	reference := map[float64]bool{} // by the first column
-	for _, ordinal := range pipeline.ReferenceRows(roles) {
+	for _, ordinal := range pipeline.ReferenceRows(split) {
 		reference[l.columns[0][ordinal]] = true
 	}
 	for name, c := range map[string]struct {

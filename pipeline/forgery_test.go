@@ -86,7 +86,7 @@ func TestUnitIsAWord(t *testing.T) {
 		}
 	}
 	for _, name := range []string{`y" are exact, "`, `a\b`, "y\u2028", strings.Repeat("y", 129)} {
-		for what, j := range map[string]job.Job{"target": {Target: name}, "feature": {Target: "y", Features: []string{name}}, "excluded": {Target: "y", Exclude: []string{name}}, "key": {Target: "y", Roles: job.RolesDecl{Key: name}}} {
+		for what, j := range map[string]job.Job{"target": {Target: name}, "feature": {Target: "y", Features: []string{name}}, "excluded": {Target: "y", Exclude: []string{name}}, "key": {Target: "y", Split: job.SplitDecl{Key: name}}} {
 			j.Delta, j.Loss.Epsilon = 0.01, 1
 			if _, err := j.WithDefaults(); !errors.Is(err, job.ErrConfig) {
 				t.Errorf("%s %.20q: error %v, want ErrConfig", what, name, err)

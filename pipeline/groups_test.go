@@ -32,7 +32,7 @@ func stations(n int) *lake {
 func byStation(values ...float64) func(*job.Job) {
 	return func(j *job.Job) {
 		tiny(j)
-		j.Exclude, j.Guarantees, j.Roles.Holdout, j.Groups = []string{"station"}, nil, 0.3, job.GroupsDecl{Column: "station", Values: values}
+		j.Exclude, j.Guarantees, j.Split.Holdout, j.Groups = []string{"station"}, nil, 0.3, job.GroupsDecl{Column: "station", Values: values}
 	}
 }
 
@@ -67,7 +67,7 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 		if !ok || !slices.Equal(r.Certificate.Grouping.Values, want) || !r.Certificate.Grouping.Beside || !slices.Equal(r.Certificate.Features(), []string{"a", "b"}) {
 			t.Fatalf("%t, %+v of %q", ok, g.Groups, r.Certificate.Features())
 		}
-		held, err := pipeline.NewRolesWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})
+		held, err := pipeline.NewSplitWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})
 		fatal.If(t, err)
 		n := make([]int64, len(want)+1)
 		for _, i := range pipeline.HoldoutRows(held, 77) {
@@ -84,7 +84,7 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 		}
 		fatal.If(t, verify(r.Certificate, r))
 		forged := forge(t, r.Certificate, func(ev *certify.Evidence) {
-			of := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Groups
+			of := ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Groups
 			of[0].N, of[1].N = of[0].N-1, of[1].N+1
 		})
 		if err := verify(forged, r); !errors.Is(err, job.ErrRefused) {

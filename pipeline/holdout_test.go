@@ -24,24 +24,24 @@ import (
 func withHoldout(share float64) func(*job.Job) {
 	return func(j *job.Job) {
 		tiny(j)
-		j.Roles.Holdout = share
+		j.Split.Holdout = share
 		j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
 	}
 }
 
-// Every row has one role; a row is a held-out row by the hash of its number alone,
+// Every row is in one subset; a row is a held-out row by the hash of its number alone,
 // and stays one when rows come after it; about the declared share of all rows is.
-func TestHoldoutRoles(t *testing.T) {
+func TestHoldoutSplit(t *testing.T) {
 	ranks := make(map[int64]uint64)
 	for _, n := range []int64{1, 19, 300, 20_000} {
 		for _, share := range []float64{0x1p-70, 0.1, 0.9} {
-			r, err := pipeline.NewRolesWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
+			r, err := pipeline.NewSplitWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
 			fatal.If(t, err)
 			held := pipeline.HoldoutRows(r, 77)
 			var want []int64
 			for i := range n {
 				if _, ok := ranks[i]; !ok {
-					ranks[i] = pipeline.RoleHash("pacsgp", i)
+					ranks[i] = pipeline.SplitHash("pacsgp", i)
 				}
 				if float64(ranks[i]) >= (1-share)*0x1p64 && share > 0x1p-60 { // no hash is so near to the limit that rounding matters
 					want = append(want, i)
@@ -81,7 +81,7 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 			columns := waves(400, 0.2, 4)
 			one := publish(t, newLake(columns, 150, 250), settings)
 			other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
-			r, err := pipeline.NewRolesWithHoldout("pacsgp", 400, 0.3, pipeline.OrdinalSet{})
+			r, err := pipeline.NewSplitWithHoldout("pacsgp", 400, 0.3, pipeline.OrdinalSet{})
 			fatal.If(t, err)
 			rng := rand.New(rand.NewPCG(1, 1))
 			for _, i := range pipeline.HoldoutRows(r, 400) {
@@ -169,10 +169,10 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 	}
 	for name, change := range map[string]func(ev *certify.Evidence){
 		"a loss less": func(ev *certify.Evidence) {
-			ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk, -certify.UnitsPerLoss)
+			ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Risk, -certify.UnitsPerLoss)
 		},
 		"a unit more": func(ev *certify.Evidence) {
-			ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk, 1)
+			ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Risk, 1)
 		},
 		"no hold-out": func(ev *certify.Evidence) {
 			ev.Delta.Methods, ev.Delta.Looks = ev.Delta.Methods[:1], nil
@@ -180,11 +180,11 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 			ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
 		},
 		"a row less (without rows)": func(ev *certify.Evidence) {
-			held := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout)
+			held := ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout)
 			n := held.Risk.Count() - 1
 			ev.Ledger.Train, ev.Ledger.Holdout = ev.Ledger.Train+1, n
 			ev.Dependence.Rows++
-			train := ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain)
+			train := ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining)
 			fatal.If(t, errors.Join(train.Risk.Add(0), ev.Constant.Risk.AddLower(0)))
 			held.Risk, held.Unproven = certify.RiskSum{}, 0
 			for range n {
@@ -221,10 +221,10 @@ func TestMethodsNeedRows(t *testing.T) {
 			store := &pipelinetest.Store{}
 			_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 				withHoldout(c.share)(j)
-				j.Roles.Key = "k"
+				j.Split.Key = "k"
 				j.Loss = job.LossDecl{Epsilon: 1}
-				for min(pipeline.RoleHash(j.Roles.Key, 0), pipeline.RoleHash(j.Roles.Key, 1)) < 1<<61 {
-					j.Roles.Key += "+" // until both of two rows are held-out rows
+				for min(pipeline.SplitHash(j.Split.Key, 0), pipeline.SplitHash(j.Split.Key, 1)) < 1<<61 {
+					j.Split.Key += "+" // until both of two rows are held-out rows
 				}
 				j.Scaling = job.ScalingNone
 			}), newLake(waves(c.rows, 0.2, 4)).environment(store))

@@ -55,7 +55,7 @@ func (r meanRun) verify(t *testing.T) *pipeline.Verification {
 
 func line(_ int, a, _ float64) float64 { return a / 2 }
 
-func outside(j *job.Job) { j.Roles.Outside, j.Roles.Holdout = 0.3, 0.2 }
+func outside(j *job.Job) { j.Split.Outside, j.Split.Holdout = 0.3, 0.2 }
 
 // A column that is the target, or of another unit, is refused before it spoils the arithmetic of training.
 func TestMeanThatIsRefused(t *testing.T) {
@@ -89,14 +89,14 @@ func TestMeanIsConditional(t *testing.T) {
 		"anywhere": {func(*job.Job) {}, certify.StatusVoid},
 		"outside":  {outside, certify.StatusCertified},
 		"outside, alone": {func(j *job.Job) {
-			j.Roles.Outside, j.Guarantees = 0.3, []certify.MethodID{certify.MethodPACBayes}
+			j.Split.Outside, j.Guarantees = 0.3, []certify.MethodID{certify.MethodPACBayes}
 		}, certify.StatusCertified},
 	} {
 		r := corrected(t, waves(900, 0.1, 4), line, func(j *job.Job) { j.Inducing, j.Train.Passes = []int{20}, 40; c.change(j) })
 		cert := r.result.Certificate
 		for _, g := range cert.Claims {
 			want := certify.StatusCertified
-			if g.Role == certify.RoleTrain {
+			if g.Subset == certify.SubsetTraining {
 				want = c.train
 			}
 			if g.Status != want || assumption(cert, certify.AssumeMeanFixed).Fails != (cert.Ledger.Outside+cert.Ledger.Holdout == 0) {
@@ -124,7 +124,7 @@ func TestMeanIsAddedBack(t *testing.T) {
 	}
 	change := func(j *job.Job) {
 		j.Loss = job.LossDecl{Epsilon: 0.5}
-		j.Roles.Outside = 0.2
+		j.Split.Outside = 0.2
 		j.Scaling = job.ScalingNone
 	}
 	one := corrected(t, columns, func(int, float64, float64) float64 { return 0 }, change)
@@ -192,8 +192,8 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 	one := corrected(t, columns, line, outside)
 	other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
 	n := int64(0)
-	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), one.table, job.Resources{}, func(r pipeline.PlacedRole) error {
-		if r.Role == "outside" {
+	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), one.table, job.Resources{}, func(r pipeline.RowSubset) error {
+		if r.Subset == "outside" {
 			other[0][r.Ordinal], other[2][r.Ordinal] = float64(n), 1e3
 			n++
 		}
@@ -219,8 +219,8 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 func TestMeanThatKnowsTrainRows(t *testing.T) {
 	columns := waves(900, 0.2, 4)
 	var train []bool
-	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), source(columns, 400), job.Resources{}, func(r pipeline.PlacedRole) error {
-		train = append(train, r.Role == string(certify.RoleTrain))
+	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), source(columns, 400), job.Resources{}, func(r pipeline.RowSubset) error {
+		train = append(train, r.Subset == string(certify.SubsetTraining))
 		return nil
 	}))
 	for name, share := range map[string]float64{"fitted": 0.5, "honest": 1} {

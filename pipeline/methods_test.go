@@ -30,7 +30,7 @@ func TestDefaultMethods(t *testing.T) {
 		"4,999":           {nil, 4999, both, 0.2},
 		"many rows":       {nil, 5000, both, 0.1},
 		"PAC-Bayes alone": {func(j *job.Job) { j.Guarantees = alone }, 9000, alone, 0},
-		"a share":         {func(j *job.Job) { j.Roles.Holdout = 0.3 }, 100, both, 0.3},
+		"a share":         {func(j *job.Job) { j.Split.Holdout = 0.3 }, 100, both, 0.3},
 		"named":           {func(j *job.Job) { j.Guarantees = both }, 100, both, 0.3},
 	} {
 		j := testJob(t, func(j *job.Job) {
@@ -40,8 +40,8 @@ func TestDefaultMethods(t *testing.T) {
 			}
 		})
 		got := j.ForRows(c.rows)
-		if !slices.Equal(got.Guarantees, c.want) || got.Roles.Holdout != c.share || !slices.Equal(got.Spends().Methods, c.want) {
-			t.Errorf("%s: %v and a share of %v, want %v and %v", name, got.Guarantees, got.Roles.Holdout, c.want, c.share)
+		if !slices.Equal(got.Guarantees, c.want) || got.Split.Holdout != c.share || !slices.Equal(got.Spends().Methods, c.want) {
+			t.Errorf("%s: %v and a share of %v, want %v and %v", name, got.Guarantees, got.Split.Holdout, c.want, c.share)
 		}
 		before, err := j.Digest()
 		fatal.If(t, err)

@@ -27,7 +27,7 @@ type mutant struct {
 }
 
 func mutants() []mutant {
-	return slices.Concat(boundMutants(), roleMutants(), sumMutants(), errorMutants(), errorTermMutants(), checkMutants())
+	return slices.Concat(boundMutants(), splitMutants(), sumMutants(), errorMutants(), errorTermMutants(), checkMutants())
 }
 
 // boundMutants lack a term of the bound.
@@ -70,41 +70,41 @@ func boundMutants() []mutant {
 		{"the rank of a limit", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "	return b.limits[i]\n", "	return b.limits[max(0, i-1)]\n"}}},
 		{"the share of a curve", "certify", "TestCurveSteps", []edit{{"certify/curve.go", "partDown(ev.Delta.Declared, share)", "partDown(ev.Delta.Declared, Share{})"}}},
 		{"the end of looks", "pipeline", "TestCurveEndsTheLooks", []edit{{"pipeline/fit/log.go", "paid.Ended = paid.Ended || o.Curve", "paid.Ended = paid.Ended && o.Curve"}}},
-		{"the status after the end of looks", "certify", "TestCurveEndsTheLooks", []edit{{"certify/assumption.go", " || ev.Delta.Looks.ended() && g.Role == RoleHoldout", ""}}},
+		{"the status after the end of looks", "certify", "TestCurveEndsTheLooks", []edit{{"certify/assumption.go", " || ev.Delta.Looks.ended() && g.Subset == SubsetHoldout", ""}}},
 		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
 	}
 }
 
-// roleMutants let rows be used for what their role does not allow.
-func roleMutants() []mutant {
+// splitMutants let rows be used for what their subset does not allow.
+func splitMutants() []mutant {
 	const prior = "TestPriorDoesNotSeeTheTrainRows"
 	// What the last pass compares with would give these away: they lie there too.
 	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.Reference {\n", "	for i, a := range e.Reference[:0] {\n"}
 	return []mutant{
-		{"role separation: certified on prior rows too", "pipeline", "TestReferenceRowsMayBeAnything", []edit{
-			{"pipeline/dataset/roles.go", "range r.referenceIn(b.First+int64(from), b.First+int64(end))", "range r.referenceIn(0, 0)"},
-			{"pipeline/dataset/roles.go", "return r.Rows - r.Reference() - r.Out.Size()", "return r.Rows - r.Out.Size()"},
-			{"pipeline/dataset/roles.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
+		{"subset separation: certified on prior rows too", "pipeline", "TestReferenceRowsMayBeAnything", []edit{
+			{"pipeline/dataset/split.go", "range r.referenceIn(b.First+int64(from), b.First+int64(end))", "range r.referenceIn(0, 0)"},
+			{"pipeline/dataset/split.go", "return r.Rows - r.Reference() - r.Out.Size()", "return r.Rows - r.Out.Size()"},
+			{"pipeline/dataset/split.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
 			{"pipeline/pass/lastpass.go", "certify.Constant{Origin: certify.OriginReference", "certify.Constant{Origin: certify.OriginStart"},
 		}},
-		{"role separation: scaled by training rows", "pipeline", prior, []edit{
+		{"subset separation: scaled by training rows", "pipeline", prior, []edit{
 			{"pipeline/pass/firstpass.go", "slices.DeleteFunc(s.Reference.Column(i), ", "slices.DeleteFunc(s.start.Column(i), "}, believe,
 		}},
-		{"role separation: the peak is estimated on training rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"}}},
+		{"subset separation: the peak is estimated on training rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"}}},
 		// The choice of one of two places is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
-		{"role separation: the peak is estimated on training rows, and nothing is charged for it", "pipeline", "TestPeakedPriorIsCovered", []edit{
+		{"subset separation: the peak is estimated on training rows, and nothing is charged for it", "pipeline", "TestPeakedPriorIsCovered", []edit{
 			{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"},
 			{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"},
 			{"certify/grid.go", "const flatShare = 0.125", "const flatShare = 0x1p-30"},
 		}},
-		{"role separation: trained on held-out rows", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/dataset/roles.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(nil, r.OutsideRows, b, from, to, use)"}}},
-		{"role separation: trained on outside rows", "pipeline", "TestNothingLooksAtOutsideRows", []edit{{"pipeline/dataset/roles.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(r.HeldOutRows, nil, b, from, to, use)"}}},
+		{"subset separation: trained on held-out rows", "pipeline", "TestHoldoutSplit", []edit{{"pipeline/dataset/split.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(nil, r.OutsideRows, b, from, to, use)"}}},
+		{"subset separation: trained on outside rows", "pipeline", "TestNothingLooksAtOutsideRows", []edit{{"pipeline/dataset/split.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(r.HeldOutRows, nil, b, from, to, use)"}}},
 		{"the claim of a headline", "certify", "TestAbout", []edit{{"certify/document.go", "				order = -1\n", "				order = 1\n"}}},
 		{"training again: the bytes of the model", "pipeline", "TestForgedTrainingIsConditionalAndRefused", []edit{{"pipeline/retrain.go", "case got == c.Model.Digest:", "case got != \"\":"}}},
 		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/fit/train.go", "return int64(len(t.state.Trace)) == *steps", "return int64(len(t.state.Trace)) >= *steps-1 && *steps > 0"}}},
 		{"the number of held-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},
-		{"the roles that a handover tells", "pipeline", "TestHandoverTellsTheRolesOfItsKey", []edit{{"pipeline/pass/handover.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
-		{"role separation: prior rows are held-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/dataset/roles.go", "r.HeldOutRows.Add(x.Ordinal)", "r.HeldOutRows.Add(x.Ordinal); return false"}}},
+		{"the split that a handover tells", "pipeline", "TestHandoverTellsTheSplitOfItsKey", []edit{{"pipeline/pass/handover.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
+		{"subset separation: prior rows are held-out rows too", "pipeline", "TestHoldoutSplit", []edit{{"pipeline/dataset/split.go", "r.HeldOutRows.Add(x.Ordinal)", "r.HeldOutRows.Add(x.Ordinal); return false"}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestScalingDoesNotChooseTheConstant", []edit{
 			{"pipeline/pass/firstpass.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
 			{"pipeline/pass/lastpass.go", "= bestConstant(kept.Column(p.Of.Columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
@@ -164,12 +164,12 @@ func checkMutants() []mutant {
 		{"the comparison of row rules", "pipeline", "TestForgedRowRulesAreRefused", []edit{{"pipeline/pass/evidence.go", "	a, err := json.Marshal(m.Meta)\n", "	want.RowRules = m.Meta.RowRules\n	a, err := json.Marshal(m.Meta)\n"}}},
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Model.Theta[i].Grid.Centre != below && ", "false && "}}},
 		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Copies.Allow(j.Counted(s.Copies)); err != nil {", "if err := error(nil); err != nil {"}}},
-		{"the role copy", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
-			{"pipeline/dataset/roles.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(r.Out.Bad, nil, b,"},
-			{"pipeline/dataset/roles.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},
-			{"pipeline/dataset/roles.go", " - r.Out.countBefore(ordinal)", ""},
+		{"the subset of duplicates", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
+			{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(r.Out.Bad, nil, b,"},
+			{"pipeline/dataset/split.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},
+			{"pipeline/dataset/split.go", " - r.Out.countBefore(ordinal)", ""},
 		}},
-		{"bad rows that have no role", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/dataset/roles.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(nil, r.Out.Copies, b,"}}},
+		{"bad rows that are in no subset", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(nil, r.Out.Copies, b,"}}},
 		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/pass/firstpass.go", "err := j.BadRows.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
 		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Placed(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), ", "errors.Join(job.Placed(), "}}},
 		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number", "	found.Copies.Distinct = c.Copies.Distinct\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number"}}},

@@ -54,7 +54,7 @@ func parentOf(r *pipeline.Result) *fit.Parent {
 
 // heldApart keeps a tenth of the rows apart.
 func heldApart(j *job.Job) {
-	j.Roles.Holdout = 0.1
+	j.Split.Holdout = 0.1
 	j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
 }
 

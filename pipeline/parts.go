@@ -44,7 +44,7 @@ func Certify(ctx context.Context, h *pass.Handover, p *pass.Pass, env fit.Enviro
 	if err := errors.Join(h.Owns(job, p), p.Missing()); err != nil {
 		return nil, err
 	}
-	if err := h.SameRoles(ctx, job, p.Of, env.Resources); err != nil {
+	if err := h.SameSplit(ctx, job, p.Of, env.Resources); err != nil {
 		return nil, err
 	}
 	return certifyHandover(ctx, h, job, p, env, time.Now())
@@ -79,7 +79,7 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 	found.Sample.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.ShardDigests(dataset.Indices(pass.Of.Columns))}
 	r.Diagnostics = Diagnostics{
-		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain).Unproven, Instructions: model.InstructionSet(),
+		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
 		Notices: append([]string{}, h.Notices...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{
@@ -124,7 +124,7 @@ func Prepare(ctx context.Context, h *pass.Handover, env fit.Environment) (*pass.
 	return prepareLast(ctx, h, job, h.Told(job), env)
 }
 
-func prepareLast(ctx context.Context, h *pass.Handover, job job.Job, told *pass.ToldRoles, env fit.Environment) (*pass.Prepared, error) {
+func prepareLast(ctx context.Context, h *pass.Handover, job job.Job, told *pass.KnownSplit, env fit.Environment) (*pass.Prepared, error) {
 	known, hidden, err := h.Known()
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func decode(t testing.TB, data []byte) *pass.Pass {
 func TestPassIsTheSameInAnyParts(t *testing.T) {
 	for name, change := range map[string]func(*job.Job){
 		"copies limited": tiny, "copies dropped": drop, "bad rows": tolerant, "bad rows and copies": tolerantDrop, "no scaling": func(j *job.Job) { tiny(j); unscaled(j) },
-		"last rows held out": func(j *job.Job) { tiny(j); withHoldout(0.2)(j); j.Roles.Last = true },
+		"last rows held out": func(j *job.Job) { tiny(j); withHoldout(0.2)(j); j.Split.Last = true },
 		"spread of losses":   func(j *job.Job) { tiny(j); withHoldout(0.2)(j); j.Loss.Kind = certify.LossSquared },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -266,9 +266,9 @@ func TestOutsideRowsInParts(t *testing.T) {
 	}
 }
 
-// The roles that a handover tells are those of the key: another prior row, or another number of
+// The split that a handover tells is that of the key: another prior row, or another number of
 // outside rows, is found when the parts are certified.
-func TestHandoverTellsTheRolesOfItsKey(t *testing.T) {
+func TestHandoverTellsTheSplitOfItsKey(t *testing.T) {
 	h, env, _ := handover(t, newLake(waves(600, 0.3, 95), unevenShards...), tiny)
 	good := h.Order
 	for name, order := range map[string][]int64{

@@ -72,7 +72,7 @@ func TestPeakedPriorIsCovered(t *testing.T) {
 	runs := simulations(t, 20)
 	bounds := simulate(t, runs, func(ctx context.Context, rng *rand.Rand, _ int) (float64, error) {
 		var store pipelinetest.Store
-		r, err := pipeline.Run(ctx, j, environment(pipelinetest.NewMemory(law.draw(rows, j.Roles.Key, rng)), &store))
+		r, err := pipeline.Run(ctx, j, environment(pipelinetest.NewMemory(law.draw(rows, j.Split.Key, rng)), &store))
 		if err != nil {
 			return 0, err
 		}

@@ -46,7 +46,7 @@ func NewPlan(j job.Job, s fit.Sample, res job.Resources) (Plan, error) {
 	}
 	n, d := s.Rows, s.Features
 	j, res = j.ForRows(n), res.WithDefaults()
-	o := Plan{Rows: n, Train: s.Train(j), Holdout: s.Apart(j.Roles.Holdout), Outside: s.Apart(j.Roles.Outside), Features: d, Units: s.Units}
+	o := Plan{Rows: n, Train: s.Train(j), Holdout: s.Apart(j.Split.Holdout), Outside: s.Apart(j.Split.Outside), Features: d, Units: s.Units}
 	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", job.ErrData, words.Count(n, "row"))

@@ -86,18 +86,18 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 		columns[2][i] = rng.NormFloat64() // nothing can be learned
 	}
 	l := newLake(columns, 140, 160)
-	roles, err := pipeline.NewRolesWithHoldout("pacsgp", 300, 0.3, pipeline.OrdinalSet{})
+	split, err := pipeline.NewSplitWithHoldout("pacsgp", 300, 0.3, pipeline.OrdinalSet{})
 	fatal.If(t, err)
 	declared := func(j *job.Job) {
 		withHoldout(0.3)(j)
-		j.Loss, j.Inducing = job.LossDecl{Epsilon: 0.3}, []int{int(roles.Holdout())}
+		j.Loss, j.Inducing = job.LossDecl{Epsilon: 0.3}, []int{int(split.Holdout())}
 	}
 	h, env, store := handover(t, l, declared)
 	honest, err := store.GetModel(t.Context(), h.Model)
 	fatal.If(t, err)
 	src, err := l.open(t.Context(), nil)
 	fatal.If(t, err)
-	forged, err := pipeline.WithPredictor(t.Context(), src, testJob(t, declared), memoriser(t, honest, l, pipeline.HoldoutRows(roles, 300)))
+	forged, err := pipeline.WithPredictor(t.Context(), src, testJob(t, declared), memoriser(t, honest, l, pipeline.HoldoutRows(split, 300)))
 	fatal.If(t, err)
 	if h.Model, err = store.PutModel(t.Context(), forged); err != nil {
 		t.Fatal(err)

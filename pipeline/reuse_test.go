@@ -60,7 +60,7 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		{"without a feature", func(j *job.Job) { j.Features = []string{"a"} }, fewer, 0, 3},
 		{"a number of a sequence", numbered, whole, 1, 4},
 		{"its next number", func(j *job.Job) { numbered(j); j.Train.Seed = 8 }, whole, 2, 5},
-		{"rows of another key", func(j *job.Job) { j.Roles.Key = "mine" }, whole, 0, 0},
+		{"rows of another key", func(j *job.Job) { j.Split.Key = "mine" }, whole, 0, 0},
 		{"rows that are alike but for a feature", drop, newLake(alike, 800), 0, 0},
 		{"without the feature", func(j *job.Job) { drop(j); j.Features = []string{"a"} }, distinct, 0, 1},
 		{"rows that came", seeded(0), newLake(grown, 800), 0, 0},

@@ -48,11 +48,11 @@ func TestReferenceCount(t *testing.T) {
 	}
 }
 
-func TestRoleHashVectors(t *testing.T) {
-	for _, v := range vectors(t, "role_hashes.csv") {
+func TestSplitHashVectors(t *testing.T) {
+	for _, v := range vectors(t, "split_hashes.csv") {
 		want, err := strconv.ParseUint(v[2], 10, 64)
 		fatal.If(t, err)
-		if got := pipeline.RoleHash(v[0], integer(t, v[1])); got != want {
+		if got := pipeline.SplitHash(v[0], integer(t, v[1])); got != want {
 			t.Errorf("hash of key %.20q, ordinal %s is %d, want %d", v[0], v[1], got, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestRoleHashVectors(t *testing.T) {
 func TestReferenceRowsVectors(t *testing.T) {
 	for _, v := range vectors(t, "reference_rows.csv") {
 		n := integer(t, v[1])
-		rows := pipeline.ReferenceRows(pipeline.NewRoles(v[0], n, false, 3))
+		rows := pipeline.ReferenceRows(pipeline.NewSplit(v[0], n, false, 3))
 		digest := sha256.New()
 		for _, ordinal := range rows {
 			digest.Write(binary.LittleEndian.AppendUint64(nil, uint64(ordinal)))
@@ -91,10 +91,10 @@ func TestPartsOfClaimedRows(t *testing.T) {
 }
 
 // Hashing the rows of a large sample takes hours. It ends with its context.
-func TestRolesEndWithTheirContext(t *testing.T) {
+func TestSplitEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := pipeline.NewRolesWithin(ctx, "pacsgp", 1<<50, false, pipeline.OrdinalSet{}, 16); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := pipeline.NewSplitWithin(ctx, "pacsgp", 1<<50, false, pipeline.OrdinalSet{}, 16); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the end of the context", err)
 	}
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A PlacedRole is the role of a row, with the row's place.
-type PlacedRole struct {
+// A RowSubset is the subset of a row, with the row's place.
+type RowSubset struct {
 	File    string
 	Row     int64  // in the file, from 0 on
 	Ordinal int64  // in the sample
-	Role    string // reference, train, holdout, outside, or bad of a row without a unit
+	Subset  string // reference, train, holdout, outside, or bad of a row without a unit
 }
 
-// Split calls use with the role of each row of a sample, in their order. It reads rows only by unit, as a
-// run does before it trains: otherwise bad rows and copies have the roles of their places.
-func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources, use func(PlacedRole) error) error {
-	roles, err := split(ctx, j, src, res.WithDefaults())
+// Split calls use with the subset of each row of a sample, in their order. It reads rows only by unit, as a
+// run does before it trains: otherwise bad rows and copies have the subsets of their places.
+func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources, use func(RowSubset) error) error {
+	split, err := splitOf(ctx, j, src, res.WithDefaults())
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources
 				return ctx.Err()
 			}
 			at := shard.First + i
-			if err := use(PlacedRole{shard.Place.In, shard.Place.At + i, at, roles.Of(at)}); err != nil {
+			if err := use(RowSubset{shard.Place.In, shard.Place.At + i, at, split.Of(at)}); err != nil {
 				return err
 			}
 		}
@@ -37,20 +37,20 @@ func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources
 	return nil
 }
 
-// split is the roles of a sample, those of a run if they go by unit.
-func split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (dataset.Roles, error) {
+// splitOf is the split of a sample, that of a run if it goes by unit.
+func splitOf(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (dataset.Split, error) {
 	if j.Unit.Given() {
 		s, err := pass.First(ctx, src, j, res, nil)
 		if err != nil {
-			return dataset.Roles{}, err
+			return dataset.Split{}, err
 		}
-		return s.Roles, nil
+		return s.Split, nil
 	}
 	n := dataset.RowsOf(src)
 	j = j.ForRows(n)
-	roles, err := dataset.NewRoles(ctx, j, n, dataset.LeftOut{}, res.Workers)
+	split, err := dataset.NewSplit(ctx, j, n, dataset.LeftOut{}, res.Workers)
 	if err != nil {
-		return roles, err
+		return split, err
 	}
-	return roles, pass.Separable(j, roles)
+	return split, pass.Separable(j, split)
 }

@@ -14,7 +14,7 @@ func TestLastRowsAreHeldOut(t *testing.T) {
 		return func(j *job.Job) {
 			tiny(j)
 			j.Guarantees = nil
-			j.Roles = job.RolesDecl{Key: key, Holdout: 0.25, Last: true}
+			j.Split = job.SplitDecl{Key: key, Holdout: 0.25, Last: true}
 		}
 	}
 	columns := waves(402, 0.3, 62)

@@ -95,7 +95,7 @@ func means(t *testing.T, m pass.Model, columns [][]float64) *certify.Tally {
 	return &all
 }
 
-// Units have one role each, by the hash of their value; a unit's loss is the mean over its rows, wherever
+// Units are in one subset each, by the hash of their value; a unit's loss is the mean over its rows, wherever
 // they are; the certificate counts units, says so, and verifies. The number of workers, the sharding and
 // the order of rows do not matter.
 func TestUnits(t *testing.T) {
@@ -156,7 +156,7 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 			u.Holdout++
 			ev.Ledger.Units = &u
 			g, _ := p.certificate.Claim(certify.ClaimHoldout)
-			ev.Tallies[certify.TallyKey{Predictor: certify.PredictorMean, Role: certify.RoleHoldout}] = &certify.Tally{Spread: certify.Missed(1, g.N+1), Risk: ones(t, 1, g.N+1)}
+			ev.Tallies[certify.TallyKey{Predictor: certify.PredictorMean, Subset: certify.SubsetHoldout}] = &certify.Tally{Spread: certify.Missed(1, g.N+1), Risk: ones(t, 1, g.N+1)}
 		},
 	} {
 		ev := evidence(p.certificate)
@@ -165,7 +165,7 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 	}
 }
 
-// Split gives each row the role of its unit, as the definition has it and a run counts them, and none to
+// Split gives each row the subset of its unit, as the definition has it and a run counts them, and none to
 // a row that breaks a row rule.
 func TestSplitByUnit(t *testing.T) {
 	columns := days(1200, 200, 7)
@@ -178,24 +178,24 @@ func TestSplitByUnit(t *testing.T) {
 	fatal.If(t, err)
 	last := uint64(0) // of the reference units
 	rows, units := map[string]int64{}, map[string]map[float64]bool{}
-	fatal.If(t, pipeline.Split(t.Context(), testJob(t, settings), src, job.Resources{}, func(r pipeline.PlacedRole) error {
+	fatal.If(t, pipeline.Split(t.Context(), testJob(t, settings), src, job.Resources{}, func(r pipeline.RowSubset) error {
 		day := columns[2][r.Ordinal]
-		if rows[r.Role]++; units[r.Role] == nil {
-			units[r.Role] = map[float64]bool{}
+		if rows[r.Subset]++; units[r.Subset] == nil {
+			units[r.Subset] = map[float64]bool{}
 		}
-		units[r.Role][day] = true
+		units[r.Subset][day] = true
 		hash := unitHash(day)
-		if held := float64(hash) >= 0.8*0x1p64; (r.Role == "rejected") != (r.Ordinal == 77) || r.Role != "rejected" && (r.Role == "holdout") != held {
-			t.Errorf("row %d, of a unit with the hash %x, is %s", r.Ordinal, hash, r.Role)
+		if held := float64(hash) >= 0.8*0x1p64; (r.Subset == "rejected") != (r.Ordinal == 77) || r.Subset != "rejected" && (r.Subset == "holdout") != held {
+			t.Errorf("row %d, of a unit with the hash %x, is %s", r.Ordinal, hash, r.Subset)
 		}
-		if r.Role == "prior" {
+		if r.Subset == "prior" {
 			last = max(last, hash)
 		}
 		return nil
 	}))
 	for day := range units["training"] {
 		if units["holdout"][day] || units["prior"][day] || unitHash(day) < last {
-			t.Errorf("day %v is train, and has another role or a lower hash than a reference unit", day)
+			t.Errorf("day %v is train, and is in another subset or has a lower hash than a reference unit", day)
 		}
 	}
 	u := ledger.Units

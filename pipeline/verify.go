@@ -154,9 +154,9 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 		share  float64
 		has    func(dataset.Rank) bool
 		stated int64
-		role   string
-	}{{j.Roles.Holdout, rule.HeldOut, c.Ledger.Holdout, "hold-out"}, {j.Roles.Outside, rule.Outside, c.Ledger.Outside, "outside"}} {
-		if err := statedApart(ctx, c.Ledger.Rows, j, apart.share, apart.has, apart.stated, apart.role); err != nil {
+		subset string
+	}{{j.Split.Holdout, rule.HeldOut, c.Ledger.Holdout, "hold-out"}, {j.Split.Outside, rule.Outside, c.Ledger.Outside, "outside"}} {
+		if err := statedApart(ctx, c.Ledger.Rows, j, apart.share, apart.has, apart.stated, apart.subset); err != nil {
 			return j, err
 		}
 	}
@@ -170,21 +170,21 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 // countableRows bounds the rows that are hashed in a check without rows, which takes some seconds.
 const countableRows = 10_000_000
 
-// statedApart checks the number of rows of a role, which follows from n. There may be fewer, for
+// statedApart checks the number of rows of a subset, which follows from n. There may be fewer, for
 // copies and bad rows are left out. Above countableRows only a check with rows can tell.
-func statedApart(ctx context.Context, n int64, job job.Job, share float64, has func(dataset.Rank) bool, got int64, role string) error {
+func statedApart(ctx context.Context, n int64, job job.Job, share float64, has func(dataset.Rank) bool, got int64, subset string) error {
 	if (share > 0) != (got > 0) {
-		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", role, share, got)
+		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", subset, share, got)
 	}
 	if share == 0 || n > countableRows || job.Unit.Given() {
 		return nil
 	}
-	set, err := dataset.KeptApart(ctx, job.Roles.Key, n, has, dataset.LeftOut{}, 1)
+	set, err := dataset.KeptApart(ctx, job.Split.Key, n, has, dataset.LeftOut{}, 1)
 	if err != nil {
 		return err
 	}
 	if want := set.Size(); got > want || got < want && !job.Drops() && !job.BadRows.Some() {
-		return fmt.Errorf("the key makes %s of %d, the certificate says %d", words.Count(want, role+" row"), n, got)
+		return fmt.Errorf("the key makes %s of %d, the certificate says %d", words.Count(want, subset+" row"), n, got)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ type certificateRow struct {
 type claimRow struct {
 	ID             certify.ClaimID   `parquet:"id"`
 	Predictor      certify.Predictor `parquet:"predictor"`
-	Role           certify.Role      `parquet:"rows"`
+	Subset         certify.Subset    `parquet:"rows"`
 	Status         certify.Status    `parquet:"status"`
 	Bound          float64           `parquet:"bound"`
 	N              int64             `parquet:"n"`
@@ -178,7 +178,7 @@ func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 		Dataset: c.Sample.Digest, Model: c.Model.Digest, Job: c.Job.Digest, Kernel: c.Model.Kernel.Family,
 	}
 	for _, g := range c.Claims {
-		row.Claims = append(row.Claims, claimRow{g.ID, g.Predictor, g.Role, g.Status, g.Bound, g.N, g.Risk, g.Misses, g.LnInverseDelta})
+		row.Claims = append(row.Claims, claimRow{g.ID, g.Predictor, g.Subset, g.Status, g.Bound, g.N, g.Risk, g.Misses, g.LnInverseDelta})
 	}
 	if s := c.Delta.Sequence; s != nil {
 		row.SequenceName, row.SequenceNumber = &s.Name, &s.Number

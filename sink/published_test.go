@@ -100,7 +100,7 @@ func lakeFile(t testing.TB, columns [][]float64, ends ...int) []byte {
 // withHoldout asks for a guarantee from held-out rows too.
 func withHoldout(j *job.Job) {
 	j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
-	j.Roles.Holdout = 0.2
+	j.Split.Holdout = 0.2
 }
 
 // heavier returns an empirical risk with a larger sum over the same rows.

@@ -8,17 +8,17 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A roleRow is a row of the file.
-type roleRow struct {
+// A subsetRow is a row of the file.
+type subsetRow struct {
 	File    string `parquet:"file,dict"`
 	Row     int64  `parquet:"row,delta"`     // in the file
 	Ordinal int64  `parquet:"ordinal,delta"` // in the sample
-	Role    string `parquet:"role,dict"`
+	Subset  string `parquet:"subset,dict"`
 }
 
-// Split writes the role of each row as a row of Parquet. It must be closed.
+// Split writes the subset of each row as a row of Parquet. It must be closed.
 type Split struct {
-	w    *parquet.GenericWriter[roleRow]
+	w    *parquet.GenericWriter[subsetRow]
 	rows int
 }
 
@@ -27,17 +27,17 @@ const splitGroup = 1 << 20
 
 // NewSplit starts a file.
 func NewSplit(w io.Writer) *Split {
-	return &Split{w: parquet.NewGenericWriter[roleRow](w, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Snappy))}
+	return &Split{w: parquet.NewGenericWriter[subsetRow](w, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Snappy))}
 }
 
-// Write writes the role of a row.
-func (s *Split) Write(r pipeline.PlacedRole) error {
+// Write writes the subset of a row.
+func (s *Split) Write(r pipeline.RowSubset) error {
 	if s.rows++; s.rows%splitGroup == 0 {
 		if err := s.w.Flush(); err != nil {
 			return err
 		}
 	}
-	_, err := s.w.Write([]roleRow{roleRow(r)})
+	_, err := s.w.Write([]subsetRow{subsetRow(r)})
 	return err
 }
 

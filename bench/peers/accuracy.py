@@ -39,8 +39,8 @@ def split(case):
 def boost(case):
     """Both files with the column "boosted": of trees fitted on the job's rows but its held-out rows, or on its outside rows alone."""
     work, trees = pathlib.Path(case["work"]), HistGradientBoostingRegressor(random_state=case["seed"])
-    role = roles(case)
-    fitted = role != "holdout" if case["trees"] == "all" else role == case["trees"]
+    subset = split(case)
+    fitted = subset != "holdout" if case["trees"] == "all" else subset == case["trees"]
     for name in "train", "test":
         table = pq.read_table(work / name / "rows.parquet")
         x = np.column_stack([table[c].to_numpy() for c in sorted(table.column_names) if c != case["target"]])
@@ -52,8 +52,8 @@ def boost(case):
     return {}
 
 
-def roles(case):
-    return pq.read_table(pathlib.Path(case["work"], f"{case['trees']}-roles.parquet"))["role"].to_numpy(zero_copy_only=False)
+def split(case):
+    return pq.read_table(pathlib.Path(case["work"], f"{case['trees']}-split.parquet"))["subset"].to_numpy(zero_copy_only=False)
 
 
 def read(case):
@@ -91,7 +91,7 @@ def our_holdout(case):
     """The trees of boost, by the rows that our split holds out."""
     tables = [pq.read_table(pathlib.Path(case["work"], f"all-{name}", "rows.parquet")) for name in ("train", "test")]
     y, mean = ([t[c].to_numpy().astype(float) for t in tables] for c in (case["target"], "boosted"))
-    held, scale = roles({**case, "trees": "all"}) == "holdout", float(y[0].std())
+    held, scale = split({**case, "trees": "all"}) == "holdout", float(y[0].std())
     misses, n = int((np.abs(y[0] - mean[0])[held] > case["epsilon"]).sum()), int(held.sum())
     return {"bound": limit(case, misses, n), **worth(case, scale, y[1] / scale, mean[1] / scale, np.full(len(y[1]), np.nan))}
 

@@ -36,7 +36,7 @@ type JobFile struct {
 	Inducing   yamlfile.Ints    `yaml:"inducing"`
 	Scaling    string           `yaml:"scaling"`
 	Unit       oneOrMore        `yaml:"unit"`
-	Roles      rolesConfig      `yaml:"split"`
+	Split      splitConfig      `yaml:"split"`
 	Duplicates duplicatesConfig `yaml:"duplicates"`
 	BadRows    badRowsConfig    `yaml:"rejected"`
 	Train      trainConfig      `yaml:"train"`
@@ -82,7 +82,7 @@ type LossSection struct {
 // paperGrid is the word for [job.PaperGrid].
 const paperGrid = "paper"
 
-type rolesConfig struct {
+type splitConfig struct {
 	Key     string        `yaml:"key"`
 	Holdout holdoutConfig `yaml:"holdout"`
 	Outside apartConfig   `yaml:"outside"`
@@ -144,7 +144,7 @@ func (c JobFile) job() job.Job {
 		Inducing: c.Inducing,
 		Scaling:  job.Scaling(c.Scaling),
 		Unit:     job.UnitDecl{Columns: c.Unit},
-		Roles:    c.Roles.declared(),
+		Split:    c.Split.declared(),
 		Copies:   job.CopiesDecl(c.Duplicates),
 		BadRows:  job.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: job.TrainDecl{
@@ -163,8 +163,8 @@ func given[T any](value *T, otherwise T) T {
 	return *value
 }
 
-func (r rolesConfig) declared() job.RolesDecl {
-	return job.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside)}
+func (r splitConfig) declared() job.SplitDecl {
+	return job.SplitDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside)}
 }
 
 // join adds the faults of the job's own check, for which a number given as 0 is missing.

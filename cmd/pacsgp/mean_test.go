@@ -33,8 +33,8 @@ pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + 0.3 * b + rng.norm
 		if err := os.RemoveAll(in("out")); err != nil {
 			t.Fatal(err)
 		}
-		succeed(t, "split", "-c", in("job.yaml"), "-o", in("roles.parquet"))
-		if out, status := verifytest.Python(t, in("boost.py"), in("rows/rows.parquet"), in("roles.parquet"), "y", "boosted"); status != 0 {
+		succeed(t, "split", "-c", in("job.yaml"), "-o", in("split.parquet"))
+		if out, status := verifytest.Python(t, in("boost.py"), in("rows/rows.parquet"), in("split.parquet"), "y", "boosted"); status != 0 {
 			t.Fatal(out)
 		}
 		succeed(t, "train", "-c", in("job.yaml"))

@@ -159,7 +159,7 @@ func (d *display) counted(what, words string, n, most int64, attrs ...any) {
 func phaseWords(phase job.Phase) string {
 	switch phase {
 	case job.PhaseFirstPass:
-		return "first pass: digest, roles, scaling"
+		return "first pass: digest, split, scaling"
 	case job.PhaseStart:
 		return "start values: lengthscales, noise and number of inducing points, on some of the rows"
 	case job.PhasePredictor:

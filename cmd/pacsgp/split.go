@@ -17,12 +17,12 @@ import (
 func splitCommand(w system) *cobra.Command {
 	var path, output string
 	cmd := &cobra.Command{
-		Use:   "split job.yaml -o roles.parquet",
-		Short: "Write the role of each row, for fitting the column of mean elsewhere",
+		Use:   "split job.yaml -o split.parquet",
+		Short: "Write the subset of each row, for fitting the column of mean elsewhere",
 		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the\n" +
-			"sample, and role (reference, train, holdout or outside). It reads no row: the column of\n" +
-			"mean need not be there yet. Roles go by the order of the rows, so that files must keep\n" +
-			"theirs when it is added. With unit it reads the rows, and each has the role of its unit;\n" +
+			"sample, and subset (prior, training, holdout or outside). It reads no row: the column of\n" +
+			"mean need not be there yet. The split goes by the order of the rows, so that files must keep\n" +
+			"theirs when it is added. With unit it reads the rows, and each has the subset of its unit;\n" +
 			"one that breaks a row rule is bad.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,7 +63,7 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	}
 	defer file.Abort()
 	out, rows := sink.NewSplit(file), int64(0)
-	err = pipeline.Split(ctx, p.Job, src, p.Resources, func(r pipeline.PlacedRole) error {
+	err = pipeline.Split(ctx, p.Job, src, p.Resources, func(r pipeline.RowSubset) error {
 		rows++
 		return out.Write(r)
 	})
@@ -76,6 +76,6 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: the roles of %s\n", output, words.Count(rows, "row"))
+	_, err = fmt.Fprintf(w.stdout, "%s: the split of %s\n", output, words.Count(rows, "row"))
 	return err
 }

@@ -31,7 +31,7 @@ func NewUnitHasher(job job.Job, columns int) *UnitHasher {
 	for i := range job.Unit.Columns {
 		h.columns = append(h.columns, columns-1-len(job.Unit.Columns)+i)
 	}
-	h.text = append([]byte("pacsgp/roles/unit/1\x00"+job.Roles.Key), 0)
+	h.text = append([]byte("pacsgp/roles/unit/1\x00"+job.Split.Key), 0)
 	prefix := len(h.text)
 	h.text = append(h.text, make([]byte, 8*len(h.columns))...)
 	h.values = h.text[prefix:]
@@ -53,13 +53,13 @@ func (h *UnitHasher) Unit(b Block, i int) uint64 {
 	return h.hash
 }
 
-// UnitRoles gathers the roles of units while all rows are read, in whatever order. Units of the highest
+// UnitSplit gathers the subsets of units while all rows are read, in whatever order. Units of the highest
 // hashes are hold-out units, those of the lowest are reference units.
-type UnitRoles struct {
+type UnitSplit struct {
 	job     job.Job
 	n       int64
 	columns int
-	hash    RoleRule // the rule for hold-out units
+	hash    SplitRule // the rule for hold-out units
 
 	mu      sync.Mutex
 	rows    map[uint64]int64 // of each unit
@@ -67,16 +67,16 @@ type UnitRoles struct {
 	lowest  rankHeap // the rows of the lowest units, without held-out rows
 }
 
-// NewUnitRoles collects the units of n rows.
-func NewUnitRoles(job job.Job, n int64, columns int) *UnitRoles {
-	return &UnitRoles{
-		job: job, n: n, columns: columns, hash: RoleRule{held: hashUnits(job.Roles.Holdout), last: n},
+// NewUnitSplit collects the units of n rows.
+func NewUnitSplit(job job.Job, n int64, columns int) *UnitSplit {
+	return &UnitSplit{
+		job: job, n: n, columns: columns, hash: SplitRule{held: hashUnits(job.Split.Holdout), last: n},
 		rows: map[uint64]int64{}, holdout: NewRowSet(n),
 	}
 }
 
 // Add adds the rows of a block, except some, ascending.
-func (u *UnitRoles) Add(b Block, but []int) {
+func (u *UnitSplit) Add(b Block, but []int) {
 	hasher := NewUnitHasher(u.job, u.columns)
 	rows := map[uint64]int64{}
 	var ranks []Rank
@@ -108,9 +108,9 @@ func (u *UnitRoles) Add(b Block, but []int) {
 // maxReferenceInUnits bounds the prior rows.
 const maxReferenceInUnits = 2 * job.MaxReference
 
-// Roles are the roles of a sample of n rows, once all are added.
-func (u *UnitRoles) Roles(n int64, out LeftOut) (Roles, error) {
-	r := Roles{Rows: n, Out: out, Units: u.job.Unit.Ledger()}
+// Split is the split of a sample of n rows, once all are added.
+func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
+	r := Split{Rows: n, Out: out, Units: u.job.Unit.Ledger()}
 	if len(u.rows) > job.MaxUnits {
 		return r, fmt.Errorf("%w: unit: there are more than %d units, which take too much memory: declare larger ones", job.ErrData, job.MaxUnits)
 	}
@@ -145,9 +145,9 @@ func (u *UnitRoles) Roles(n int64, out LeftOut) (Roles, error) {
 
 // order sets the prior rows, of units up to a hash, and the start rows: the prior rows, then
 // those of the lowest train units, each in the order of the keyed hash of their ordinals.
-func (u *UnitRoles) order(r *Roles, reference uint64) {
+func (u *UnitSplit) order(r *Split, reference uint64) {
 	late := map[int64]bool{}
-	hasher := NewRoleHasher(u.job.Roles.Key)
+	hasher := NewSplitHasher(u.job.Split.Key)
 	for _, x := range u.lowest {
 		if r.Units.Reference > 0 && x.Hash <= reference {
 			r.PriorRows = append(r.PriorRows, x.Ordinal)
@@ -166,8 +166,8 @@ func (u *UnitRoles) order(r *Roles, reference uint64) {
 	r.Order = r.Order[:min(len(r.Order), max(StartRows, len(r.PriorRows)))]
 }
 
-// enough returns an error unless there are units enough for each role, with what would help.
-func (u *UnitRoles) enough(l certify.UnitLedger, all int64) error {
+// enough returns an error unless there are units enough for each subset, with what would help.
+func (u *UnitSplit) enough(l certify.UnitLedger, all int64) error {
 	held := u.hash.held > 0
 	if l.Train >= certify.LeastUnits && (!held || l.Holdout >= certify.LeastUnits) {
 		return nil

@@ -77,13 +77,13 @@ func leftOut(ctx context.Context, s *pass.FirstPass, env Environment) error {
 	}
 	var order []int
 	for i, shard := range src.Shards() {
-		if len(shard.Among(s.Roles.PriorRows)) > 0 {
+		if len(shard.Among(s.Split.PriorRows)) > 0 {
 			order = append(order, i)
 		}
 	}
 	next := 0 // prior row
 	err = dataset.Stream(ctx, src, order, env.Resources.Workers, func(b dataset.Block) error {
-		for _, ordinal := range (dataset.Shard{First: b.First, Rows: int64(b.Rows)}).Among(s.Roles.PriorRows) {
+		for _, ordinal := range (dataset.Shard{First: b.First, Rows: int64(b.Rows)}).Among(s.Split.PriorRows) {
 			for i, c := range at {
 				if v, told := b.Columns[i][ordinal-b.First], s.Reference.Row(next)[c]; math.Float64bits(v) != math.Float64bits(told) {
 					return fmt.Errorf("%w: column %q is %v in row %d, a prior row, and the first pass had %v", job.ErrChanged, names[i], v, ordinal, told)

@@ -25,7 +25,7 @@ func (s Sample) Inputs(job job.Job) int { return s.Features + job.Encode.More() 
 
 // Train is the number of training rows.
 func (s Sample) Train(job job.Job) int64 {
-	return s.Rows - s.Bad - job.References(s.Rows) - s.Apart(job.Roles.Holdout) - s.Apart(job.Roles.Outside)
+	return s.Rows - s.Bad - job.References(s.Rows) - s.Apart(job.Split.Holdout) - s.Apart(job.Split.Outside)
 }
 
 // Apart is the approximate number of rows of a share that is set apart by hash.

@@ -19,7 +19,7 @@ const chunkRows = 4096
 // budget, and else reads the source again, with the same result.
 type Feed struct {
 	src     dataset.Source
-	Roles   dataset.Roles
+	Split   dataset.Split
 	scale   dataset.Scaler
 	readers int
 	X, y    []float64 // all training rows, or nil
@@ -27,13 +27,13 @@ type Feed struct {
 
 // NewStream is a feed that keeps nothing, for one pass.
 func NewStream(src dataset.Source, s *pass.FirstPass, res job.Resources) *Feed {
-	return &Feed{src: src, Roles: s.Roles, scale: s.Scaler(), readers: res.Workers}
+	return &Feed{src: src, Split: s.Split, scale: s.Scaler(), readers: res.Workers}
 }
 
 // NewFeed opens a feed. It keeps the scaled rows in memory if they fit.
 func NewFeed(ctx context.Context, src dataset.Source, s *pass.FirstPass, res job.Resources) (*Feed, error) {
 	f := NewStream(src, s, res)
-	n, d := s.Roles.Train(), f.scale.Inputs
+	n, d := s.Split.Train(), f.scale.Inputs
 	if n*int64(d+1)*8 > res.Memory {
 		return f, nil
 	}
@@ -64,7 +64,7 @@ func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) e
 		if len(y) < b.Rows {
 			x, y = make([]float64, b.Rows*d), make([]float64, b.Rows)
 		}
-		return f.Roles.Runs(b, func(from, to int) error {
+		return f.Split.Runs(b, func(from, to int) error {
 			f.scale.Scale(b, from, to, x, y)
 			return use(x[:(to-from)*d], y[:to-from])
 		})
@@ -79,8 +79,8 @@ func (f *Feed) kept(order []int, use func(x, y []float64) error) error {
 	}
 	shards := f.src.Shards()
 	for _, i := range order {
-		from := f.Roles.TrainIndex(shards[i].First)
-		to := f.Roles.TrainIndex(shards[i].First + shards[i].Rows)
+		from := f.Split.TrainIndex(shards[i].First)
+		to := f.Split.TrainIndex(shards[i].First + shards[i].Rows)
 		if err := use(f.X[from*d:to*d], f.y[from:to]); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (r *Shuffled) open(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	packets, failed := make(chan packet, 1), make(chan error, 1)
 	r.packets, r.failed, r.cancel = packets, failed, cancel
-	n := r.Feed.Roles.Train()
+	n := r.Feed.Split.Train()
 	epoch, skip := r.Taken/n, r.Taken%n
 	go func() {
 		defer close(packets)
@@ -219,7 +219,7 @@ func (f *Feed) shuffle(ctx context.Context, seed uint64, epoch int64, buffer int
 	d := f.scale.Inputs
 	rng := rand.New(rand.NewPCG(seed, uint64(epoch))) //nolint:gosec // reproducible by intent
 	order := rng.Perm(len(f.src.Shards()))
-	capacity := int(min(int64(buffer), f.Roles.Train()))
+	capacity := int(min(int64(buffer), f.Split.Train()))
 	bx, by := make([]float64, 0, capacity*d), make([]float64, 0, capacity)
 	var out packet
 	emit := func(slot int) error {

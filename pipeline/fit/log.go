@@ -70,7 +70,7 @@ type Use struct {
 // reuse records the use of the held-out rows for a model, and returns its price: the different uses of
 // the same rows before it. It is called before anything is known of the number that will be shown.
 func reuse(j job.Job, s *pass.FirstPass, model string, env Environment) (paid *certify.Looks, err error) {
-	u := Use{Rows: s.Held.Digest(), Count: s.Roles.Holdout(), Curve: j.Spends().Applies(certify.MethodCurve)}
+	u := Use{Rows: s.Held.Digest(), Count: s.Split.Holdout(), Curve: j.Spends().Applies(certify.MethodCurve)}
 	if u.Count == 0 {
 		return nil, nil
 	}

@@ -31,7 +31,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 	if a == nil || !t.Job.Train.WarmStart {
 		return nil
 	}
-	if t.Job.Roles.Holdout > 0 && !a.Checked {
+	if t.Job.Split.Holdout > 0 && !a.Checked {
 		segments := dataset.SegmentsOf(src)
 		if segments == nil || a.HasSeen(segments) {
 			return fmt.Errorf("%w: there are held-out rows, and training would begin with the model of certificate %s, which may have seen them", job.ErrConfig, a.Certificate)
@@ -57,7 +57,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 
 // mostInducing is the largest default number of inducing points.
 func (t *Training) mostInducing() int {
-	return model.Config{N: t.FirstPass.Roles.Train(), Dim: t.start.Dim}.Scheduled().Inducing
+	return model.Config{N: t.FirstPass.Split.Train(), Dim: t.start.Dim}.Scheduled().Inducing
 }
 
 // begins reports whether a candidate begins with the parent's posterior: one of its

@@ -22,14 +22,14 @@ import (
 // Predictor completes a fitted model.
 func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 	t.env.Observer.ReportProgress(job.Progress{Phase: job.PhasePredictor, Elapsed: job.Seconds(time.Since(t.began))})
-	f, err := t.Feed.Fit(ctx, m.Posterior, t.FirstPass.Roles.Train(), t.env.Resources.Workers, t.env.Observer.Fitting)
+	f, err := t.Feed.Fit(ctx, m.Posterior, t.FirstPass.Split.Train(), t.env.Resources.Workers, t.env.Observer.Fitting)
 	if err != nil {
 		return err
 	}
 	if f.Least {
 		t.env.Observer.ReportNotice("the rows show no noise: the model has the least that its arithmetic can carry")
 	}
-	if t.Job.Mean.Given() && t.Job.Roles.Outside == 0 {
+	if t.Job.Mean.Given() && t.Job.Split.Outside == 0 {
 		t.env.Observer.ReportNotice("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: split.outside; the guarantee curve does not rest on them)")
 	}
 	rows := t.FirstPass.Scaled(t.FirstPass.Reference)
@@ -127,7 +127,7 @@ func (c *Choice) at(part float64) []float64 {
 func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model.Posterior) {
 	best := 0
 	switch {
-	case job.Roles.Holdout == 0:
+	case job.Split.Holdout == 0:
 	case c.rows.Len() == 0:
 		best = len(leastSquaresParts) - 1
 	default:

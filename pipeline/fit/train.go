@@ -75,7 +75,7 @@ type Training struct {
 // NewTraining prepares a training, from its checkpoint if there is one.
 func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job job.Job, env Environment, began time.Time) (*Training, error) {
 	declared := job
-	job = job.ForRows(s.Roles.Rows)
+	job = job.ForRows(s.Split.Rows)
 	f, err := NewFeed(ctx, src, s, env.Resources)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (t *Training) configure(family *kernel.Family) (candidate, error) {
 		return candidate{}, err
 	}
 	c := model.Config{
-		Dim: t.start.Dim, N: s.Roles.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.Loss,
+		Dim: t.start.Dim, N: s.Split.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.Loss,
 		ELBO: t.Job.Elbo(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.Scales(job),
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers, Starting: t.env.Observer.Starting,
 	}
@@ -393,7 +393,7 @@ func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: t.FirstPass.Roles.Train(), Delta: t.Job.Delta, Share: t.Job.Spends().Share(certify.MethodPACBayes)})
+	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: t.FirstPass.Split.Train(), Delta: t.Job.Delta, Share: t.Job.Spends().Share(certify.MethodPACBayes)})
 	return b.Upper, err
 }
 

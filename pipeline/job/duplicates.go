@@ -9,7 +9,7 @@ import (
 
 // The policies for copies: rows that equal an earlier row in every used column.
 const (
-	CopiesDropped = certify.CopiesDropped // the first of equal rows counts, the others get the role copy: the default
+	CopiesDropped = certify.CopiesDropped // the first of equal rows counts, the others are in the subset duplicate: the default
 	CopiesKept    = certify.CopiesKept    // equal rows are separate draws: the default with units and outside rows
 	CopiesLimited = certify.CopiesLimited // so are they, and more than a share of the rows stop the job
 )
@@ -25,7 +25,7 @@ func (j *Job) setCopies(fault func(string, ...any)) {
 	d := &j.Copies
 	if d.Policy == "" {
 		d.Policy = CopiesDropped
-		if j.Unit.Given() || j.Roles.Outside > 0 {
+		if j.Unit.Given() || j.Split.Outside > 0 {
 			d.Policy = CopiesKept
 		}
 	}
@@ -36,7 +36,7 @@ func (j *Job) setCopies(fault func(string, ...any)) {
 		fault("duplicates: %q is none of %s, %s and %s", d.Policy, CopiesDropped, CopiesKept, CopiesLimited)
 	case d.Policy != CopiesLimited && d.Limit != 0:
 		fault("duplicates: %s has no limit", d.Policy)
-	case d.Policy == CopiesDropped && j.Roles.Outside > 0:
+	case d.Policy == CopiesDropped && j.Split.Outside > 0:
 		fault("duplicates: %s does not go with split.outside: the model of the column may have seen a copy of a row that certifies", CopiesDropped)
 	}
 }

@@ -34,7 +34,7 @@ type Job struct {
 	Inducing []int       `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
 	Scaling  Scaling     `json:"scaling"`
 	Unit     UnitDecl    `json:"unit,omitzero"`
-	Roles    RolesDecl   `json:"split"`
+	Split    SplitDecl   `json:"split"`
 	Copies   CopiesDecl  `json:"duplicates"`
 	BadRows  BadRowsDecl `json:"rejected,omitzero"`
 	Train    TrainDecl   `json:"train"`
@@ -86,8 +86,8 @@ const (
 // DefaultKey is the key of a job that names none.
 const DefaultKey = "pacsgp"
 
-// A RolesDecl declares the rule that assigns roles to rows.
-type RolesDecl struct {
+// A SplitDecl declares the rule that splits the rows.
+type SplitDecl struct {
 	Key     string  `json:"key"`               // default: [defaultKey]
 	Holdout float64 `json:"holdout,omitempty"` // share of held-out rows; 0 with the method holdout: see [Job.ForRows]
 	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on: unused here
@@ -177,13 +177,13 @@ func (j Job) WithDefaults() (Job, error) {
 	if j.Loss.EpsilonStd != 0 && j.Scaling == ScalingNone {
 		fault("loss.epsilon: std means standard deviations over prior rows; without scaling give epsilon in raw units")
 	}
-	if j.Roles.Key == "" {
-		j.Roles.Key = DefaultKey
+	if j.Split.Key == "" {
+		j.Split.Key = DefaultKey
 	}
-	if err := certify.RolesKey(j.Roles.Key); err != nil {
+	if err := certify.SplitKey(j.Split.Key); err != nil {
 		fault("split.key: %w", err)
 	}
-	if j.Roles.Last && j.Roles.Holdout == 0 {
+	if j.Split.Last && j.Split.Holdout == 0 {
 		fault("split.holdout: how many of the last rows are held-out rows?")
 	}
 	j = j.withMethods(fault)

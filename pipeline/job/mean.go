@@ -33,10 +33,10 @@ func (d MeanDecl) Centre(centre float64) float64 {
 }
 
 // Outside reports whether the column was fitted on outside rows alone: then training rows can certify.
-func (j Job) Outside() bool { return j.Roles.Outside > 0 }
+func (j Job) Outside() bool { return j.Split.Outside > 0 }
 
 // sets is the number of sets of rows that take a bit a row.
-func (d RolesDecl) sets() (n int64) {
+func (d SplitDecl) sets() (n int64) {
 	for _, share := range []float64{d.Holdout, d.Outside} {
 		if share > 0 {
 			n++
@@ -47,11 +47,11 @@ func (d RolesDecl) sets() (n int64) {
 
 // checkMean finds faults of the column, and of the rows that it was fitted on.
 func (j Job) checkMean(fault func(string, ...any)) {
-	share := j.Roles.Outside
+	share := j.Split.Outside
 	switch {
 	case !j.Mean.Given() && share != 0:
 		fault("split.outside: these rows are for fitting the column of mean, which the job does not name")
-	case share != 0 && !(0.05 <= share && share <= 0.6 && share+j.Roles.Holdout <= 0.9):
+	case share != 0 && !(0.05 <= share && share <= 0.6 && share+j.Split.Holdout <= 0.9):
 		fault("split.outside: %v is no share of the rows from 0.05 to 0.6 that makes at most 0.9 with the held-out rows", share)
 	}
 	if !j.Mean.Given() {
@@ -74,7 +74,7 @@ func (j Job) withInside(fault func(string, ...any)) Job {
 	switch methods := j.Guarantees; {
 	case len(methods) == 0:
 		j.Guarantees = both(j.Loss.heldOut())
-	case !(certify.Delta{Methods: methods}).Uses(certify.RoleHoldout):
+	case !(certify.Delta{Methods: methods}).Uses(certify.SubsetHoldout):
 		fault("guarantees: the column of mean may have been fitted on the training rows, so that they certify nothing: name %s, or set rows apart for the column (split.outside)", certify.MethodHoldout)
 	case len(methods) == 1:
 		j.Guarantees = both(methods[0])

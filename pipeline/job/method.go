@@ -139,7 +139,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	}
 	j = j.withGroups(fault)
 	if len(j.Guarantees) == 0 {
-		if j.Roles.Holdout == 0 && !j.Loss.any() {
+		if j.Split.Holdout == 0 && !j.Loss.any() {
 			j.Guarantees = nil
 			return j
 		}
@@ -154,8 +154,8 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	case !curve && j.Loss.any():
 		fault("loss.tolerance: %s needs the method %s among guarantees", AnyTolerance, certify.MethodCurve)
 	}
-	share := j.Roles.Holdout
-	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.RoleHoldout); {
+	share := j.Split.Holdout
+	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.SubsetHoldout); {
 	case holdout && !(0 <= share && share <= 0.9):
 		fault("split.holdout: %v is no share of the rows above 0 and at most 0.9", share)
 	case !holdout && share != 0:
@@ -183,8 +183,8 @@ func (j Job) ForRows(n int64) Job {
 			j.Guarantees = j.Guarantees[:1]
 		}
 	}
-	if j.Roles.Holdout == 0 && j.Spends().Uses(certify.RoleHoldout) {
-		j.Roles.Holdout = share
+	if j.Split.Holdout == 0 && j.Spends().Uses(certify.SubsetHoldout) {
+		j.Split.Holdout = share
 	}
 	return j
 }

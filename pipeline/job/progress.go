@@ -27,7 +27,7 @@ type Phase string
 
 // The phases, in order.
 const (
-	PhaseFirstPass Phase = "first pass" // the first pass: digest, roles, scaling
+	PhaseFirstPass Phase = "first pass" // the first pass: digest, split, scaling
 	PhaseStart     Phase = "start values"
 	PhaseTrain     Phase = "train"     // fitting Q
 	PhasePredictor Phase = "predictor" // least squares on all training rows

@@ -17,7 +17,7 @@ func (j Job) Suits(columns []string, n int64) error {
 		return fmt.Errorf("%w: the source has %s: want 2 at the least, and some thousands for a bound that says something", ErrData, words.Count(n, "row"))
 	}
 	j = j.ForRows(n)
-	if rows := int64(float64(n) * (1 - j.Roles.Holdout)); j.Train.Method.Exact() && rows > certify.MaxInducing {
+	if rows := int64(float64(n) * (1 - j.Split.Holdout)); j.Train.Method.Exact() && rows > certify.MaxInducing {
 		return TooManyForExact(j.Train.Method, rows)
 	}
 	for _, name := range columns {

@@ -6,7 +6,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A UnitDecl declares independent examples that are sets of rows. Each unit has one role, by a keyed
+// A UnitDecl declares independent examples that are sets of rows. Each unit has one subset, by a keyed
 // hash, and its loss is the mean over its rows. The zero value makes each row an example.
 type UnitDecl struct {
 	Columns []string `json:"columns,omitempty"` // rows of one unit have equal values in them; they are no features
@@ -45,7 +45,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		words string
 	}{
 		{j.Mean.Given(), "mean"},
-		{j.Roles.Last, "split.holdout last: roles follow from units"},
+		{j.Split.Last, "split.holdout last: the split follows from units"},
 		{j.Copies.Policy == CopiesDropped, "duplicates: drop"},
 		{j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ")"},
 	} {

@@ -174,7 +174,7 @@ func follows(job job.Job, m Model, found *Found) error {
 	if k := m.Posterior.Kernel; !slices.Equal(k.Lengthscales, want.Lengthscales) || k.Variance != want.Variance {
 		return errors.New("lengthscales or variance of the posterior are not those of the model's description")
 	}
-	if job.Roles.Holdout == 0 && (m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean)) {
+	if job.Split.Holdout == 0 && (m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean)) {
 		return errors.New("no held-out rows judge the predictor, and it is not the mean of Q")
 	}
 	return fitsInducing(job, found.Ledger.Train, len(want.Lengthscales), m.Posterior.Inducing())

@@ -84,7 +84,7 @@ func (r *badReport) words(names []string) string {
 // PutAway puts the bad rows of a first pass into the quarantine. It reads shards with bad rows
 // again, one after the other: there is no memory for all of them.
 func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.Quarantine, res job.Resources) error {
-	bad, shards := s.Roles.Out.Bad, src.Shards()
+	bad, shards := s.Split.Out.Bad, src.Shards()
 	if to == nil || bad == nil {
 		return nil
 	}
@@ -124,12 +124,12 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 	return nil
 }
 
-// A sieve is the result of a separate pass before roles are known: the rows that are left out.
+// A sieve is the result of a separate pass before the split is known: the rows that are left out.
 type sieve struct {
 	out     dataset.LeftOut
 	copies  job.Copies               // of the rows that are not bad; if copies are dropped
 	bad     string                   // names the bad rows, in words
-	roles   *dataset.UnitRoles       // nil: roles follow from ordinals alone
+	split   *dataset.UnitSplit       // nil: the split follows from ordinals alone
 	columns [][]dataset.ColumnDigest // of the rows read, by shard
 }
 
@@ -160,12 +160,12 @@ func recordsBut(to []rowRecord, b dataset.Block, but func(i int) bool) []rowReco
 }
 
 // sift finds the rows that are bad in the used columns, the copies if the job drops them, and
-// the roles if they follow from units.
+// the split if it follows from units.
 func sift(ctx context.Context, src dataset.Source, job job.Job, used []int, res job.Resources) (s *sieve, err error) {
 	n, shards := dataset.RowsOf(src), src.Shards()
 	s = &sieve{columns: make([][]dataset.ColumnDigest, len(shards))}
 	if job.Unit.Given() {
-		s.roles = dataset.NewUnitRoles(job, n, len(src.Columns()))
+		s.split = dataset.NewUnitSplit(job, n, len(src.Columns()))
 	}
 	if err := affordSieve(job, n, res); err != nil {
 		return nil, err
@@ -195,8 +195,8 @@ func sift(ctx context.Context, src dataset.Source, job job.Job, used []int, res 
 						bad.see(shards[shard], b, i, columns)
 					})
 				}
-				if s.roles != nil {
-					s.roles.Add(b, here)
+				if s.split != nil {
+					s.split.Add(b, here)
 				}
 				if counter == nil {
 					return nil

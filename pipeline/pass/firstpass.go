@@ -17,13 +17,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A FirstPass is what the first pass has found over a sample: its digest, roles, scaling and start
+// A FirstPass is what the first pass has found over a sample: its digest, split, scaling and start
 // rows. Prior, scaling and loss depend on prior rows alone.
 type FirstPass struct {
 	Columns  []string // of the source; the target is last
 	Used     []int    // the columns that count: features in order, those beside them or of units, the target
 	Shards   int
-	Roles    dataset.Roles
+	Split    dataset.Split
 	Features []job.Affine
 	Encode   job.Encodings // of some features
 	Target   job.Affine
@@ -46,7 +46,7 @@ type FirstPass struct {
 }
 
 // First makes the first pass. With the error of too many bad rows it also returns the result. If the
-// job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
+// job leaves rows out, it reads the rows twice, because a row's subset must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
 func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*FirstPass, error) {
 	s := &FirstPass{Columns: src.Columns(), Shards: len(src.Shards()), means: meanings(src), labels: len(j.Labels()), grouped: j.Groups.Beside(j)}
@@ -56,7 +56,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	used := dataset.Indices(len(s.Columns))
 	for passes := 0; ; passes++ {
 		same, err := s.pass(ctx, src, j, used, res, parts)
-		if errors.Is(err, job.ErrData) && s.Roles.Out.Bad != nil {
+		if errors.Is(err, job.ErrData) && s.Split.Out.Bad != nil {
 			return s, err // with the rejected rows, for who wants to see them
 		}
 		if err != nil {
@@ -83,7 +83,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	}
 	s.Notices = append(s.Notices, dataset.StrangeGroups(j.Groups, s.Columns, s.Reference)...)
 	s.Notices = slices.Concat(s.Notices, s.noticed(), j.Noticed())
-	bad, all := s.Roles.Bad(), s.Roles.Rows
+	bad, all := s.Split.Bad(), s.Split.Rows
 	if err := j.BadRows.Stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them
 	}
@@ -102,12 +102,12 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, columns []int, res job.Resources, parts Parts) (same bool, err error) {
 	rows, err := beginPass(ctx, src, job, columns, dataset.NewSecret(), nil, res)
 	if rows != nil {
-		s.Roles = rows.roles
+		s.Split = rows.split
 	}
 	if rows != nil && rows.sieve != nil {
 		s.bad = rows.sieve.bad
 		if err != nil { // the share of rejected rows is the reason, if it is too large
-			err = cmp.Or(job.BadRows.Stop(s.Roles.Bad(), s.Roles.Rows, s.bad), err)
+			err = cmp.Or(job.BadRows.Stop(s.Split.Bad(), s.Split.Rows, s.bad), err)
 		}
 	}
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *FirstPass) see(ctx context.Context, job job.Job, rows *rowPass, found *
 		return false, err
 	}
 	s.Held = found.held.rows
-	s.Reference, s.Start = found.picked(kept, s.Roles.PriorRows), found.picked(kept, rows.wanted).Ranked(rows.wanted, s.Roles.Starts())
-	s.targets = found.picked(kept, s.Roles.Yardstick()).Column(len(s.Columns) - 1)
+	s.Reference, s.Start = found.picked(kept, s.Split.PriorRows), found.picked(kept, rows.wanted).Ranked(rows.wanted, s.Split.Starts())
+	s.targets = found.picked(kept, s.Split.Yardstick()).Column(len(s.Columns) - 1)
 	summaries := found.summaries()
 	if err := s.scale(job); err != nil {
 		return false, err
@@ -344,7 +344,7 @@ func (s *FirstPass) noticed() (all []string) {
 	rows := fmt.Sprintf("on all %d prior rows", s.Reference.N)
 	for _, i := range s.Used[:len(s.Features)] {
 		name, column := s.Columns[i], s.Reference.Column(i)
-		if how := identifies(name, column, s.Roles.Rows); how != "" {
+		if how := identifies(name, column, s.Split.Rows); how != "" {
 			all = append(all, fmt.Sprintf("column %q looks like an identifier: its values are whole numbers, all different %s, and %s; fresh rows have others, so leave it out (exclude), unless it is a quantity", name, rows, how))
 		}
 	}

@@ -21,7 +21,7 @@ const HandoverFormat = "pacsgp-handover/4"
 // A Handover passes the results of training, beside the model, to the last pass. The last
 // pass gets nothing else: it opens the source again, reads the model back, and computes
 // everything else anew. As JSON it lets other processes make the pass, in parts. That of a first pass,
-// before training, has no results yet: it has job, columns, roles and secret.
+// before training, has no results yet: it has job, columns, split and secret.
 type Handover struct {
 	Format        string            `json:"format"`
 	Arithmetic    string            `json:"arithmetic"`         // of the program; parts have the same
@@ -42,7 +42,7 @@ type Handover struct {
 
 	// Order has the ordinals of the rows of lowest rank, in their order, which the prior rows are
 	// among, and Outside is the number of outside rows: each part looks at the hashes of its own rows
-	// alone. Certify finds the roles anew. Without an order the parts do, where rows are left out.
+	// alone. Certify finds the split anew. Without an order the parts do, where rows are left out.
 	Order   []int64 `json:"order,omitempty"`
 	Outside int64   `json:"outside,omitempty"`
 
@@ -146,13 +146,13 @@ func (h *Handover) Owns(job job.Job, pass *Pass) error {
 }
 
 // A Prepared is a pass before its rows are read: the source is open, the model is read back if it is a
-// last pass, and the roles are known. It makes parts, one at a time, so that a process which makes several
+// last pass, and the split is known. It makes parts, one at a time, so that a process which makes several
 // prepares once. Close it after use.
 type Prepared struct{ rows *rowPass }
 
 // Prepare prepares the last pass over a source. known has the parts of its subject that come from
 // training.
-func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, hidden dataset.Secret, told *ToldRoles, res job.Resources) (*Prepared, error) {
+func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, hidden dataset.Secret, told *KnownSplit, res job.Resources) (*Prepared, error) {
 	if err := SameColumns(src, m.Meta, job); err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, know
 	if rows.grouped, err = job.GroupColumn(src.Columns()); err != nil {
 		return nil, err
 	}
-	rows.wanted = rows.roles.Yardstick()
+	rows.wanted = rows.split.Yardstick()
 	if rows.scorer, err = NewScorer(m, res.Workers); err != nil {
 		return nil, err
 	}
@@ -194,15 +194,15 @@ func (p *Prepared) Close() {
 	}
 }
 
-// ToldRoles are roles that were found before, by training for the last pass and from the numbers of
+// KnownSplit is a split that was found before, by training for the last pass and from the numbers of
 // rows for the first: those of all rows follow from them and the hashes.
-type ToldRoles struct {
+type KnownSplit struct {
 	order   []int64 // ordinals of the rows of lowest rank, in their order
 	outside int64   // outside rows
 }
 
-// Tell notes the roles in the handover, unless they depend on the rows' values.
-func (h *Handover) Tell(job job.Job, r dataset.Roles) {
+// Tell notes the split in the handover, unless it depends on the rows' values.
+func (h *Handover) Tell(job job.Job, r dataset.Split) {
 	if job.Sifts() {
 		return
 	}
@@ -212,38 +212,38 @@ func (h *Handover) Tell(job job.Job, r dataset.Roles) {
 	h.Outside = r.Outside()
 }
 
-// Told are the roles that the handover tells; nil: none.
-func (h *Handover) Told(job job.Job) *ToldRoles {
+// Told is the split that the handover tells; nil: none.
+func (h *Handover) Told(job job.Job) *KnownSplit {
 	if h.Order == nil || job.Sifts() {
 		return nil
 	}
-	return &ToldRoles{h.Order, h.Outside}
+	return &KnownSplit{h.Order, h.Outside}
 }
 
-// SameRoles demands that the roles that the handover told to the parts are those of their rows.
-func (h *Handover) SameRoles(ctx context.Context, job job.Job, of Subject, res job.Resources) error {
+// SameSplit demands that the split that the handover told to the parts is that of their rows.
+func (h *Handover) SameSplit(ctx context.Context, job job.Job, of Subject, res job.Resources) error {
 	if h.Told(job) == nil {
 		return nil
 	}
 	job = job.ForRows(of.rows)
-	if err := job.RolesFit(of.rows, res); err != nil {
+	if err := job.SplitFits(of.rows, res); err != nil {
 		return err
 	}
-	r, err := dataset.NewRoles(ctx, job, of.rows, dataset.LeftOut{}, res.Workers)
+	r, err := dataset.NewSplit(ctx, job, of.rows, dataset.LeftOut{}, res.Workers)
 	if err != nil {
 		return err
 	}
 	var found Handover
 	if found.Tell(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != of.outside {
-		return fmt.Errorf("%w: the handover tells other roles than those of %d rows under the key of the job", ErrPart, of.rows)
+		return fmt.Errorf("%w: the handover tells another split than that of %d rows under the key of the job", ErrPart, of.rows)
 	}
 	return nil
 }
 
-// roles are those of n rows, of which no held-out row and no outside row is known yet.
-func (t *ToldRoles) roles(job job.Job, n int64) (dataset.Roles, error) {
-	r := dataset.RolesOf(job, n, dataset.LeftOut{})
-	hasher := dataset.NewRoleHasher(job.Roles.Key)
+// split is that of n rows, of which no held-out row and no outside row is known yet.
+func (t *KnownSplit) split(job job.Job, n int64) (dataset.Split, error) {
+	r := dataset.SplitOf(job, n, dataset.LeftOut{})
+	hasher := dataset.NewSplitHasher(job.Split.Key)
 	for _, ordinal := range t.order {
 		if ordinal < 0 || ordinal >= n {
 			return r, fmt.Errorf("%w: the handover has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
@@ -258,17 +258,17 @@ func (t *ToldRoles) roles(job job.Job, n int64) (dataset.Roles, error) {
 
 // see finds the held-out rows and the outside rows among those of some shards, if they are unknown.
 func (p *rowPass) see(ctx context.Context, shards []int) error {
-	if !p.unseen || p.roles.HeldOutRows == nil && p.roles.OutsideRows == nil {
+	if !p.unseen || p.split.HeldOutRows == nil && p.split.OutsideRows == nil {
 		return nil
 	}
-	apart := p.roles.SetApart(dataset.RuleOf(p.job, p.of.rows))
+	apart := p.split.SetApart(dataset.RuleOf(p.job, p.of.rows))
 	for i := 0; i < len(shards); {
 		from := p.shards[shards[i]].First
 		to := from
 		for ; i < len(shards) && p.shards[shards[i]].First == to; i++ {
 			to += p.shards[shards[i]].Rows
 		}
-		if _, err := dataset.FirstByHash(ctx, p.job.Roles.Key, from, to, 0, apart, p.res.Workers); err != nil {
+		if _, err := dataset.FirstByHash(ctx, p.job.Split.Key, from, to, 0, apart, p.res.Workers); err != nil {
 			return err
 		}
 	}

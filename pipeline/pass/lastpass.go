@@ -105,7 +105,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	found.Sample.Digest, found.Sample.Targets = digest.String(), targets.String()
 	kept, want := p.rows(), found.Ledger.Reference
 	reference := kept
-	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk}
+	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.Tallies.Of(certify.PredictorConstant, certify.SubsetTraining).Risk}
 	if want == 0 {
 		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Ledger.Train), certify.OriginStart
 	}
@@ -119,7 +119,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	encoded := found.Encode.By(inputs)
 	encoded = append(encoded, make([]*job.Encoding, p.Of.Columns-len(encoded))...)
 	reference.Encoded, kept.Encoded = encoded, encoded
-	if found.Mean, err = dataset.MeanDistances(mean, reference, p.tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk, m.Meta.Target.Scale); err != nil {
+	if found.Mean, err = dataset.MeanDistances(mean, reference, p.tallies.Of(certify.PredictorColumn, certify.SubsetTraining).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
 	}
 	if found.Constant.Origin == certify.OriginReference {
@@ -152,7 +152,7 @@ func (p *Pass) sees(columns []string) error {
 // them to the tallies.
 func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error) {
 	to, l := found.Tallies, &found.Ledger
-	l.Train, l.Holdout = to.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), to.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
+	l.Train, l.Holdout = to.Of(certify.PredictorDraw, certify.SubsetTraining).Risk.Count(), to.Of(certify.PredictorMean, certify.SubsetHoldout).Risk.Count()
 	if p.units != nil {
 		l.Units = job.Unit.Counted(&p.units.ledger)
 		if l.Train, l.Holdout, err = p.units.tally(to); err != nil {

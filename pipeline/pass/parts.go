@@ -13,7 +13,7 @@ import (
 )
 
 // The first pass can be made in parts, as the last one: a part of either is a [Pass], of the same format,
-// and made through a [Handover]. The roles, which follow from the numbers of rows in the files, are told to
+// and made through a [Handover]. The split, which follows from the numbers of rows in the files, are told to
 // the parts. Where they follow from values, as with duplicates: drop and tolerated bad rows,
 // two readings would be needed, and training reads the rows itself.
 //
@@ -31,7 +31,7 @@ func (h *Handover) First() bool { return h.Model == "" }
 
 // isFirst makes the pass a first one.
 func (p *rowPass) isFirst() {
-	p.wanted, p.summaries, p.holds = dataset.OrdinalsOf(p.roles.Starts()), true, true
+	p.wanted, p.summaries, p.holds = dataset.OrdinalsOf(p.split.Starts()), true, true
 }
 
 // inParts has the pass made in parts.
@@ -44,7 +44,7 @@ func (p *rowPass) inParts(ctx context.Context, job job.Job, columns []string, pa
 		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sequence: job.Numbering,
 		Columns: columns, Distinct: p.columns, Secret: p.secret.String(),
 	}
-	h.Tell(job, p.roles)
+	h.Tell(job, p.split)
 	return parts(ctx, h, p.shards, see)
 }
 

@@ -226,15 +226,15 @@ type heldRows struct {
 }
 
 // add adds the rows of a block.
-func (h *heldRows) add(roles dataset.Roles, b dataset.Block) {
-	if roles.HeldOutRows == nil {
+func (h *heldRows) add(split dataset.Split, b dataset.Block) {
+	if split.HeldOutRows == nil {
 		return
 	}
 	var rows dataset.Multiset
 	text := []byte("pacsgp/held-out/2\x00")
 	for i, y := range b.Columns[len(b.Columns)-1] {
 		ordinal := b.First + int64(i)
-		if roles.HeldOutRows.Has(ordinal) || roles.LeftHeldOut.Has(ordinal) {
+		if split.HeldOutRows.Has(ordinal) || split.LeftHeldOut.Has(ordinal) {
 			place := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
 			rows.AddDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(place, dataset.NumberBits(y))))
 		}

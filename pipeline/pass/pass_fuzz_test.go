@@ -35,8 +35,8 @@ func FuzzPass(f *testing.F) {
 				summaries: []summary{{one: true}, {first: 1}},
 			}},
 			tallies: certify.Tallies{
-				{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}:   {Risk: risk, Unproven: 1},
-				{Predictor: certify.PredictorMean, Role: certify.RoleHoldout}: {Risk: risk},
+				{Predictor: certify.PredictorDraw, Subset: certify.SubsetTraining}: {Risk: risk, Unproven: 1},
+				{Predictor: certify.PredictorMean, Subset: certify.SubsetHoldout}:  {Risk: risk},
 			},
 			marks: marks,
 		},
@@ -77,7 +77,7 @@ func TestForgedPartsAreErrors(t *testing.T) {
 	for range 3 {
 		fatal.If(t, risk.Add(0.5))
 	}
-	train := certify.Tallies{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}: {Risk: risk}}
+	train := certify.Tallies{{Predictor: certify.PredictorDraw, Subset: certify.SubsetTraining}: {Risk: risk}}
 	for name, c := range map[string]struct {
 		columns int
 		kept    []float64

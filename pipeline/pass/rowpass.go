@@ -13,13 +13,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A rowPass reads shards of a sample into a [Pass]. It knows the role of each row.
+// A rowPass reads shards of a sample into a [Pass]. It knows the subset of each row.
 type rowPass struct {
 	src     dataset.Source
 	shards  []dataset.Shard
 	columns []int // in which copies are equal, the target last; nil: copies are not counted
 	res     job.Resources
-	roles   dataset.Roles
+	split   dataset.Split
 	unseen  bool   // which of the rows are held-out rows or outside rows is found shard by shard
 	sieve   *sieve // nil unless the job leaves rows out
 	secret  dataset.Secret
@@ -37,8 +37,8 @@ type rowPass struct {
 }
 
 // beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Copies
-// that are not dropped are counted during the pass. The roles are found anew unless they are told.
-func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, hidden dataset.Secret, told *ToldRoles, res job.Resources) (*rowPass, error) {
+// that are not dropped are counted during the pass. The split is found anew unless it is told.
+func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, hidden dataset.Secret, told *KnownSplit, res job.Resources) (*rowPass, error) {
 	configuration, err := job.Digest()
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 	p.of = Subject{
 		rows: n, shards: len(p.shards), Columns: len(src.Columns()), layout: dataset.LayoutDigest(p.shards), configuration: configuration,
 	}
-	if err := job.RolesFit(n, res); err != nil {
+	if err := job.SplitFits(n, res); err != nil {
 		return nil, err
 	}
 	var out dataset.LeftOut
@@ -58,7 +58,7 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 			return nil, err
 		}
 		out = p.sieve.out
-		p.roles = dataset.Roles{Rows: n, Out: out} // until they are known
+		p.split = dataset.Split{Rows: n, Out: out} // until it is known
 	}
 	if out.Copies == nil {
 		p.of.secret = hidden.Digest()
@@ -66,26 +66,26 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 	p.of.bad = out.Bad.Size()
 	if told != nil {
 		p.of.outside, p.unseen = told.outside, true
-		p.roles, err = told.roles(job, n)
+		p.split, err = told.split(job, n)
 		return p, err
 	}
-	var roles dataset.Roles
-	if p.sieve != nil && p.sieve.roles != nil {
-		roles, err = p.sieve.roles.Roles(n, out)
+	var split dataset.Split
+	if p.sieve != nil && p.sieve.split != nil {
+		split, err = p.sieve.split.Split(n, out)
 	} else {
-		roles, err = dataset.NewRoles(ctx, job, n, out, res.Workers)
+		split, err = dataset.NewSplit(ctx, job, n, out, res.Workers)
 	}
 	if err != nil {
 		return p, err
 	}
-	p.roles = roles
-	p.of.outside = p.roles.Outside()
-	return p, errors.Join(job.Scalable(p.roles.Rows-out.Size(), p.roles.Reference()), Separable(job, p.roles))
+	p.split = split
+	p.of.outside = p.split.Outside()
+	return p, errors.Join(job.Scalable(p.split.Rows-out.Size(), p.split.Reference()), Separable(job, p.split))
 }
 
 // read reads shards, several at a time. Close what it returns.
 func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
-	found := &Pass{Of: p.of, shards: map[int]*ShardPass{}, tallies: certify.Tallies{}, units: newUnitSums(p.roles.Units)}
+	found := &Pass{Of: p.of, shards: map[int]*ShardPass{}, tallies: certify.Tallies{}, units: newUnitSums(p.split.Units)}
 	if err := p.see(ctx, shards); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	}
 	r := dataset.NewReading(p.src, shards, p.res.Workers, nil, dataset.Marker{})
 	switch {
-	case p.roles.Out.Copies != nil:
+	case p.split.Out.Copies != nil:
 		found.copies = p.sieve.copies
 	case p.columns != nil:
 		found.marks = newCounter(dataset.RowsIn(p.shards, shards), p.res, nil)
@@ -110,13 +110,13 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		var records []rowRecord
 		add := func(b dataset.Block) error {
 			if found.marks != nil {
-				records = recordsBut(records[:0], b, func(i int) bool { return p.roles.Out.Bad.Has(b.First + int64(i)) })
+				records = recordsBut(records[:0], b, func(i int) bool { return p.split.Out.Bad.Has(b.First + int64(i)) })
 				if err := found.marks.add(ctx, records); err != nil {
 					return err
 				}
 			}
 			if found.held != nil {
-				found.held.add(p.roles, b)
+				found.held.add(p.split, b)
 			}
 			return f.add(b)
 		}
@@ -153,7 +153,7 @@ func (p *rowPass) fold(shard int, space *Workspace) *shardFold {
 	return &shardFold{
 		pass: p, space: space, wanted: s.Among(p.wanted), tallies: certify.Tallies{},
 		found: ShardPass{first: s.First, rows: s.Rows},
-		units: newUnitSums(p.roles.Units), unitOf: dataset.NewUnitHasher(p.job, p.of.Columns),
+		units: newUnitSums(p.split.Units), unitOf: dataset.NewUnitHasher(p.job, p.of.Columns),
 	}
 }
 
@@ -177,7 +177,7 @@ func (f *shardFold) add(b dataset.Block) error {
 // order adds the targets of reference and training rows.
 func (f *shardFold) order(b dataset.Block) error {
 	scale := f.space.Of.Scale
-	return f.pass.roles.Open(b, func(from, to int) error {
+	return f.pass.split.Open(b, func(from, to int) error {
 		for i := from; i < to; i++ {
 			f.found.targetsInOrder.Add(inSteps(scale.TargetOf(b, i)))
 		}
@@ -190,7 +190,7 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 	w := f.space
 	w.Reset(b.Rows)
 	var at []int
-	err := f.pass.roles.HeldOut(b, func(i int) error {
+	err := f.pass.split.HeldOut(b, func(i int) error {
 		w.Gather(b, i, i+1)
 		at = append(at, i)
 		return nil
@@ -202,7 +202,7 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 	if err != nil {
 		return err
 	}
-	mean := f.tallies.At(certify.PredictorMean, certify.RoleHoldout)
+	mean := f.tallies.At(certify.PredictorMean, certify.SubsetHoldout)
 	add := mean.AddSpread
 	if w.Of.Meta.Loss.Kind.Counts() {
 		add = mean.Risk.Add
@@ -249,7 +249,7 @@ func (f *shardFold) score(b dataset.Block) error {
 	w.Reset(b.Rows)
 	targets := b.Columns[len(b.Columns)-1]
 	var runs [][2]int
-	err := f.pass.roles.Runs(b, func(from, to int) error {
+	err := f.pass.split.Runs(b, func(from, to int) error {
 		w.Gather(b, from, to)
 		runs = append(runs, [2]int{from, to})
 		return nil
@@ -262,7 +262,7 @@ func (f *shardFold) score(b dataset.Block) error {
 		return err
 	}
 	i := 0
-	draw, column, to := f.tallies.At(certify.PredictorDraw, certify.RoleTrain), w.Column(b), &rowSums{}
+	draw, column, to := f.tallies.At(certify.PredictorDraw, certify.SubsetTraining), w.Column(b), &rowSums{}
 	for _, run := range runs {
 		for at := run[0]; at < run[1]; at++ {
 			if f.units != nil {
@@ -276,7 +276,7 @@ func (f *shardFold) score(b dataset.Block) error {
 				err = to.constant.AddLower(w.Of.ofConstant(targets[at], f.pass.of.Constant))
 			}
 			if err == nil && column != nil {
-				err = f.tallies.At(certify.PredictorColumn, certify.RoleTrain).Risk.Add(dataset.Misfit(targets[at], column[at], w.Of.Scale.Target.Scale))
+				err = f.tallies.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], column[at], w.Of.Scale.Target.Scale))
 			}
 			if err != nil {
 				return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at), err)
@@ -287,19 +287,19 @@ func (f *shardFold) score(b dataset.Block) error {
 	if f.units != nil {
 		return nil
 	}
-	return errors.Join(draw.Risk.Merge(to.draw), f.tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk.Merge(to.constant))
+	return errors.Join(draw.Risk.Merge(to.draw), f.tallies.At(certify.PredictorConstant, certify.SubsetTraining).Risk.Merge(to.constant))
 }
 
-// Separable reports whether the job's roles leave rows for each of its methods.
-func Separable(j job.Job, r dataset.Roles) error {
+// Separable reports whether the job's split leaves rows for each of its methods.
+func Separable(j job.Job, r dataset.Split) error {
 	switch {
 	case r.Train() < 1:
 		return fmt.Errorf("%w: of %s none is left to train and certify on: give more rows", job.ErrData, words.Count(r.Rows, "row"))
-	case j.Roles.Holdout > 0 && r.Holdout() < 1:
-		return fmt.Errorf("%w: of %s none is a held-out row at a share of %v: give more rows, declare a larger roles.holdout, or leave out the method holdout",
-			job.ErrData, words.Count(r.Rows, "row"), j.Roles.Holdout)
+	case j.Split.Holdout > 0 && r.Holdout() < 1:
+		return fmt.Errorf("%w: of %s none is a held-out row at a share of %v: give more rows, declare a larger split.holdout, or leave out the method holdout",
+			job.ErrData, words.Count(r.Rows, "row"), j.Split.Holdout)
 	case j.Outside() && r.Outside() < 1:
-		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger split.outside", job.ErrData, words.Count(r.Rows, "row"), j.Roles.Outside)
+		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger split.outside", job.ErrData, words.Count(r.Rows, "row"), j.Split.Outside)
 	}
 	return nil
 }

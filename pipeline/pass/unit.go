@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// CountUnits reads the rows of a job by units once, and returns the units of each role; nil without units.
+// CountUnits reads the rows of a job by units once, and returns the units of each subset; nil without units.
 // Too few units are [job.ErrData].
 func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (*certify.UnitLedger, error) {
 	if !j.Unit.Given() {
@@ -22,7 +22,7 @@ func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Reso
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.roles.Roles(n, s.out)
+	r, err := s.split.Split(n, s.out)
 	return r.Units, err
 }
 
@@ -76,12 +76,12 @@ func (u *unitSums) tally(to certify.Tallies) (train, holdout int64, err error) {
 	for _, s := range u.train {
 		train += s.draw.Count()
 		err = errors.Join(
-			err, to.At(certify.PredictorDraw, certify.RoleTrain).AddUnit(s.draw, false, false),
-			to.At(certify.PredictorConstant, certify.RoleTrain).AddUnit(s.constant, true, false))
+			err, to.At(certify.PredictorDraw, certify.SubsetTraining).AddUnit(s.draw, false, false),
+			to.At(certify.PredictorConstant, certify.SubsetTraining).AddUnit(s.constant, true, false))
 	}
 	for _, s := range u.holdout {
 		holdout += s.Count()
-		err = errors.Join(err, to.At(certify.PredictorMean, certify.RoleHoldout).AddUnit(*s, false, true))
+		err = errors.Join(err, to.At(certify.PredictorMean, certify.SubsetHoldout).AddUnit(*s, false, true))
 	}
 	if int64(len(u.train)) != u.ledger.Train || int64(len(u.holdout)) != u.ledger.Holdout {
 		err = errors.Join(err, fmt.Errorf("%w: %d train units and %d hold-out units, of %d and %d", job.ErrChanged, len(u.train), len(u.holdout), u.ledger.Train, u.ledger.Holdout))

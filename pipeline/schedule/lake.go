@@ -85,7 +85,7 @@ func manifestFiles(files []File) []dataset.ManifestFile {
 
 // filesAt are the files of a run at its moment, however late it begins: those of the run before
 // in their order, then new ones in the order of the lake. So a row keeps its ordinal, and with it
-// its role, as long as no earlier file is removed.
+// its subset, as long as no earlier file is removed.
 func (j *Job) filesAt(ctx context.Context, all []File, state *State, moment time.Time) ([]File, error) {
 	fresh := map[string]bool{}
 	for _, f := range state.unused(manifestFiles(all)) {

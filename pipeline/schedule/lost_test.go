@@ -55,7 +55,7 @@ func TestNumberThatCannotBeNoted(t *testing.T) {
 }
 
 // A certificate whose run cannot be read, of which nothing has the order of files: without it rows of
-// the next sample would change their roles.
+// the next sample would change their subsets.
 func TestOrderThatIsNotKnown(t *testing.T) {
 	s := onFiles(t, asDeclared)
 	s.at(someDay)

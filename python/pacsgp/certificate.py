@@ -72,10 +72,10 @@ def check_findings(cert, job):
     drop = policy["policy"] == "drop"
     need(counts["rejected"] <= tolerated * rows, f"{counts['rejected']} of {rows} rows are rejected, and the job tolerates {tolerated}")
     unit.check_units(cert, job)
-    content = "unit" in job  # roles follow from values
+    content = "unit" in job  # the split follows from values
     need(content or counts["prior"] == k or (drop or tolerated) and counts["prior"] < k, f"the job makes {k} prior rows of {rows}, the certificate says {counts['prior']}")
     apart = [counts["holdout"], counts.get("outside", 0)]
-    need([n > 0 for n in apart] == [job["split"].get(role, 0) > 0 for role in ("holdout", "outside")] and counts.get("outside") != 0, "the held-out rows or the outside rows are not the job's")
+    need([n > 0 for n in apart] == [job["split"].get(subset, 0) > 0 for subset in ("holdout", "outside")] and counts.get("outside") != 0, "the held-out rows or the outside rows are not the job's")
     if any(apart) and not content and rows <= 1 << 20:  # a second
         for stated, made in zip(apart, ranked_rows(job["split"], rows, 0)):
             need(stated == len(made) or (drop or tolerated) and stated < len(made), f"the key makes {len(made)} hold-out or outside rows, the certificate says {stated}")
@@ -84,8 +84,8 @@ def check_findings(cert, job):
     need(copies["distinct"] >= 1 and copies["distinct"] + copies["repeated"] == good, "the duplicates do not add up")
     need(cert["dataset"]["shards"] >= 1 and dependence.possible(cert["dependence"], counts["prior"] + n), "the sums over targets in their order are none of these rows")
     need(cert.get("mean", {}).get("column") == mean_column(job), "job and certificate do not agree on the column of the mean")
-    for role in ("prior", "training") if "mean" in cert else ():
-        total(cert["mean"][role], counts[role])
+    for subset in ("prior", "training") if "mean" in cert else ():
+        total(cert["mean"][subset], counts[subset])
     need(("sequence" in job) == ("sequence" in cert["delta"]), "the job and the certificate do not agree on whether there is a sequence")
     looks = cert["delta"].get("holdout_reuse")  # the publisher's word, as are name and number in the sequence
     need(looks is None or counts["holdout"] and 0 < len(looks["earlier"]) < 1000, "the looks before this one are none that there can be")

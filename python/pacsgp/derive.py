@@ -44,11 +44,11 @@ def claims(cert, methods):
     """The claims, each number from those before it (formats.md, 6.4)."""
     declared, n = Decimal(repr(float(cert["delta"]["declared"]))), unit.examples(cert["counts"], "training")
     weights = {"training": 1, "holdout": 9}  # by the rows of a method
-    shared = sum(weights[m.role] for m in methods)
+    shared = sum(weights[m.subset] for m in methods)
     if "sequence" in cert["delta"]:
         number = cert["delta"]["sequence"]["run"]
         shared *= number * (number + 1)
-    found = [g for m in methods for g in m.claims((shared * (looked(cert) if m.role == "holdout" else 1) / Decimal(weights[m.role]) / declared).ln())]
+    found = [g for m in methods for g in m.claims((shared * (looked(cert) if m.subset == "holdout" else 1) / Decimal(weights[m.subset]) / declared).ln())]
     baseline = cert["claims"][0].get("baseline")
     close(baseline, kl_inverse(Decimal(mean_of(total(cert["baseline"]["sum"], n), n, False)), -declared.ln() / n), "the bound of the constant")
     useful = lambda g: any(b < 1 and b < baseline for b in (g["bound"], *(e["bound"] for e in g.get("groups", []))))
@@ -84,7 +84,7 @@ def assumptions(cert):
 def warnings(cert):
     """The reasons to doubt (formats.md, 6.5)."""
     counts, copies, found = cert["counts"], cert["duplicates"], []
-    attempt, rows = cert["publisher"]["attempt"]["on_these_rows"], sum(counts[role] for role in ("prior", "training", "holdout"))
+    attempt, rows = cert["publisher"]["attempt"]["on_these_rows"], sum(counts[subset] for subset in ("prior", "training", "holdout"))
     if attempt > 1:
         found.append({"code": "other-jobs", "count": attempt - 1})
     every = copies["repeated"] + copies["distinct"]
@@ -93,11 +93,11 @@ def warnings(cert):
     if counts["rejected"]:
         found.append({"code": "rejected", "count": counts["rejected"], "of": counts["rows"]})
     if "mean" in cert and not inside(cert) and counts["prior"] >= 50:
-        near, far = (mean_of(total(cert["mean"][role], counts[role]), counts[role], True) for role in ("training", "prior"))
+        near, far = (mean_of(total(cert["mean"][subset], counts[subset]), counts[subset], True) for subset in ("training", "prior"))
         if near < 0.75 * far:
             found.append({"code": "mean-fitted", "value": 1 - near / far})
     units = counts.get("units")
-    if not units or rows <= 2 * sum(units[role] for role in ("prior", "training", "holdout")):
+    if not units or rows <= 2 * sum(units[subset] for subset in ("prior", "training", "holdout")):
         lag, value = strongest(cert["dependence"])
         if value:
             found.append({"code": "dependence", "count": lag, "value": value})

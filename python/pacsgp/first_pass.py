@@ -34,14 +34,14 @@ def digest_of_targets(targets):
     return hashlib.sha256(b"pacsgp/targets/1\0" + struct.pack("<Q", len(targets)) + (total % 2 ** 256).to_bytes(32, "little")).hexdigest()
 
 
-def ranked_rows(roles, n, k):
+def ranked_rows(split, n, k):
     """Ordinals of the held-out rows and of the outside rows, ascending, and of the k other rows
     of lowest rank, in the order of their rank; with last the held-out rows are the last ones (formats.md, 4.4)."""
-    key, apart, first_apart = roles["key"], [], []
-    last = roles.get("last")
-    for share in (0 if last else roles.get("holdout", 0), roles.get("outside", 0)):
+    key, apart, first_apart = split["key"], [], []
+    last = split.get("last")
+    for share in (0 if last else split.get("holdout", 0), split.get("outside", 0)):
         first_apart.append((first_apart or [1 << 64])[-1] - int(Fraction(share) * (1 << 64)))
-    from_row = n - int(roles["holdout"] * n) if last else n
+    from_row = n - int(split["holdout"] * n) if last else n
     prefix = b"pacsgp/roles/1\0" + key.encode() + b"\0"
     hashes, ordinals = np.empty(0, np.uint64), np.empty(0, np.int64)
     for first in range(0, n, 1 << 20):
@@ -99,7 +99,7 @@ class FirstPass:
         if "unit" in job:
             self.ids = np.zeros(n, dtype=np.uint64)
             self.ids[good] = unit.hashes(job, self.rows[:, good])
-            held, reference, ranked, units = unit.roles(job, self.ids[good], good, (1 << 64) - int(Fraction(held_out) * (1 << 64)), lambda n: reference_count(n, job))
+            held, reference, ranked, units = unit.split(job, self.ids[good], good, (1 << 64) - int(Fraction(held_out) * (1 << 64)), lambda n: reference_count(n, job))
             outside, k = held[:0], len(reference)
         else:
             held, outside, ranked = ranked_rows(job["split"], n, n if gone.any() else max(START_ROWS, k))

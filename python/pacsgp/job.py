@@ -31,7 +31,7 @@ def for_rows(job, n):
     if "guarantees" not in job:
         methods = ["pac-bayes", "holdout"]
         job["guarantees"] = methods[:1] if "unit" not in job and n < 300 else methods
-    if any(METHODS[m].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["split"]:
+    if any(METHODS[m].subset == "holdout" for m in job["guarantees"]) and "holdout" not in job["split"]:
         job["split"] = {**job["split"], "holdout": 0.2 if "unit" in job else 0.1 if n >= 5000 else 0.2 if n >= 1000 else 0.3}
     return job
 
@@ -45,7 +45,7 @@ def check_job(job):
     wanted = KINDS[loss["kind"]].tolerances
     share = loss["kind"] == "relative-zero-one"
     right = tolerances == wanted and not (share and loss["epsilon"] > MOST_SHARE) or wanted == {"epsilon"} and tolerances == {"epsilon_std"} and not share and mode == "prior"
-    last_or_any = any(METHODS[m].role == "holdout" for m in methods)
+    last_or_any = any(METHODS[m].subset == "holdout" for m in methods)
     for what, right in (
             ("the loss takes other tolerances", right),
             ("the families of kernels are no list without repetition", 1 <= len(job["kernel"]["family"]) == len({*job["kernel"]["family"]})),

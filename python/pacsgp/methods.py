@@ -30,12 +30,12 @@ def ended(cert):
 
 
 class Losses:
-    """A method that rests on the losses of one predictor on the rows of a role."""
+    """A method that rests on the losses of one predictor on the rows of a subset."""
     shows = {"sum"}       # members of these losses in the certificate
 
     def __init__(self, cert, model):
-        self.cert, self.model, self.n = cert, model, unit.examples(cert["counts"], self.role)
-        self.tally = next(t for t in cert["losses"] if t["rows"] == self.role)
+        self.cert, self.model, self.n = cert, model, unit.examples(cert["counts"], self.subset)
+        self.tally = next(t for t in cert["losses"] if t["rows"] == self.subset)
         self.sum = total(self.tally["sum"], self.n) if "sum" in self.tally else None
         self.ended = ended(cert)
         self.parts = []   # what was added, of each row
@@ -50,9 +50,9 @@ class Losses:
         """A claim with these terms, of which what stands for zero is left out, from ln 1/δ of its part."""
         close(terms["ln_inverse_delta"], inverse, "ln 1/delta of " + name)
         risk = {} if self.sum is None else {"risk": mean_of(self.sum, self.n, True)}
-        if self.role == "holdout" and risk:
+        if self.subset == "holdout" and risk:
             risk["misses"] = self.sum // UNIT
-        return {"id": name, "predictor": self.predictor, "rows": self.role, "delta": self.cert["delta"]["declared"], "n": self.n, **risk, **{k: v for k, v in terms.items() if v}}
+        return {"id": name, "predictor": self.predictor, "rows": self.subset, "delta": self.cert["delta"]["declared"], "n": self.n, **risk, **{k: v for k, v in terms.items() if v}}
 
     def near(self, high, own, proven, wider, rounded):
         """The stated sum is that of these losses by unit, of which so much may be this program's own errors, up
@@ -60,13 +60,13 @@ class Losses:
         risk promises less."""
         one, stated, unproven = self.n * UNIT, self.sum, int((proven == 0).sum())
         room, more = Fraction(AGREEMENT) * one, max(0, self.tally.get("unproven", 0) - unproven) * UNIT
-        own, wider = min(own, Fraction(WIDEST) * one), Fraction(wider) * one + (4 * own if self.role == "training" else 0)
-        need(-room - own <= stated - high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {high / one:.12f}: {self.predictor}, {self.role} rows")
+        own, wider = min(own, Fraction(WIDEST) * one), Fraction(wider) * one + (4 * own if self.subset == "training" else 0)
+        need(-room - own <= stated - high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {high / one:.12f}: {self.predictor}, {self.subset} rows")
         ok(f"empirical risk, {self.predictor}: proven here at most {high / one:.10f}, {unproven} of {len(proven)} rows unproven; what is stated is off by {(stated - high) / one:+.1e}")
 
 
 class PacBayes(Losses):
-    id, role, predictor = "pac-bayes", "training", "draw"
+    id, subset, predictor = "pac-bayes", "training", "draw"
 
     def __init__(self, cert, model):
         super().__init__(cert, model)
@@ -111,7 +111,7 @@ def check_limit(k, n, p, inverse):
 
 class Holdout(Losses):
     """The base of what held-out rows show: how many are lost, or the bound alone."""
-    id, role, predictor = "holdout", "holdout", "prediction"
+    id, subset, predictor = "holdout", "holdout", "prediction"
     bounded = 1           # bounds among which it divides its part of delta
 
     def __init__(self, cert, model):
@@ -239,7 +239,7 @@ def applied(cert, model):
     methods = [m for m in METHODS.values() if m.id in cert["delta"]["methods"]]
     wanted = {}
     for m in methods:
-        wanted.setdefault((m.predictor, m.role), {"predictor", "rows"}).update(m.shows)
+        wanted.setdefault((m.predictor, m.subset), {"predictor", "rows"}).update(m.shows)
     if "units" in cert["counts"] or not KINDS[model.loss["kind"]].counts:
         wanted = {key: members - {"sum"} | {"n", "bound"} if key[1] == "holdout" else members for key, members in wanted.items()}  # its bound depends on more than a sum
     need([((t["predictor"], t["rows"]), t.keys() - {"unproven"}) for t in cert["losses"]] == [*wanted.items()], "the losses are not those that the methods show")

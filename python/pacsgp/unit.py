@@ -7,7 +7,7 @@ import numpy as np
 from .losses import whole
 from .refusal import need
 
-LEAST = 30                # units in a role
+LEAST = 30                # units in a subset
 MOST = 1 << 18            # units of a sample
 ROWS = 40_000             # of reference units
 
@@ -22,9 +22,9 @@ def label(text):
     return float(int.from_bytes(hashlib.sha256(b"pacsgp/label/1\0" + text).digest()[:8], "big") >> 11)
 
 
-def examples(counts, role):
-    """How many independent examples have a role."""
-    return counts.get("units", counts)[role]
+def examples(counts, subset):
+    """How many independent examples a subset has."""
+    return counts.get("units", counts)[subset]
 
 
 def hashes(job, rows):
@@ -35,7 +35,7 @@ def hashes(job, rows):
     return np.array([int.from_bytes(hashlib.sha256(prefix + key.tobytes()).digest()[:8], "big") for key in found], dtype=np.uint64)[at]
 
 
-def roles(job, hashes, good, least, count):
+def split(job, hashes, good, least, count):
     """Ordinals of the held-out rows and of the prior rows, those of all others in the order in which they become
     start rows, and the counts of the units. Hashes are of good rows; hold-out units have at least a hash, and
     count(n) of n units are reference units."""
@@ -45,7 +45,7 @@ def roles(job, hashes, good, least, count):
     k = min(count(len(units)), int((~held).sum()))
     need(rows[:k].sum() <= ROWS, "the reference units have too many rows")
     counts = {**job["unit"], "prior": k, "training": int((~held).sum()) - k, "holdout": int(held.sum()), "largest": int(rows.max())}
-    need(counts["training"] >= LEAST and (least == 1 << 64 or counts["holdout"] >= LEAST), f"fewer than {LEAST} units have a role")
+    need(counts["training"] >= LEAST and (least == 1 << 64 or counts["holdout"] >= LEAST), f"fewer than {LEAST} units are in a subset")
     apart = np.isin(hashes, units[held])
     order = np.lexsort((good, hashes))
     lowest = order[~apart[order]][:ROWS]
@@ -80,7 +80,7 @@ def check_units(cert, job):
     if found is None:
         return
     need(found["columns"] == labels(job) and "segments" not in cert["dataset"], "the units are by other columns, or of rows of a log")
-    for role, least in (("prior", 1), ("training", LEAST), ("holdout", LEAST)):
-        need((counts[role] > 0) == (found[role] > 0) and found[role] <= counts[role] and (counts[role] == 0 or found[role] >= least), f"{found[role]} units of {counts[role]} {role} rows")
-    rows, units = (sum(of[role] for role in ("prior", "training", "holdout")) for of in (counts, found))
+    for subset, least in (("prior", 1), ("training", LEAST), ("holdout", LEAST)):
+        need((counts[subset] > 0) == (found[subset] > 0) and found[subset] <= counts[subset] and (counts[subset] == 0 or found[subset] >= least), f"{found[subset]} units of {counts[subset]} {subset} rows")
+    rows, units = (sum(of[subset] for subset in ("prior", "training", "holdout")) for of in (counts, found))
     need(1 <= found["largest"] <= rows - units + 1 and found["largest"] * units >= rows, f"the largest of {units} units has {found['largest']} of {rows} rows")

@@ -77,15 +77,15 @@ def check_losses(model, cert, first_pass, holds, methods):
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
     compare(cert["dependence"], series(in_steps(model.scale_target(first_pass.values(first_pass.open)))), "dependence")
     if "mean" in cert:
-        far = {role: summed(rows.shape[1], whole(units(misfit(model, rows), True))) for role, rows in (("prior", first_pass.values(first_pass.reference)), ("training", targets))}
+        far = {subset: summed(rows.shape[1], whole(units(misfit(model, rows), True))) for subset, rows in (("prior", first_pass.values(first_pass.reference)), ("training", targets))}
         compare(cert["mean"], {"column": cert["mean"]["column"], **far}, "mean")
     regression = Regression(model, len(first_pass.train))
-    for role, ordinals in (("training", first_pass.train), ("holdout", first_pass.holdout)):
-        laws, mine = Laws(model, holds, draws=role == "training"), [m for m in methods if m.role == role]
+    for subset, ordinals in (("training", first_pass.train), ("holdout", first_pass.holdout)):
+        laws, mine = Laws(model, holds, draws=subset == "training"), [m for m in methods if m.subset == subset]
         for i in range(0, len(ordinals), BLOCK):
             rows = first_pass.values(ordinals[i:i + BLOCK])
             y, found = model.scale_target(rows), features(model, model.scale_features(rows[:len(model.features)].T))
-            if role == "training":
+            if subset == "training":
                 regression.add(found[2], y)
             for m in mine:
                 m.add(losses, y, laws.at(*found), rows)

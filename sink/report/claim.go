@@ -57,7 +57,7 @@ func failure(c certify.Certificate, g certify.Claim) string {
 	switch {
 	case !c.Model.Jitter.Holds:
 		return "the factor in the model file is not exact enough"
-	case g.Role == certify.RoleHoldout:
+	case g.Subset == certify.SubsetHoldout:
 		return "a curve of these held-out rows was shown before, and no share of delta pays for another use"
 	case c.Mean != nil:
 		return "the column " + words.Name(c.Mean.Column) + " may have been fitted on the training rows"
@@ -175,7 +175,7 @@ func evidence(c certify.Certificate, g certify.Claim) string {
 	switch {
 	case g.Misses != nil:
 		return fmt.Sprintf("%s of %s held-out rows were missed", words.Number(*g.Misses), words.Number(g.N))
-	case g.Role == certify.RoleHoldout:
+	case g.Subset == certify.SubsetHoldout:
 		return fmt.Sprintf("%s held-out %s", words.Number(g.N), example)
 	}
 	return fmt.Sprintf("%s training %s", words.Number(g.N), example)

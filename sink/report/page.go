@@ -147,15 +147,15 @@ func about(c certify.Certificate) []Field {
 // split says which rows are held out, by the job.
 func split(c certify.Certificate) string {
 	var job struct {
-		Roles struct {
+		Split struct {
 			Key  string `json:"key"`
 			Last bool   `json:"last"`
 		} `json:"split"`
 	}
-	if json.Unmarshal(c.Job.Values, &job) != nil || job.Roles.Last {
+	if json.Unmarshal(c.Job.Values, &job) != nil || job.Split.Last {
 		return "the last rows are held out"
 	}
-	return "by the key " + strconv.Quote(cmp.Or(job.Roles.Key, "pacsgp"))
+	return "by the key " + strconv.Quote(cmp.Or(job.Split.Key, "pacsgp"))
 }
 
 // offsets describes the offsets of a dataset in a log, by partition.

@@ -26,9 +26,9 @@ func (j Job) References(n int64) int64 {
 	return ReferenceCount(n)
 }
 
-// RolesFit returns an error unless memory has room for the roles of n rows.
-func (j Job) RolesFit(n int64, res Resources) error {
-	need := n / 8 * j.Roles.sets()
+// SplitFits returns an error unless memory has room for the split of n rows.
+func (j Job) SplitFits(n int64, res Resources) error {
+	need := n / 8 * j.Split.sets()
 	if need <= max(res.Memory, 1<<26) {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (j Job) RolesFit(n int64, res Resources) error {
 		ErrData, need>>20, words.Count(n, "row"), res.Memory>>20)
 }
 
-// Sifts reports whether roles are known only after a reading of all rows.
+// Sifts reports whether the split is known only after a reading of all rows.
 func (j Job) Sifts() bool {
 	return j.Drops() || j.BadRows.Some() || j.Unit.Given()
 }

@@ -25,21 +25,21 @@ func (a Rank) compare(b Rank) int {
 	return cmp.Or(cmp.Compare(a.Hash, b.Hash), cmp.Compare(a.Ordinal, b.Ordinal))
 }
 
-// RoleHasher computes the keyed hash of ordinals: the first 8 bytes, big
+// SplitHasher computes the keyed hash of ordinals: the first 8 bytes, big
 // endian, of SHA-256("pacsgp/roles/1" 0x00 ‖ key ‖ 0x00 ‖ ordinal as 8 bytes big
-// endian). Roles depend on it and on nothing else: neither files nor workers choose who is
+// endian). The split depends on it and on nothing else: neither files nor workers choose who is
 // certified on. Who may sort the rows by their values does (docs/explanation/certificate.md).
-type RoleHasher struct{ buf []byte }
+type SplitHasher struct{ buf []byte }
 
-// NewRoleHasher returns the hasher of a key.
-func NewRoleHasher(key string) *RoleHasher {
+// NewSplitHasher returns the hasher of a key.
+func NewSplitHasher(key string) *SplitHasher {
 	buf := append([]byte("pacsgp/roles/1\x00"), key...)
 	buf = append(buf, make([]byte, 9)...)
-	return &RoleHasher{buf}
+	return &SplitHasher{buf}
 }
 
 // Rank is the rank of an ordinal.
-func (h *RoleHasher) Rank(ordinal int64) Rank {
+func (h *SplitHasher) Rank(ordinal int64) Rank {
 	binary.BigEndian.PutUint64(h.buf[len(h.buf)-8:], uint64(ordinal)) //nolint:gosec // ordinals are not negative
 	sum := sha256.Sum256(h.buf)
 	return Rank{binary.BigEndian.Uint64(sum[:8]), ordinal}
@@ -79,7 +79,7 @@ const HashedAtOnce = 1 << 16
 // lowest returns the rows of lowest rank among the ordinals from..to-1 but those
 // left out, at most k. It ends early, with fewer, if the context does.
 func lowest(ctx context.Context, key string, from, to, k int64, without func(Rank) bool) []Rank {
-	hasher := NewRoleHasher(key)
+	hasher := NewSplitHasher(key)
 	top := make(rankHeap, 0, min(k, to-from))
 	for i := from; i < to; i++ {
 		if (i-from)%HashedAtOnce == 0 && ctx.Err() != nil {
@@ -147,9 +147,9 @@ func (h *rankHeap) Pop() any {
 	return x
 }
 
-// Roles says what each row of a dataset may be used for. It is a prior, training, held-out or outside
+// Split says what each row of a dataset may be used for. It is a prior, training, held-out or outside
 // row, or it is left out, as a duplicate or a rejected row.
-type Roles struct {
+type Split struct {
 	Rows        int64
 	PriorRows   []int64 // ordinals of the prior rows, ascending
 	HeldOutRows *RowSet // nil unless the job has held-out rows
@@ -164,39 +164,39 @@ type Roles struct {
 func hashUnits(share float64) uint64 { return uint64(math.Floor(share * 0x1p64)) } // the product is exact: a power of two
 
 // RuleOf is the one of a job for a sample of n rows.
-func RuleOf(j job.Job, n int64) RoleRule {
-	d := j.Roles
-	rule := RoleRule{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside), n}
+func RuleOf(j job.Job, n int64) SplitRule {
+	d := j.Split
+	rule := SplitRule{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside), n}
 	if d.Last {
 		rule.held, rule.last = 0, n-int64(d.Holdout*float64(n))
 	}
 	return rule
 }
 
-// A RoleRule takes the rows of lowest rank for prior rows. A row is a held-out row if
+// A SplitRule takes the rows of lowest rank for prior rows. A row is a held-out row if
 // its hash is among the uppermost share of all hashes, or where the job says so if it is among
 // the last ones, whatever n is; and outside if its hash is in the share below.
-type RoleRule struct {
+type SplitRule struct {
 	key           string
 	held, without uint64 // numbers of hashes of held-out rows and of outside rows
 	last          int64  // ordinal from which on all are held-out rows
 }
 
 // HeldOut reports whether a row is held out.
-func (r RoleRule) HeldOut(x Rank) bool { return ^x.Hash < r.held || x.Ordinal >= r.last }
+func (r SplitRule) HeldOut(x Rank) bool { return ^x.Hash < r.held || x.Ordinal >= r.last }
 
 // Outside reports whether a row is used for nothing here.
-func (r RoleRule) Outside(x Rank) bool { return !r.HeldOut(x) && ^x.Hash-r.held < r.without }
+func (r SplitRule) Outside(x Rank) bool { return !r.HeldOut(x) && ^x.Hash-r.held < r.without }
 
-// NewRoles assigns the roles of a sample of n rows by the job's rule: held-out rows and outside
+// NewSplit splits a sample of n rows by the job's rule: held-out rows and outside
 // rows; the first of the others are prior rows, if the scaling comes from them; the rest are
-// training rows. Rows that are left out have no role, and change no role of others. The number of
+// training rows. Rows that are left out are in no subset, and change the subset of no other. The number of
 // workers changes no result.
-func NewRoles(ctx context.Context, j job.Job, n int64, out LeftOut, workers int) (Roles, error) {
+func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int) (Split, error) {
 	rule := RuleOf(j, n)
 	reference := job.ReferenceCount(n)
-	r := RolesOf(j, n, out)
-	var err error // unless rows are left out, one reading of the hashes, of which there are as many as rows, finds all roles
+	r := SplitOf(j, n, out)
+	var err error // unless rows are left out, one reading of the hashes, of which there are as many as rows, finds the split
 	if r.Order, err = FirstByHash(ctx, rule.key, 0, n, max(StartRows, reference), r.SetApart(rule), workers); err != nil {
 		return r, err
 	}
@@ -221,16 +221,16 @@ func NewRoles(ctx context.Context, j job.Job, n int64, out LeftOut, workers int)
 	return r, nil
 }
 
-// RolesOf are the roles of n rows before any row has one.
-func RolesOf(job job.Job, n int64, out LeftOut) Roles {
-	r := Roles{Rows: n, Out: out}
-	if job.Roles.Holdout > 0 {
+// SplitOf is the split of n rows before any row has its subset.
+func SplitOf(job job.Job, n int64, out LeftOut) Split {
+	r := Split{Rows: n, Out: out}
+	if job.Split.Holdout > 0 {
 		r.HeldOutRows = NewRowSet(n)
 		if !out.none() {
 			r.LeftHeldOut = NewRowSet(n)
 		}
 	}
-	if job.Roles.Outside > 0 {
+	if job.Split.Outside > 0 {
 		r.OutsideRows = NewRowSet(n)
 	}
 	return r
@@ -238,7 +238,7 @@ func RolesOf(job job.Job, n int64, out LeftOut) Roles {
 
 // SetApart returns a function that reports whether a row is neither prior row nor training row, and
 // makes it a held-out row or an outside row if it is one. Several goroutines may call it.
-func (r Roles) SetApart(rule RoleRule) func(Rank) bool {
+func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 	return func(x Rank) bool {
 		switch {
 		case r.Out.has(x.Ordinal):
@@ -257,35 +257,35 @@ func (r Roles) SetApart(rule RoleRule) func(Rank) bool {
 }
 
 // Reference is the number of prior rows.
-func (r Roles) Reference() int64 { return int64(len(r.PriorRows)) }
+func (r Split) Reference() int64 { return int64(len(r.PriorRows)) }
 
 // Copies is the number of duplicates that are left out.
-func (r Roles) Copies() int64 { return r.Out.Copies.Size() }
+func (r Split) Copies() int64 { return r.Out.Copies.Size() }
 
 // Bad is the number of rows that break a row rule.
-func (r Roles) Bad() int64 { return r.Out.Bad.Size() }
+func (r Split) Bad() int64 { return r.Out.Bad.Size() }
 
 // Train is the number of training rows: the N of the bound.
-func (r Roles) Train() int64 {
+func (r Split) Train() int64 {
 	return r.Rows - r.Reference() - r.Out.Size() - r.Holdout() - r.Outside()
 }
 
 // Holdout is the number of held-out rows.
-func (r Roles) Holdout() int64 { return r.HeldOutRows.Size() }
+func (r Split) Holdout() int64 { return r.HeldOutRows.Size() }
 
 // Outside is the number of outside rows.
-func (r Roles) Outside() int64 { return r.OutsideRows.Size() }
+func (r Split) Outside() int64 { return r.OutsideRows.Size() }
 
 // First returns the first rows by the rule that are not left out, k of them or all that
 // there are, in their order. k is at most [StartRows], or the number
 // of prior rows.
-func (r Roles) First(k int64) []Rank { return r.Order[:min(k, int64(len(r.Order)))] }
+func (r Split) First(k int64) []Rank { return r.Order[:min(k, int64(len(r.Order)))] }
 
 // Starts are the rows that a first pass keeps: the prior rows, and the others of lowest rank.
-func (r Roles) Starts() []Rank { return r.First(max(StartRows, r.Reference())) }
+func (r Split) Starts() []Rank { return r.First(max(StartRows, r.Reference())) }
 
 // referenceIn returns the ordinals of the prior rows in [first, end).
-func (r Roles) referenceIn(first, end int64) []int64 {
+func (r Split) referenceIn(first, end int64) []int64 {
 	lo, _ := slices.BinarySearch(r.PriorRows, first)
 	hi, _ := slices.BinarySearch(r.PriorRows, end)
 	return r.PriorRows[lo:hi]
@@ -293,20 +293,20 @@ func (r Roles) referenceIn(first, end int64) []int64 {
 
 // TrainIndex returns the number of training rows before an ordinal: a train
 // row's place among the training rows.
-func (r Roles) TrainIndex(ordinal int64) int64 {
+func (r Split) TrainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.PriorRows, ordinal)
 	return ordinal - int64(lo) - r.Out.countBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
 }
 
 // kept calls use with the maximal runs [from, to) of rows of a block that are not
 // left out.
-func (r Roles) kept(b Block, use func(from, to int) error) error {
+func (r Split) kept(b Block, use func(from, to int) error) error {
 	return without(r.Out.Bad, r.Out.Copies, b, 0, b.Rows, use)
 }
 
 // Open calls use with the maximal runs [from, to) of rows of a block that are reference or
 // training rows.
-func (r Roles) Open(b Block, use func(from, to int) error) error {
+func (r Split) Open(b Block, use func(from, to int) error) error {
 	return r.kept(b, func(from, to int) error { return without(r.HeldOutRows, r.OutsideRows, b, from, to, use) })
 }
 
@@ -338,7 +338,7 @@ func outside(set *RowSet, b Block, from, to int, use func(from, to int) error) e
 
 // Runs calls use with the maximal runs [from, to) of rows of a block that are
 // training rows.
-func (r Roles) Runs(b Block, use func(from, to int) error) error {
+func (r Split) Runs(b Block, use func(from, to int) error) error {
 	return r.Open(b, func(from, end int) error {
 		for _, ordinal := range r.referenceIn(b.First+int64(from), b.First+int64(end)) {
 			to := int(ordinal - b.First)
@@ -358,7 +358,7 @@ func (r Roles) Runs(b Block, use func(from, to int) error) error {
 
 // Yardstick returns the ordinals of the rows to choose the baseline's constant on, ascending: the
 // prior rows, or the start rows if there are none.
-func (r Roles) Yardstick() []int64 {
+func (r Split) Yardstick() []int64 {
 	if r.Reference() > 0 {
 		return r.PriorRows
 	}
@@ -376,7 +376,7 @@ func OrdinalsOf(ranks []Rank) []int64 {
 }
 
 // HeldOut calls use with the place in a block of each held-out row.
-func (r Roles) HeldOut(b Block, use func(i int) error) error {
+func (r Split) HeldOut(b Block, use func(i int) error) error {
 	if r.HeldOutRows == nil {
 		return nil
 	}
@@ -390,18 +390,18 @@ func (r Roles) HeldOut(b Block, use func(i int) error) error {
 	return nil
 }
 
-// Of is the role of a row that is no copy.
-func (r Roles) Of(ordinal int64) string {
+// Of is the subset of a row that is no copy.
+func (r Split) Of(ordinal int64) string {
 	switch {
 	case r.Out.Bad.Has(ordinal):
 		return "rejected"
 	case r.HeldOutRows.Has(ordinal):
-		return string(certify.RoleHoldout)
+		return string(certify.SubsetHoldout)
 	case r.OutsideRows.Has(ordinal):
 		return "outside"
 	case len(r.referenceIn(ordinal, ordinal+1)) > 0:
 		return "prior"
 	default:
-		return string(certify.RoleTrain)
+		return string(certify.SubsetTraining)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Rows that are no copies keep the role that they have without copies; copies
-// have no other role.
-func TestCopiesTakeNoRoleFromOtherRows(t *testing.T) {
+// Rows that are no copies stay in the subset that they are in without copies; copies
+// are in no other.
+func TestCopiesChangeNoSubsetOfOtherRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for _, n := range []int64{2, 25, 1000, 30_000} {
 		for _, share := range []float64{0, 0.02, 0.9} {
@@ -22,7 +22,7 @@ func TestCopiesTakeNoRoleFromOtherRows(t *testing.T) {
 					}
 				}
 				copies := pipeline.NewOrdinalSet(n, members...)
-				with, without := pipeline.NewRolesWithout("pacsgp", n, isDeclared, copies, 2), pipeline.NewRoles("pacsgp", n, isDeclared, 2)
+				with, without := pipeline.NewSplitWithout("pacsgp", n, isDeclared, copies, 2), pipeline.NewSplit("pacsgp", n, isDeclared, 2)
 				keep := func(ordinals []int64) []int64 {
 					return slices.DeleteFunc(slices.Clone(ordinals), copies.Has)
 				}
