@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/decimal256"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 	"github.com/apache/arrow/go/v15/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
@@ -130,5 +133,40 @@ func TestEqualValues(t *testing.T) {
 	batch.Rows = rows / 64 // as another description would say
 	if _, err := f.Read(bytes.NewReader(data), batch); err == nil || !strings.Contains(err.Error(), "and had 16384") {
 		t.Errorf("a record batch of other rows: %v", err)
+	}
+}
+
+// The library knows no decimals of 32 and 64 bits; other columns of their files are read.
+func TestDecimalsThatTheLibraryLacks(t *testing.T) {
+	wide := &arrow.Decimal256Type{Precision: 7, Scale: 1}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "price", Type: wide}, {Name: "x", Type: arrow.PrimitiveTypes.Float64}, {Name: "code", Type: &arrow.FixedSizeBinaryType{ByteWidth: 4}}}, nil)
+	path := &seekable{}
+	w, err := ipc.NewFileWriter(path, ipc.WithSchema(schema))
+	fatal.If(t, err)
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+	b.Field(0).(*array.Decimal256Builder).Append(decimal256.FromI64(15))
+	b.Field(1).(*array.Float64Builder).Append(2.5)
+	b.Field(2).(*array.FixedSizeBinaryBuilder).Append([]byte("code"))
+	fatal.If(t, w.Write(b.NewRecord()))
+	fatal.If(t, w.Close())
+	for _, bits := range []int32{32, 64} {
+		data := bytes.Clone(path.data)
+		size := int(binary.LittleEndian.Uint32(data[len(data)-tailBytes:]))
+		footer, _ := below(rootOf(data[len(data)-tailBytes-size:]), 1)
+		at, _, _ := vector(footer, 1, 4)
+		column := flatbuffers.Table{Bytes: footer.Bytes, Pos: footer.Indirect(at)}
+		kind, _ := below(column, 3)
+		kind.MutateInt32Slot(slot(2), bits)
+		f, err := open(data)
+		fatal.If(t, err)
+		if got := fmt.Sprint(f.Schema.Field(0).Type, f.Schema.Field(2).Type); got != fmt.Sprintf("decimal%d fixed_size_binary[4]", bits) {
+			t.Errorf("the columns are %s", got)
+		}
+		r, err := f.Read(bytes.NewReader(data), f.Batches[0])
+		fatal.If(t, err)
+		if got := r.Column(1).(*array.Float64).Value(0); got != 2.5 {
+			t.Errorf("with %d bits: %v", bits, got)
+		}
+		r.Release()
 	}
 }

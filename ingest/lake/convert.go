@@ -139,8 +139,11 @@ func exactInteger(v int64) float64 {
 func int96Seconds(b []byte) float64 {
 	nanos := int64(binary.LittleEndian.Uint64(b))
 	days := int64(int32(binary.LittleEndian.Uint32(b[8:]))) - julianDay1970
-	if nanos < 0 || nanos >= nanosPerDay || days > maxInt96Days || days < -maxInt96Days {
+	switch far := max(days, -days); {
+	case nanos < 0 || nanos >= nanosPerDay || far > 1000*maxInt96Days:
 		return ingest.TooFar.Cell()
+	case far > maxInt96Days: // the years 1 and 9999 often stand for no time
+		return ingest.Seconds(days*(nanosPerDay/1000)+nanos/1000, 6)
 	}
 	return ingest.Seconds(days*nanosPerDay+nanos, 9)
 }

@@ -129,3 +129,24 @@ func TestIndexesBeforeZeros(t *testing.T) {
 		}
 	}
 }
+
+// Years that have no number of nanoseconds in 64 bits are read to the microsecond.
+func TestInt96OfAnyYear(t *testing.T) {
+	for _, c := range []struct {
+		day  uint32
+		nano uint64
+		want float64
+	}{
+		{1721426, 0, -62135596800},                       // 0001-01-01
+		{5373484, 86399_999_900_999, 253402300799.9999}, // 9999-12-31
+		{julianDay1970, 1_500_000_000, 1.5},
+	} {
+		b := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, c.nano), c.day)
+		if got := int96Seconds(b); got != c.want {
+			t.Errorf("%d: %v, want %v", c.day, got, c.want)
+		}
+	}
+	if got := int96Seconds(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, nanosPerDay), julianDay1970)); ingest.FaultOf(got) != ingest.TooFar {
+		t.Errorf("a day of 24 h and more: %v", got)
+	}
+}
