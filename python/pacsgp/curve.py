@@ -3,7 +3,6 @@ import math
 
 import numpy as np
 
-from .borrowed import special
 from .refusal import need
 
 RATIOS = (1, 1.0443, 1.0905, 1.1388, 1.1892, 1.2419, 1.2968, 1.3543, 1.4142, 1.4768, 1.5422, 1.6105, 1.6818, 1.7562, 1.834, 1.9152)
@@ -30,12 +29,14 @@ def ranks(n):
 def limits(n, level):
     """The p with P(at most k of n) = level, at each rank k."""
     k = ranks(n)
-    return special.betainccinv(k + 1.0, (n - k).astype(float), level)
+    from scipy.special import betainccinv
+    return betainccinv(k + 1.0, (n - k).astype(float), level)
 
 
 def crossing(n, bounds, part):
     """At least the probability that at most k of n uniform numbers are at most the bound of some rank k: by
     the counts that have failed at no rank, each of a Poisson process that has n points in all."""
+    from scipy.special import gammaln, xlogy
     at, least, alive, failed, dropped = 0.0, 0, np.ones(1), 0.0, 0.0
     rare = -math.log(part) + 50
     for k, bound in zip(ranks(n).tolist(), bounds.tolist()):
@@ -43,10 +44,10 @@ def crossing(n, bounds, part):
         room = rare / 3 + math.sqrt(rare * rare / 9 + 2 * rare * mean)  # Bernstein
         j = np.arange(max(0, math.floor(mean - room)), math.ceil(mean + room) + 1.0)
         dropped += 2 * math.exp(-rare)
-        alive = np.convolve(alive, np.exp(special.xlogy(j, mean) - mean - special.gammaln(j + 1)))
+        alive = np.convolve(alive, np.exp(xlogy(j, mean) - mean - gammaln(j + 1)))
         at, least = bound, least + int(j[0])
         lost = np.arange(least, k + 1.0)[:len(alive)]
-        given = np.exp(special.gammaln(n + 1) - special.gammaln(n - lost + 1) - lost * math.log(n) + n * bound + (n - lost) * math.log1p(-bound))
+        given = np.exp(gammaln(n + 1) - gammaln(n - lost + 1) - lost * math.log(n) + n * bound + (n - lost) * math.log1p(-bound))
         failed += float((alive[:len(lost)] * given).sum())
         alive, least = alive[len(lost):], least + len(lost)
         kept = np.flatnonzero(alive >= part * 2.0 ** -80)

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .borrowed import special
 from .kernels import U, in_order
 from .refusal import need
 
@@ -28,6 +27,9 @@ KINDS = {
     "squared": Kind(),
     "exponential": Kind("exponential"),
     "relative": Kind(tolerances=frozenset(), relative=True)}
+
+
+ndtr = np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2, otypes=[float])  # Φ
 
 
 def density(x):
@@ -88,7 +90,7 @@ class Losses:
         """Φ((g−w)/s) + Φ(−(g+w)/s): each term is monotone in g, w and, on each side of
         its zero, in s."""
         inner = self.inner(y)
-        high = special.ndtr((most - inner) / np.where(most > inner, small, large)) + special.ndtr(-(least + inner) / large) + ROUNDING
+        high = ndtr((most - inner) / np.where(most > inner, small, large)) + ndtr(-(least + inner) / large) + ROUNDING
         return np.where(inner > 0, high, 1.0)
 
     def exponential(self, y, _, most, small, large):
@@ -111,12 +113,12 @@ class Losses:
         a, h, c = (-t - g) / s, -g / s, (t - g) / s
         if self.kind == "squared":
             size = (g * g + s * s) / (t * t)
-            d = 1 - special.ndtr(a) - special.ndtr(-c)
+            d = 1 - ndtr(a) - ndtr(-c)
             inside = ((g * g + s * s) * d + 2 * g * s * (density(a) - density(c)) + s * s * (a * density(a) - c * density(c))) / (t * t)
         else:
             size = (g + s) / t
-            inside = (g * (1 - special.ndtr(-c) - 2 * special.ndtr(h) + special.ndtr(a)) + s * (2 * density(h) - density(a) - density(c))) / t
-        e = special.ndtr(a) + special.ndtr(-c) + np.maximum(0, inside) + ROUNDING * (1 + size)
+            inside = (g * (1 - ndtr(-c) - 2 * ndtr(h) + ndtr(a)) + s * (2 * density(h) - density(a) - density(c))) / t
+        e = ndtr(a) + ndtr(-c) + np.maximum(0, inside) + ROUNDING * (1 + size)
         return np.where((g - t > 9 * s) | (s > 1024 * t), 1.0, e)
 
 

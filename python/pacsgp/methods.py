@@ -1,5 +1,6 @@
 """The methods of a certificate: what their claims state, the arithmetic, and what the losses on rows
 say to it (formats.md, 6). A new one is a class here, and its place in METHODS."""
+import importlib.util
 from decimal import Decimal
 from fractions import Fraction
 
@@ -155,6 +156,8 @@ class Curve(Holdout):
 
     def __init__(self, cert, model):
         super().__init__(cert, model)
+        if importlib.util.find_spec("scipy") is None:
+            raise ImportError("the certificate has a curve, which is checked with SciPy: pip install scipy")
         epsilon, steps = model.loss["epsilon"], [(s["tolerance"], s["rows"]) for s in self.tally["beyond"]]
         need(2.0 ** -900 <= epsilon <= 2.0 ** 900, "a curve takes a tolerance")
         need(steps[0][0] == 0 and steps[0][1] <= self.n and all(a[0] < b[0] < TOLERANCES and a[1] > b[1] for a, b in zip(steps, steps[1:])), "the counts of errors do not fall with the tolerance")

@@ -1,9 +1,9 @@
 """The predictor: its weights are those of Q and of least squares at the features of Q (formats.md, 3)."""
 import math
+from statistics import NormalDist
 
 import numpy as np
 
-from .borrowed import special
 from .kernels import OUTWARDS
 from .laws import features
 from .losses import constant_loss
@@ -51,7 +51,7 @@ class Regression:
 
 def calibration(off, variance, noise):
     """The factor of the noise with which 95 % of errors are within 1.96 deviations."""
-    normal = 2 * special.erfinv((np.arange(SUPPOSED) + 0.5) / SUPPOSED) ** 2 / NORMAL ** 2
+    normal = [(NormalDist().inv_cdf(0.5 + (i + 0.5) / SUPPOSED / 2) / NORMAL) ** 2 for i in range(SUPPOSED)]
     ordered = np.sort(np.concatenate([((off / NORMAL) ** 2 - variance) / noise, normal]))
     found = ordered[min(len(ordered), math.ceil(0.95 * (len(ordered) + 1))) - 1]
     return max(2.0 ** -10, found) if found < math.inf else 1.0
