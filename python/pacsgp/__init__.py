@@ -1,10 +1,13 @@
 """Certified Gaussian processes without the Go program: predictions, and the independent verifier.
 
-A second implementation of docs/reference/formats.md on pyarrow and numpy, and SciPy where certificates are
-checked against rows. It shares no code with the Go program, so that one need not trust either.
-docs/howto/python.md shows how it is used.
+A second implementation of docs/reference/formats.md on pyarrow and numpy, and SciPy where a certificate has a
+curve. It shares no code with the Go program, so that one need not trust either. docs/howto/python.md shows its use.
 """
 __all__ = ["Model", "NotCertified", "PACSGPRegressor"]
+
+
+def __dir__():
+    return __all__
 
 
 def __getattr__(name):

@@ -13,12 +13,10 @@ Lines with NOT CHECKED say what another check could show.
 Exit status: 0 what was checked agrees, and predictions are certified, 1 something does not agree, 2 usage,
 3 it agrees, but they are not certified, or with --strict something that could be checked was not.
 
-batch reads calls, a JSON list of arguments a line, and writes a line of JSON for each:
-exit status, verdict, and what is not checked.
+batch reads calls, a JSON list of arguments a line, and writes for each what --json does.
 """
 import argparse
 import contextlib
-import importlib.util
 import io
 import json
 import os
@@ -27,8 +25,8 @@ import sys
 from .certificate import claim, read_certificate
 from .model import Model
 from .predict import write_predictions
-from .refusal import Refused, here
-from .verify import check_files, show, verify
+from .refusal import Refused, here, plain
+from .verify import check_files, verify
 
 
 def arguments(call):
@@ -40,12 +38,13 @@ def arguments(call):
     check.add_argument("data", nargs="*")
     check.add_argument("--id", help="the certificate's id, as you know it from elsewhere")
     check.add_argument("--strict", action="store_true", help="end with 3 while something that could be checked was not")
-    check.add_argument("--json", action="store_true", help="print JSON")
     predict = commands.add_parser("predict", help="write predictions for DATA to a file of Parquet")
     predict.add_argument("model")
     predict.add_argument("out")
     predict.add_argument("data", nargs="+")
     predict.add_argument("--certificate")
+    for command in check, predict:
+        command.add_argument("--json", action="store_true", help="print JSON")
     commands.add_parser("batch", help="read calls from standard input, a JSON list of arguments a line")
     return parser.parse_args(call)
 
@@ -54,9 +53,7 @@ def run(args):
     """Carries out a call. Returns what is to be said of it."""
     here(args.model, args.certificate or "", *args.data)
     if args.command == "verify":
-        report = verify(args.model, args.certificate, args.data, args.id, args.strict)
-        show(report)
-        return report
+        return verify(args.model, args.certificate, args.data, args.id, args.strict)
     model, carried = Model(args.model), None
     if args.certificate:
         cert, document, found = read_certificate(args.certificate, None)
@@ -67,39 +64,24 @@ def run(args):
 
 
 def main(call):
-    """Returns the exit status, and what is to be said."""
-    args = arguments(call)
-    if args.command == "verify" and importlib.util.find_spec("scipy") is None:
-        print("error: verify needs SciPy: pip install scipy", file=sys.stderr)
-        return 2, {}
+    """Returns the exit status."""
+    args, printed = arguments(call), io.StringIO()
     if args.command == "batch":
         for line in sys.stdin:
-            print(json.dumps(quiet(json.loads(line))), flush=True)
-        return 0, {}
-    try:
-        with contextlib.redirect_stdout(io.StringIO()) if getattr(args, "json", False) else contextlib.nullcontext():
-            report = run(args)
-    except (FileNotFoundError, IsADirectoryError) as err:
-        report = {"status": 2, "refused": f"{err.strerror}: {err.filename!a}"}
-    except Exception as err:  # whatever the files bring about, they are refused
-        report = {"status": 1, "refused": f"{type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}"}
-    report.pop("certificate", None)
-    if getattr(args, "json", False):
-        print(json.dumps(report))
-    elif "refused" in report:
-        print(("error: " if report["status"] == 2 else "REFUSED ") + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in report["refused"]))
-    return report["status"], report
-
-
-def quiet(call):
-    """The report of a call, with what it prints."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            main([*json.loads(line), "--json"])
+        return 0
+    with contextlib.redirect_stdout(printed) if args.json else contextlib.nullcontext():
         try:
-            status, report = main(call)
-        except SystemExit as err:
-            status, report = err.code, {}
-    return {"status": status, "verdict": "", "not_checked": [], "refused": "", **report, "printed": out.getvalue()}
+            report = run(args)
+        except (FileNotFoundError, IsADirectoryError, ImportError) as err:
+            report = {"status": 2, "refused": str(err)}
+        except Exception as err:  # whatever the files bring about, they are refused
+            report = {"status": 1, "refused": f"{type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}"}
+        if "refused" in report:
+            print(("error: " if report["status"] == 2 else "REFUSED ") + plain(report["refused"]))
+    if args.json:
+        print(json.dumps({"verdict": "", "not_checked": [], **report, "printed": printed.getvalue()}), flush=True)
+    return report["status"]
 
 
 def leave(status):
@@ -111,4 +93,4 @@ def leave(status):
 
 
 if __name__ == "__main__":
-    leave(main(sys.argv[1:])[0])
+    leave(main(sys.argv[1:]))

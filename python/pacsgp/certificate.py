@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import re
+from decimal import ROUND_CEILING, Context, Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ from .forms import CERTIFICATE
 from .job import check_job, for_rows, mean_column, reference_count
 from .jsontext import fits, read_json
 from .methods import total
-from .refusal import need
+from .refusal import need, plain
 from .first_pass import ranked_rows
 
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
@@ -38,6 +39,20 @@ def read_certificate(path, wanted):
 def claim(cert):
     """The claim about predictions that is certified with the least bound, or None."""
     return min((g for g in cert["claims"] if g["predictor"] == "prediction" and g["status"] == "certified"), key=lambda g: g["bound"], default=None)
+
+
+def headline(cert):
+    """What is certified about predictions, in a sentence. Numbers are rounded outwards."""
+    g, loss = claim(cert), cert["loss"]
+    if g is None:
+        return plain(f"Nothing is certified about predictions of {loss['target']}.")
+    up = lambda v, times=1: f"{Context(prec=4 if times == 1 else 3, rounding=ROUND_CEILING).multiply(Decimal(repr(float(v))), times).normalize():f}"
+    amount = lambda of: f"{up(loss[of])} {loss.get('unit', '')}".strip()
+    off = {"zero-one": lambda: f"off by more than {amount('epsilon')}", "band": lambda: f"more than {amount('below')} too low or more than {amount('above')} too high",
+           "relative-zero-one": lambda: f"off by more than {up(loss['epsilon'], 100)} % of the target"}.get(loss["kind"])
+    rows = f"the rows of a new unit of {' and '.join(cert['counts']['units']['columns'])}" if "units" in cert["counts"] else "new rows"
+    lost = f"are {off()} in at most {up(g['bound'], 100)} % of {rows}" if off else f"lose at most {up(g['bound'])} on average over {rows} by the {loss['kind']} loss"
+    return plain(f"Predictions of {loss['target']} {lost} ({(100 - 100 * Decimal(repr(float(g['delta'])))).normalize():f} % confidence).")
 
 
 def read_job(cert, document):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .predict import Predictor, rows_for
-from .refusal import Refused, here, need
+from .refusal import Refused, here, need, plain
 
 
 class Model:
@@ -40,6 +40,11 @@ class Model:
         self.features, self.target = list(model.inputs), model.target["name"]
         self._predictor = Predictor(model)
         self.claim = claim(self.certificate)
+
+    def __repr__(self):
+        meta = self._predictor.model.meta
+        bound = f"bound={self.claim['bound']:.4g}" if self.claim else "not certified"
+        return plain(f"<pacsgp.Model target={self.target!r}, loss={meta['loss']}, {bound}, inducing={meta['inducing']}>")
 
     def predict(self, X, return_std=False):
         """Predictions [n] of the target for rows X: an array [n, features] in the order of

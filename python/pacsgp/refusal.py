@@ -1,13 +1,13 @@
 """What a verifier says of what it finds."""
 
 
-class Refused(Exception):
+class Refused(ValueError):
     """Something does not agree with the specification or the certificate."""
 
 
 def need(condition, message):
     if not condition:
-        raise Refused(message)
+        raise Refused(plain(message))
 
 
 def here(*paths):
@@ -17,5 +17,10 @@ def here(*paths):
              "aws s3 cp --recursive s3://BUCKET/PATH FOLDER, or take the program pacsgp, which reads stores")
 
 
+def plain(text):
+    """The text without control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def ok(message):
-    print("ok    " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message))
+    print("ok   " + plain(message))

@@ -1,7 +1,7 @@
 """Checks a certificate against its model and its rows."""
 from . import unit
 from .bound import precise
-from .certificate import check_findings, claim, read_certificate, read_job
+from .certificate import check_findings, claim, headline, read_certificate, read_job
 from .dependence import in_steps, series
 from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
@@ -99,29 +99,22 @@ def summed(count, total):
     return {"count": count, "sum": f"{total:032x}"}
 
 
-OTHERS = {"retraining": "pacsgp verify --retrain, the Go program, trains again", "replay": "pacsgp verify --source, the Go program, reads the log again"}
+CHECKS = {"retraining": "pacsgp verify --retrain", "replay": "pacsgp verify --source"}  # of the Go program
 
 
 def verify(path, certificate, data, expected, strict):
-    """Checks a certificate. Returns the verdict, what is not checked though it could be, and what cannot be."""
+    """Checks a certificate, and prints what was found. Returns the exit status, the verdict, and what is not checked though it could be."""
     model = Model(path)
     cert, document, found = read_certificate(certificate, expected)
     job, methods, holds = check_files(model, cert, document)
     if data:
         check_rows(model, cert, job, methods, holds, data)
-    left = [a["id"] + ": " + OTHERS[a["checked"]] for a in cert["assumptions"] if a["checked"] in OTHERS] + ([] if data else ["the rows were not read: give them"])
-    words = "verified: every number follows from the model and these rows" if data else "every number follows from the others"
-    return {"status": 3 if claim(cert) is None or strict and left else 0, "verdict": words, "id": found, "not_checked": left,
-            "cannot_be_checked": [a["id"] for a in cert["assumptions"] if a["checked"] == "none"], "certificate": cert}
-
-
-def show(report):
-    """Prints the claims, and what they rest on."""
-    print(f"{report['verdict']}\nid {report['id']}")
-    for g in report["certificate"]["claims"]:
-        print(f"{g['status']:10} {g['id']:14} a bound of {g['bound']:.6g} for a {g['predictor']}, from {g['n']} examples")
-    for w in report["certificate"]["warnings"]:
-        print("warning " + " ".join(str(v) for v in w.values()))
-    for words in report["not_checked"]:
-        print("NOT CHECKED: " + words)
-    print("cannot be checked: " + ", ".join(report["cannot_be_checked"]))
+    left = [f"{a['id']} (checked by {CHECKS[a['checked']]})" for a in cert["assumptions"] if a["checked"] in CHECKS] + ([] if data else ["prior, split and losses, for the rows were not read (give the data)"])
+    for words in left:
+        print("--   not checked: " + words)
+    print("--   cannot be checked: " + "; ".join(a["id"] for a in cert["assumptions"] if a["checked"] == "none"))
+    for w in cert["warnings"]:
+        print("warning  " + " ".join(str(v) for v in w.values()))
+    verdict = "VERIFIED" if data else "CONSISTENT"
+    print(f"{verdict}  {headline(cert)}\ncertificate {found}")
+    return {"status": 3 if claim(cert) is None or strict and left else 0, "verdict": verdict, "id": found, "not_checked": left}
