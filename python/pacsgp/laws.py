@@ -22,13 +22,13 @@ class Laws:
         self.mean, self.factor = (model.mean, model.c) if draws else (model.weight, model.b)
         self.sigma2 = model.variance
         self.sigma = math.sqrt(model.variance) * OUTWARDS
-        self.gamma = gamma(STEP + m / STEP + 8)
+        self.gamma = gamma(min(STEP, m) + m / STEP + 8)
         self.sums = gamma(m + 8)
         self.weights, rest = self.unwhitened()
         self.residual = self.sigma * length(rest) if holds else math.inf
         self.both = np.stack([self.weights, np.abs(self.weights)], axis=1)
         if draws:
-            self.size, self.spread_root = length(model.l), length(model.c)
+            self.size, self.spread_root = np.abs(model.l), length(model.c)
             self.inverse = self.inverse_norm() if holds else math.inf                 # ≥ ‖L⁻¹‖
             s = products(model.c, model.c.T)
             row_sums = np.abs(s).sum(1).max() * OUTWARDS + m * self.gamma * self.spread_root ** 2
@@ -40,7 +40,7 @@ class Laws:
         l = self.model.l
         x = substitute(l, np.eye(len(l)))
         size = length(x)
-        rest = length(np.eye(len(l)) - products(x, l)) + self.gamma * size * self.size
+        rest = length(np.eye(len(l)) - products(x, l)) + self.gamma * size * length(l)
         norm = min(size, math.sqrt(np.abs(x).sum(0).max() * np.abs(x).sum(1).max()))
         least = math.sqrt(2 / self.model.jitter)
         return (min(least, norm / (1 - rest)) if rest < 0.5 else least) * OUTWARDS
@@ -68,7 +68,8 @@ class Laws:
         if not self.draws:
             return mean, variance, mean_error
         size = np.sqrt(phi2) * OUTWARDS
-        off = self.inverse * (np.sqrt((dk * dk).sum(1)) * OUTWARDS + tail + self.gamma * self.size * size)   # of φ
+        moved = products(self.size, np.abs(phi))                                                            # by the rounding of L
+        off = self.inverse * (np.sqrt((dk * dk).sum(1)) + tail + self.gamma * np.sqrt((moved * moved).sum(0))) * OUTWARDS   # of φ
         spread = self.gamma * self.spread_root * size                                                        # of Cᵀφ
         variance_error = ((1 + self.spread) * off * (2 * size + off) + spread * (2 * math.sqrt(self.spread) * size + spread)
                           + self.sums * (self.sigma2 + phi2 + q2)) * OUTWARDS
@@ -104,5 +105,5 @@ def check_jitter(model):
         k -= products(model.l[i:i + BLOCK], model.l.T)
         k[np.arange(len(k)), i + np.arange(len(k))] += model.jitter
         squares += float(np.square(k).sum())
-    rounding += gamma(STEP + m / STEP + 8) * (trace + m * model.variance + math.sqrt(m) * model.jitter) + m * TAIL * model.variance
+    rounding += gamma(min(STEP, m) + m / STEP + 8) * (trace + m * model.variance + math.sqrt(m) * model.jitter) + m * TAIL * model.variance
     return (math.sqrt(squares) * (1 + gamma(m * m + 8)) + rounding) * OUTWARDS <= model.jitter / 2
