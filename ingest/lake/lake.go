@@ -109,18 +109,8 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		return nil, err
 	}
 	choice := ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Labels: cfg.Labels, Encoded: cfg.Encoded.Types(), Target: cfg.Target}
-	columns, left, err := ingest.Select(tables(files), choice)
+	columns, means, left, err := choose(files, choice, cfg.Texts)
 	if err != nil {
-		return nil, err
-	}
-	if err := refused(files, columns, choice); err != nil {
-		return nil, err
-	}
-	means, err := oneMeaning(files, columns, choice)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkTexts(files, cfg.Texts); err != nil {
 		return nil, err
 	}
 	if cfg.BadRows == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
@@ -154,6 +144,29 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	each := cfg.Pages / int64(max(1, min(cfg.Decoders, len(s.shards))))
 	s.tools.New = func() any { return &tools{pages: allowance{most: each}, lanes: make([]lane, s.lanes)} }
 	return s, nil
+}
+
+// choose chooses the columns. Files without rows may have any: writers of no rows often know neither
+// their types nor their names.
+func choose(files []*dataFile, choice ingest.Choice, texts job.ColumnTexts) (columns []string, means []job.Meaning, notices []string, err error) {
+	files = slices.DeleteFunc(slices.Clone(files), func(f *dataFile) bool { return f.rows == 0 })
+	if len(files) == 0 && choice.Features == nil {
+		return nil, nil, nil, errors.New("lake: no file has rows")
+	}
+	columns, notices, err = ingest.Select(tables(files), choice)
+	if len(files) == 0 {
+		return columns, nil, notices, err
+	}
+	if err == nil {
+		err = refused(files, columns, choice)
+	}
+	if err == nil {
+		means, err = oneMeaning(files, columns, choice)
+	}
+	if err == nil {
+		err = checkTexts(files, texts)
+	}
+	return columns, means, notices, err
 }
 
 // refused returns an error for the first file with a used column whose chunks are not read.

@@ -58,7 +58,10 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 	}
 	s := &Stored{store: from, file: files[0], most: max(most, leastStored), cells: make([]storedCells, len(names)), out: make([][]parquet.Value, len(names))}
 	for _, name := range names {
-		if err := s.add(ctx, name); err != nil {
+		switch err := s.add(ctx, name); {
+		case err != nil && s.file.rows == 0:
+			s.columns = append(s.columns, StoredColumn{Name: name, Node: parquet.String()})
+		case err != nil:
 			return nil, errors.Join(err, s.Close())
 		}
 	}

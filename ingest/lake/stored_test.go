@@ -324,3 +324,27 @@ func TestStoredOfLongTexts(t *testing.T) {
 	fatal.If(t, parquet.WriteFile(path, []row{{Text: strings.Repeat("x", 24<<20)}}))
 	noFirst(t, path, `column "text"`, "page header", "more memory")
 }
+
+// Writers of no rows often know neither types nor names: such a file changes nothing.
+func TestFilesWithoutRows(t *testing.T) {
+	type row struct{ X, Y float64 }
+	type other struct{ X string }
+	dir := t.TempDir()
+	fatal.If(t, parquet.WriteFile(filepath.Join(dir, "a.parquet"), []other{}))
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"X"}})
+	if err != nil || len(src.Shards()) != 0 {
+		t.Errorf("to predict: %v", err)
+	}
+	kept, err := lake.OpenStored(t.Context(), filepath.Join(dir, "a.parquet"), []string{"X", "Y"}, 0)
+	if err != nil || len(kept.Columns()) != 2 {
+		t.Errorf("kept columns: %v", err)
+	}
+	if _, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "Y"}); err == nil || !strings.Contains(err.Error(), "no file has rows") {
+		t.Errorf("alone: %v", err)
+	}
+	fatal.If(t, parquet.WriteFile(filepath.Join(dir, "b.parquet"), []row{{1, 2}}))
+	src, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "Y"})
+	if err != nil || !slices.Equal(src.Columns(), []string{"X", "Y"}) {
+		t.Errorf("with another file: %v", err)
+	}
+}
