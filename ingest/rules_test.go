@@ -139,24 +139,6 @@ func ExampleSelect() {
 	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text; to use it: encode: {city: one-hot}; numbers that are stored as text have to be stored as numbers"] <nil>
 }
 
-// Columns whose names differ by case only are told, where both are used.
-func TestSelectTellsNamesThatDifferByCase(t *testing.T) {
-	table := ingest.Table{Name: "a.parquet", Columns: []ingest.Column{{Name: "Month"}, {Name: "month"}, {Name: "x"}, {Name: "y"}}}
-	for _, c := range []struct {
-		choice ingest.Choice
-		want   int
-	}{
-		{ingest.Choice{Target: "y"}, 1},
-		{ingest.Choice{Target: "y", Exclude: []string{"Month"}}, 0},
-		{ingest.Choice{Target: "Month", Features: []string{"x", "month"}}, 1},
-	} {
-		_, notices, err := ingest.Select([]ingest.Table{table}, c.choice)
-		if err != nil || len(notices) != c.want || c.want > 0 && !strings.Contains(notices[0], "differ by case only") {
-			t.Errorf("%+v: %q, %v", c.choice, notices, err)
-		}
-	}
-}
-
 // The choice takes a time that is in proportion to the columns: a file with many
 // of them is no reason to stand still.
 func TestSelectFromManyColumns(t *testing.T) {

@@ -101,7 +101,7 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 			continue
 		}
 		seen[name] = true
-		fault, in := c.fault(tables, index, name, len(errs))
+		fault, in := c.fault(tables, index, name)
 		switch {
 		case fault == "":
 		case in == "":
@@ -119,42 +119,15 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	if len(features) == 0 {
 		return nil, nil, fmt.Errorf("ingest: no feature is left: %s", strings.Join(append(notices, "declare the features by name"), "; "))
 	}
-	return names, append(notices, alike(names)...), nil
-}
-
-// alike returns notices of names that differ by case only: one of them is often a mistake, and
-// some programs do not distinguish them.
-func alike(names []string) (notices []string) {
-	first := make(map[string]string, len(names))
-	for _, name := range names {
-		folded := strings.ToLower(name)
-		if other, ok := first[folded]; ok {
-			notices = append(notices, fmt.Sprintf("columns %q and %q differ by case only, and both are used", other, name))
-			continue
-		}
-		first[folded] = name
-	}
-	return notices
-}
-
-// mostSuggestions is the number of faults after which no names are suggested: the search is slow,
-// and nobody reads more.
-const mostSuggestions = 20
-
-// suggestion is [DidYouMean] after so many other faults.
-func suggestion(faults int, name string, candidates func() []string) string {
-	if faults > mostSuggestions {
-		return ""
-	}
-	return DidYouMean(name, candidates())
+	return names, notices, nil
 }
 
 // fault explains why a named column cannot be read, for the first table where it cannot; "" if it
 // can be read in all. in is a table where it can be read, or "": if there is one, the file is at
-// fault, not the choice. faults is the number of earlier faults.
-func (c Choice) fault(tables []Table, index []map[string][]Column, name string, faults int) (fault, in string) {
+// fault, not the choice.
+func (c Choice) fault(tables []Table, index []map[string][]Column, name string) (fault, in string) {
 	for k, t := range tables {
-		text := c.unusable(t, index[k][name], name, faults)
+		text := c.unusable(t, index[k][name], name)
 		if text == "" {
 			in = t.Name
 		} else if fault == "" {
@@ -164,12 +137,11 @@ func (c Choice) fault(tables []Table, index []map[string][]Column, name string, 
 	return fault, in
 }
 
-// unusable explains why a named column of a table cannot be read; "" if it can. faults is the
-// number of earlier faults.
-func (c Choice) unusable(t Table, found []Column, name string, faults int) string {
+// unusable explains why a named column of a table cannot be read; "" if it can.
+func (c Choice) unusable(t Table, found []Column, name string) string {
 	switch {
 	case len(found) == 0:
-		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), suggestion(faults, name, func() []string { return columnNames(t.Columns) }))
+		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), DidYouMean(name, columnNames(t.Columns)))
 	case len(found) > 1:
 		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
 	case found[0].Text && (slices.Contains(c.Labels, name) || c.Encoded[name]):
@@ -212,7 +184,7 @@ func (c Choice) features(tables []Table, index []map[string][]Column) (features,
 	all := allNames(tables)
 	for i, name := range c.Exclude {
 		if !slices.ContainsFunc(index, func(m map[string][]Column) bool { return len(m[name]) > 0 }) {
-			errs = append(errs, &ChoiceError{"exclude", i, fmt.Sprintf("exclude names column %q, which no file has%s", name, suggestion(len(errs), name, func() []string { return all }))})
+			errs = append(errs, &ChoiceError{"exclude", i, fmt.Sprintf("exclude names column %q, which no file has%s", name, DidYouMean(name, all))})
 		}
 	}
 	excluded := make(map[string]bool, len(c.Exclude))
