@@ -39,14 +39,6 @@ func (v *columnValues) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// Schema is the JSON Schema of the values.
-func (columnValues) Schema() map[string]any {
-	of := func(types ...string) map[string]any {
-		return map[string]any{"type": "array", "minItems": 1, "items": map[string]any{"type": types}}
-	}
-	return map[string]any{"anyOf": []any{of("number", "boolean"), of("string")}}
-}
-
 // An encodeConfig declares the inputs of a feature: a word for levels, or periods.
 type encodeConfig struct {
 	Cyclic periods `yaml:"cyclic"`
@@ -67,9 +59,6 @@ func (e *encodeConfig) ReadWord(word *ast.StringNode) error {
 	return nil
 }
 
-// Words are those that ReadWord takes.
-func (encodeConfig) Words() []string { return []string{oneHot} }
-
 // Given reports whether there are levels or periods.
 func (e encodeConfig) Given() bool { return e.levels || e.Cyclic != nil }
 
@@ -83,12 +72,6 @@ func (p *periods) UnmarshalYAML(node ast.Node) (err error) {
 		return v, ok
 	})
 	return err
-}
-
-// Schema is the JSON Schema of the periods.
-func (periods) Schema() map[string]any {
-	period := map[string]any{"type": "number", "exclusiveMinimum": 0}
-	return map[string]any{"anyOf": []any{period, map[string]any{"type": "array", "items": period, "minItems": 1}}}
 }
 
 // A fillConfig declares what stands for missing values of a feature.
@@ -124,13 +107,6 @@ func (f *fillConfig) UnmarshalYAML(node ast.Node) error {
 		return yamlfile.At(node, wantFill)
 	}
 	return nil
-}
-
-// Schema is the JSON Schema of the forms.
-func (fillConfig) Schema() map[string]any {
-	with := map[string]any{"anyOf": []any{map[string]any{"type": "number"}, map[string]any{"enum": []string{median}}}}
-	flagged := map[string]any{"type": "array", "items": map[string]any{"anyOf": []any{with, map[string]any{"const": flagWord}}}, "minItems": 2, "maxItems": 2}
-	return map[string]any{"anyOf": []any{with, flagged}}
 }
 
 // encodings are those of the two keys together. A feature without encoding is filled as it is.

@@ -2,13 +2,12 @@ package config
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
@@ -16,42 +15,12 @@ import (
 type guaranteesConfig []certify.MethodID
 
 // UnmarshalYAML reads both forms.
-func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
-	*g = nil
-	want := fmt.Sprintf("want a list of %q", certify.Methods())
-	var one certify.MethodID
-	var list []certify.MethodID
-	switch n := node.(type) {
-	case *ast.NullNode:
-	case *ast.SequenceNode:
-		if err := yaml.NodeToValue(n, &list); err != nil {
-			return yamlfile.At(node, want)
-		}
-	default:
-		if err := yaml.NodeToValue(n, &one); err != nil {
-			return yamlfile.At(node, want)
-		}
-		list = []certify.MethodID{one}
-	}
-	for _, id := range list {
-		if err := knownMethod(node, id); err != nil {
-			return err
-		}
-		*g = append(*g, id)
-	}
-	return nil
-}
-
-// knownMethod refuses an unknown method, before the faults that follow from it.
-func knownMethod(node ast.Node, id certify.MethodID) error {
-	var names []string
-	for _, m := range certify.Methods() {
-		if m == id {
-			return nil
-		}
-		names = append(names, string(m))
-	}
-	return yamlfile.At(node, fmt.Sprintf("%q is no method, want %s%s", id, strings.Join(names, " or "), ingest.DidYouMean(string(id), names)))
+func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) (err error) {
+	*g, err = yamlfile.OneOrList(node, fmt.Sprintf("want a list of %q", certify.Methods()), func(one ast.Node) (id certify.MethodID, ok bool) {
+		ok = yaml.NodeToValue(one, &id) == nil && slices.Contains(certify.Methods(), id)
+		return id, ok
+	})
+	return err
 }
 
 // apartConfig is a share of the rows that is kept apart, as in 10 % or 0.1.

@@ -35,7 +35,7 @@ type JobFile struct {
 	Grid       string           `yaml:"grid"`
 	Inducing   yamlfile.Ints    `yaml:"inducing"`
 	Scaling    string           `yaml:"scaling"`
-	Unit       oneOrMore        `yaml:"unit"`
+	Unit       yamlfile.Names   `yaml:"unit"`
 	Split      splitConfig      `yaml:"split"`
 	Duplicates duplicatesConfig `yaml:"duplicates"`
 	BadRows    badRowsConfig    `yaml:"rejected"`
@@ -86,22 +86,6 @@ type splitConfig struct {
 	Key     string        `yaml:"key"`
 	Holdout holdoutConfig `yaml:"holdout"`
 	Outside apartConfig   `yaml:"outside"`
-}
-
-// A oneOrMore is a name, or a list of names.
-type oneOrMore []string
-
-// UnmarshalYAML reads the two forms.
-func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
-	var one string
-	if err := yaml.NodeToValue(node, &one); err == nil && node.Type() != ast.SequenceType {
-		*o = oneOrMore{one}
-		return nil
-	}
-	if err := yaml.NodeToValue(node, (*[]string)(o)); err != nil || len(*o) == 0 {
-		return yamlfile.At(node, "want the name of a column, or a list of names")
-	}
-	return nil
 }
 
 // groupsConfig is a column, or a column with its values.

@@ -73,13 +73,21 @@ func (m *schemer) form(key string, t reflect.Type) schema {
 	if t.Kind() == reflect.Pointer {
 		return m.form(key, t.Elem())
 	}
+	words, chosen := choices()[m.kind+" "+key]
+	if t == reflect.TypeFor[yamlfile.Names]() {
+		name := schema{"type": "string", "minLength": 1}
+		if chosen {
+			name = schema{"enum": words}
+		}
+		return orVariable(oneOrMore(name))
+	}
 	if own := formOf(t); own != nil {
 		if own["type"] == "array" {
 			return own // a variable is a part of one value
 		}
 		return orVariable(own)
 	}
-	if words, ok := choices()[m.kind+" "+key]; ok {
+	if chosen {
 		return orVariable(schema{"enum": words})
 	}
 	switch t.Kind() {
@@ -91,9 +99,6 @@ func (m *schemer) form(key string, t reflect.Type) schema {
 				words = schema{"type": "string"}
 			}
 			return schema{"anyOf": []schema{words, section}}
-		}
-		if of, ok := reflect.TypeAssert[interface{ Words() []string }](reflect.Zero(t)); ok {
-			return schema{"anyOf": []schema{{"enum": of.Words()}, section}}
 		}
 		return section
 	case reflect.Map:
@@ -128,6 +133,8 @@ type worded interface{ words() []string }
 
 func (SourceSection) words() []string { return nil }
 
+func (encodeConfig) words() []string { return []string{oneHot} }
+
 func (filesConfig) words() []string {
 	return []string{string(schedule.FilesAll), string(schedule.FilesNew)}
 }
@@ -147,6 +154,7 @@ func orVariable(s schema) schema {
 func choices() map[string]any {
 	mechanisms := []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}
 	return map[string]any{
+		"job kernel":               certify.Families(),
 		"job loss.kind":            certify.LossKinds(),
 		"job grid":                 []string{paperGrid},
 		"job scaling":              []job.Scaling{job.ScalingReference, job.ScalingNone},
@@ -192,9 +200,6 @@ func formOf(t reflect.Type) schema {
 	case reflect.TypeFor[yamlfile.Paths]():
 		path := schema{"type": "string", "minLength": 1}
 		return schema{"anyOf": []schema{path, {"type": "array", "items": path}}}
-	case reflect.TypeFor[yamlfile.Names]():
-		name := schema{"enum": certify.Families()}
-		return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
 	case reflect.TypeFor[yamlfile.Ints]():
 		return schema{"anyOf": []schema{{"type": "integer"}, {"type": "array", "items": orVariable(schema{"type": "integer"}), "minItems": 1}}}
 	case reflect.TypeFor[yamlfile.Duration]():
@@ -204,9 +209,6 @@ func formOf(t reflect.Type) schema {
 	default:
 		if own, ok := reflect.TypeAssert[valued](reflect.Zero(t)); ok {
 			return own.schema()
-		}
-		if own, ok := reflect.TypeAssert[interface{ Schema() map[string]any }](reflect.Zero(t)); ok {
-			return own.Schema()
 		}
 		return nil
 	}
@@ -223,13 +225,28 @@ func (Share) schema() schema {
 	return schema{"anyOf": []schema{{"type": "number"}, {"type": "string", "pattern": sharePattern.String()}}}
 }
 
-func (oneOrMore) schema() schema {
-	name := schema{"type": "string", "minLength": 1}
-	return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
+// oneOrMore admits a value, or a list of some.
+func oneOrMore(one schema) schema {
+	return schema{"anyOf": []schema{one, {"type": "array", "items": one, "minItems": 1}}}
 }
 
+func (columnValues) schema() schema {
+	of := func(types ...string) schema {
+		return schema{"type": "array", "minItems": 1, "items": schema{"type": types}}
+	}
+	return schema{"anyOf": []schema{of("number", "boolean"), of("string")}}
+}
+
+func (fillConfig) schema() schema {
+	with := schema{"anyOf": []schema{{"type": "number"}, {"enum": []string{median}}}}
+	flagged := schema{"type": "array", "items": schema{"anyOf": []schema{with, {"const": flagWord}}}, "minItems": 2, "maxItems": 2}
+	return schema{"anyOf": []schema{with, flagged}}
+}
+
+func (periods) schema() schema { return oneOrMore(schema{"type": "number", "exclusiveMinimum": 0}) }
+
 func (groupsConfig) schema() schema {
-	values := schema(columnValues{}.Schema())
+	values := columnValues{}.schema()
 	return schema{"anyOf": []schema{{"type": "string"}, {"type": "object", "additionalProperties": values, "minProperties": 1, "maxProperties": 1}}}
 }
 

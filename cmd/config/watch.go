@@ -35,8 +35,8 @@ type WatchFile struct {
 
 // A watchedUnit names the columns whose values tell units apart.
 type watchedUnit struct {
-	Column oneOrMore `yaml:"column"`
-	Wait   int       `yaml:"wait"` // later units that must have begun before one ends
+	Column yamlfile.Names `yaml:"column"`
+	Wait   int            `yaml:"wait"` // later units that must have begun before one ends
 }
 
 // ReadWatch reads a watch file, and reports all faults.

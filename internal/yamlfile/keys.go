@@ -4,7 +4,6 @@ import (
 	"errors"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -53,10 +52,8 @@ func (t *File) meant(unknown, section string, of reflect.Type) string {
 		return "" // a suggestion would hide what is wrong with it
 	}
 	own := pathsOf(of, false)
-	for _, name := range append(slices.Clone(t.Kind.Renamed[unknown]), unknown) {
-		if near := t.Kind.Nearest(name, own.names); near != "" {
-			return Join(section, own.places[near])
-		}
+	if near := t.Kind.Nearest(unknown, own.names); near != "" {
+		return Join(section, own.places[near])
 	}
 	all := t.everywhere()
 	return all.places[t.Kind.Nearest(unknown, all.names)]

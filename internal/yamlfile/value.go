@@ -20,9 +20,6 @@ type Paths []string
 // UnmarshalYAML reads the two forms. The library would take nothing for "", which is the
 // folder of the file, and a number for its digits.
 func (p *Paths) UnmarshalYAML(node ast.Node) (err error) {
-	if node.Type() == ast.NullType {
-		return nil
-	}
 	*p, err = OneOrList(node, "want a path or a list of paths; one that looks like a number needs quotes", func(one ast.Node) (path string, ok bool) {
 		switch one.(type) {
 		case *ast.StringNode, *ast.LiteralNode:
