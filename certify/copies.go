@@ -12,8 +12,7 @@ const (
 
 // Copies counts rows that equal an earlier one.
 type Copies struct {
-	Policy   CopiesPolicy `json:"policy"`
-	Limit    float64      `json:"limit"`    // share of the rows, for the policy limit
-	Distinct int64        `json:"distinct"` // rows that equal no earlier one
-	Rows     int64        `json:"repeated"` // rows that equal an earlier one in all used columns
+	Policy CopiesPolicy `json:"policy"`
+	Limit  float64      `json:"limit"` // share of the rows, for the policy limit
+	Rows   int64        `json:"found"` // that equal an earlier one in all used columns
 }

@@ -29,13 +29,13 @@ func (c class) guarantees(t *testing.T, n int, delta float64) []Claim {
 	ev.Delta = Delta{Declared: delta, Methods: []MethodID{MethodPACBayes}}
 	ev.Tallies = ev.Tallies.For(ev.Delta)
 	ev.Model.KL = math.Log(float64(c.within))
-	ev.Model.Kernel.ARD = false
+	ev.Model.Kernel.Isotropic = true
 	ev.Model.Theta = []Parameter{
 		{Name: "ln lengthscale", Grid: c.lengthscales, Index: 0},
 		{Name: "ln variance", Grid: c.variances, Index: 0},
 	}
 	ev.Ledger = Ledger{Rows: int64(n) + 1, Reference: 1, Train: int64(n)}
-	ev.Tallies.At(PredictorDraw, SubsetTraining).Unproven, ev.Copies, ev.Dependence = 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, dependence(int64(n)+1, 0)
+	ev.Tallies.At(PredictorDraw, SubsetTraining).Unproven, ev.Copies, ev.Dependence = 0, Copies{Policy: CopiesLimited, Limit: .01}, dependence(int64(n)+1, 0)
 	found := make([]Claim, n+1)
 	for ones := range found {
 		ev.Tallies.At(PredictorDraw, SubsetTraining).Risk, ev.Constant.Risk = RiskSum{}, RiskSum{}

@@ -69,7 +69,7 @@ const (
 type Claim struct {
 	ID              ClaimID   `json:"id"`
 	Predictor       Predictor `json:"predictor"`
-	Subset          Subset    `json:"rows"` // that it is computed from
+	Subset          Subset    `json:"subset"` // of the rows that it is computed from
 	Status          Status    `json:"status"`
 	Bound           float64   `json:"bound"`
 	Baseline        float64   `json:"baseline"` // of the best constant, by the same formula on the training rows; errs downwards
@@ -82,8 +82,8 @@ type Claim struct {
 	LnInverseDelta  float64   `json:"ln_inverse_delta"`   // of the claim's part of δ
 	Exponent        float64   `json:"exponent,omitempty"` // (KL and the three terms above)/N
 	BoundPinsker    float64   `json:"bound_pinsker,omitempty"`
-	Curve           *Curve    `json:"curve,omitempty"`  // of the claim about every tolerance
-	Groups          []Group   `json:"groups,omitempty"` // of the claim about groups, by value; all other rows last
+	Curve           *Curve    `json:"curve,omitempty"`    // of the claim about every tolerance
+	Groups          []Group   `json:"by_group,omitempty"` // of the claim about groups, by value; all other rows last
 
 	shown Tally // what the claim shows of the losses
 }

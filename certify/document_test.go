@@ -50,7 +50,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"sequence":  change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{"flights/trainers", MaxNumber} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {
-			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout, ev.Copies.Distinct = CopiesLimited, 5.0/12690, 0, 90, 12685
+			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout = CopiesLimited, 5.0/12690, 0, 90
 			missAll(t, ev)
 		}),
 		"alone": change(func(ev *Evidence) {
@@ -62,7 +62,7 @@ func variants(t *testing.T) map[string]Evidence {
 			ev.Model.Kernel.Family, ev.Model.Kernel.Families = KernelMatern52, []string{KernelSquaredExponential, KernelMatern52, KernelMatern32}
 		}),
 		"isotropic": change(func(ev *Evidence) {
-			ev.Model.Kernel.ARD, ev.Model.Theta = false, ev.Model.Theta[1:]
+			ev.Model.Kernel.Isotropic, ev.Model.Theta = true, ev.Model.Theta[1:]
 			ev.Model.Theta[0].Name = "ln lengthscale"
 		}),
 		"start": change(func(ev *Evidence) {

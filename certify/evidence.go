@@ -101,14 +101,11 @@ func (ev Evidence) validateConstant() error {
 // validateTheta checks kernel, grids and the number of hyper-parameters.
 func (ev Evidence) validateTheta() error {
 	faults := []error{ev.Model.Kernel.validate()}
-	want := 2
-	if ev.Model.Kernel.ARD {
-		want = len(ev.Features()) + 1
+	names := ParameterNames(ev.Features(), ev.Model.Kernel.Isotropic)
+	if len(ev.Model.Theta) != len(names) {
+		faults = append(faults, fmt.Errorf("%d hyper-parameters, want %d: the lengthscales and the variance", len(ev.Model.Theta), len(names)))
 	}
-	if len(ev.Model.Theta) != want {
-		faults = append(faults, fmt.Errorf("%d hyper-parameters, want %d: the lengthscales and the variance", len(ev.Model.Theta), want))
-	}
-	for i, name := range ParameterNames(ev.Features(), ev.Model.Kernel.ARD) {
+	for i, name := range names {
 		if i < len(ev.Model.Theta) && ev.Model.Theta[i].Name != name {
 			faults = append(faults, fmt.Errorf("hyper-parameter %d is called %q, want %q", i, ev.Model.Theta[i].Name, name))
 		}
@@ -123,13 +120,13 @@ func (ev Evidence) validateTheta() error {
 }
 
 // ParameterNames returns the names of a kernel's hyper-parameters, in order.
-func ParameterNames(features []string, ard bool) []string {
-	names := []string{"ln lengthscale"}
-	if ard {
-		names = names[:0]
-		for _, f := range features {
-			names = append(names, "ln lengthscale of "+f)
-		}
+func ParameterNames(features []string, isotropic bool) []string {
+	if isotropic {
+		return []string{"ln lengthscale", "ln variance"}
+	}
+	var names []string
+	for _, f := range features {
+		names = append(names, "ln lengthscale of "+f)
 	}
 	return append(names, "ln variance")
 }
@@ -219,8 +216,8 @@ func (ev Evidence) validateRows() error {
 	default:
 		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesDropped, CopiesKept, CopiesLimited))
 	}
-	if c.Distinct < 1 || c.Rows < 0 || c.Distinct+c.Rows != rows {
-		faults = append(faults, fmt.Errorf("%d distinct rows and %d copies: they do not fit %d rows", c.Distinct, c.Rows, rows))
+	if c.Rows < 0 || c.Rows >= rows {
+		faults = append(faults, fmt.Errorf("%d copies among %d rows", c.Rows, rows))
 	}
 	leftOut := int64(0)
 	if c.Policy == CopiesDropped {

@@ -31,7 +31,7 @@ func sound(t testing.TB) Evidence {
 		},
 		Model: Facts{
 			Digest: strings.Repeat("b1", 32), KL: 420.5, Accuracy: 15 * 0x1p-20,
-			Kernel: Kernel{Family: KernelSquaredExponential, Families: []string{KernelSquaredExponential}, ARD: true},
+			Kernel: Kernel{Family: KernelSquaredExponential, Families: []string{KernelSquaredExponential}},
 			Theta: []Parameter{
 				{Name: "ln lengthscale of distance", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorFlat}, Index: 644},
 				{Name: "ln lengthscale of hour", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorPeaked, Centre: 600, Width: .5}, Index: 588},
@@ -42,7 +42,7 @@ func sound(t testing.TB) Evidence {
 		Constant:   Constant{Value: 7.25, Origin: OriginReference},
 		Ledger:     Ledger{Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Copies: 5, Bad: 10},
 		Dependence: dependence(12600, -.0123),
-		Copies:     Copies{Policy: CopiesDropped, Distinct: 12685, Rows: 5},
+		Copies:     Copies{Policy: CopiesDropped, Rows: 5},
 		Sample:     Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Columns: []string{"distance", "hour", "delay"}},
 		Job:        job,
 		Publisher:  Declared{Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}, Training: Training{Machine: "amd64/avx2"}},
@@ -126,7 +126,7 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"series of other rows":   func(ev *Evidence) { ev.Dependence = dependence(12599, 0) },
 		"copies unknown policy":  func(ev *Evidence) { ev.Copies.Policy = "ignored" },
 		"copies without policy":  func(ev *Evidence) { ev.Copies.Policy = "" },
-		"copies do not add up":   func(ev *Evidence) { ev.Copies.Distinct++ },
+		"copies do not add up":   func(ev *Evidence) { ev.Copies.Rows++ },
 		"copies not dropped":     func(ev *Evidence) { ev.Copies.Policy = CopiesKept },
 		"copies dropped in part": func(ev *Evidence) { ev.Ledger.Copies--; ev.Ledger.Holdout++ },
 		"copies above the limit": func(ev *Evidence) {

@@ -21,9 +21,9 @@ func Families() []string {
 // A Kernel names the covariance function of the prior, and the families that were
 // declared for it: the choice among them costs ln of their number.
 type Kernel struct {
-	Family   string   `json:"family"`
-	Families []string `json:"families"`
-	ARD      bool     `json:"ard"` // one lengthscale a feature, else one for all
+	Family    string   `json:"family"`
+	Families  []string `json:"families"`
+	Isotropic bool     `json:"isotropic"` // one lengthscale for all features, else one each
 }
 
 // validate checks that the family is one of a list of known ones.

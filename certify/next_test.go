@@ -16,7 +16,7 @@ import (
 func misses(t *testing.T, k, n int64) RiskSum {
 	t.Helper()
 	var s RiskSum
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"count": %d, "sum": "%032x"}`, n, new128(k)), &s); err != nil {
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"n": %d, "sum": "%032x"}`, n, new128(k)), &s); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -15,7 +15,7 @@ type Parent struct {
 	Model       string `json:"model"`       // SHA-256 of the file
 	// Rows are ranges that cover the training rows of this model and of its parents, in the
 	// order of topics, partitions and offsets. Ranges of one partition do not touch.
-	Rows []Span `json:"rows"`
+	Rows []Span `json:"ranges"`
 }
 
 // A Span is a range of a log.

@@ -20,8 +20,8 @@ const UnitsPerLoss = 1 << 60
 // a lower one. It does not depend on order, sharding or number of workers. The
 // zero value is an empty sum.
 //
-// As JSON it is {"count": examples, "sum": 32 hexadecimal digits}, the 128-bit
-// sum in units of 2⁻⁶⁰.
+// As JSON it is {"n": examples, "sum": 32 hexadecimal digits}, the 128-bit sum
+// in units of 2⁻⁶⁰.
 type RiskSum struct {
 	hi, lo uint64 // the sum in units of 2⁻⁶⁰, at most count·2⁶⁰
 	count  int64
@@ -138,14 +138,17 @@ func (s RiskSum) total() *big.Int {
 
 // riskSumJSON is the JSON form of a RiskSum.
 type riskSumJSON struct {
-	Count int64  `json:"count"`
-	Sum   string `json:"sum"`
+	N   int64  `json:"n"`
+	Sum string `json:"sum,omitempty"`
+}
+
+// form is the JSON form of a sum.
+func (s RiskSum) form() riskSumJSON {
+	return riskSumJSON{s.count, fmt.Sprintf("%016x%016x", s.hi, s.lo)}
 }
 
 // MarshalJSON writes the count and the exact sum.
-func (s RiskSum) MarshalJSON() ([]byte, error) {
-	return json.Marshal(riskSumJSON{Count: s.count, Sum: fmt.Sprintf("%016x%016x", s.hi, s.lo)})
-}
+func (s RiskSum) MarshalJSON() ([]byte, error) { return json.Marshal(s.form()) }
 
 // UnmarshalJSON reads the form of MarshalJSON. A sum above its count, or of
 // another form, is an error.
@@ -154,11 +157,20 @@ func (s *RiskSum) UnmarshalJSON(data []byte) error {
 	if err := unmarshalStrict(data, &j); err != nil {
 		return fmt.Errorf("certify: risk sum: %w", err)
 	}
+	read, err := j.read()
+	if err == nil {
+		*s = read
+	}
+	return err
+}
+
+// read returns the sum of the JSON form.
+func (j riskSumJSON) read() (RiskSum, error) {
 	digits, err := hex.DecodeString(j.Sum)
 	if err != nil || len(digits) != 16 {
-		return fmt.Errorf("certify: risk sum %q is not 32 hexadecimal digits", j.Sum)
+		return RiskSum{}, fmt.Errorf("certify: risk sum %q is not 32 hexadecimal digits", j.Sum)
 	}
-	read := RiskSum{count: j.Count}
+	read := RiskSum{count: j.N}
 	for i, b := range digits {
 		if i < 8 {
 			read.hi = read.hi<<8 | uint64(b)
@@ -166,11 +178,7 @@ func (s *RiskSum) UnmarshalJSON(data []byte) error {
 			read.lo = read.lo<<8 | uint64(b)
 		}
 	}
-	if err := read.validate(); err != nil {
-		return err
-	}
-	*s = read
-	return nil
+	return read, read.validate()
 }
 
 // RiskSumBytes is the length of the binary form of a RiskSum.

@@ -10,20 +10,19 @@ import (
 
 // A tallyJSON is a tally in a document.
 type tallyJSON struct {
-	Predictor Predictor  `json:"predictor"`
-	Subset    Subset     `json:"rows"`
-	Losses    *RiskSum   `json:"sum,omitempty"`   // nil: only the bound is shown
-	N         int64      `json:"n,omitempty"`     // without losses
-	Bound     float64    `json:"bound,omitempty"` // without losses
-	Unproven  int64      `json:"unproven,omitempty"`
-	Beyond    []stepJSON `json:"beyond,omitempty"`
-	Groups    []Group    `json:"groups,omitempty"`
+	Predictor Predictor `json:"predictor"`
+	Subset    Subset    `json:"subset"`
+	riskSumJSON
+	Bound    float64    `json:"bound,omitempty"` // in place of the sum
+	Unproven int64      `json:"unproven,omitempty"`
+	Beyond   []stepJSON `json:"beyond,omitempty"`
+	Groups   []Group    `json:"by_group,omitempty"`
 }
 
-// A stepJSON is the tolerance of an index from which on so many rows are beyond.
+// A stepJSON is the tolerance of an index from which on so many rows are off by more.
 type stepJSON struct {
-	Index int   `json:"tolerance"`
-	Rows  int64 `json:"rows"`
+	Index  int   `json:"index"`
+	Misses int64 `json:"misses"`
 }
 
 // MarshalJSON writes a list, in the order of files.
@@ -31,9 +30,9 @@ func (all Tallies) MarshalJSON() ([]byte, error) {
 	list := []tallyJSON{}
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		t := all[key]
-		j := tallyJSON{Predictor: key.Predictor, Subset: key.Subset, Losses: &t.Risk, Unproven: t.Unproven, Groups: t.Groups}
+		j := tallyJSON{Predictor: key.Predictor, Subset: key.Subset, riskSumJSON: t.Risk.form(), Unproven: t.Unproven, Groups: t.Groups}
 		if t.Bound != 0 {
-			j.Losses, j.N, j.Bound = nil, t.Risk.Count(), t.Bound
+			j.Sum, j.Bound = "", t.Bound
 		}
 		last := int64(-1)
 		for i, n := range t.Beyond {
@@ -59,10 +58,13 @@ func (all *Tallies) UnmarshalJSON(data []byte) error {
 			return fmt.Errorf("losses of a %q on %q rows, which are unknown or there twice", j.Predictor, j.Subset)
 		}
 		t := &Tally{Unproven: j.Unproven, Groups: j.Groups, Bound: j.Bound}
+		var err error
 		switch {
-		case j.Losses != nil && j.N == 0 && j.Bound == 0:
-			t.Risk = *j.Losses
-		case j.Losses == nil && j.N > 0 && j.Bound > 0:
+		case j.Sum != "" && j.Bound == 0:
+			if t.Risk, err = j.read(); err != nil {
+				return err
+			}
+		case j.Sum == "" && j.N > 0 && j.Bound > 0:
 			t.Risk.count = j.N
 		default:
 			return errors.New("losses with a bound, or without both")
@@ -72,7 +74,7 @@ func (all *Tallies) UnmarshalJSON(data []byte) error {
 			n, next := int64(-1), j.Beyond // a first tolerance that is missing is found by its count
 			for i := range t.Beyond {
 				if len(next) > 0 && next[0].Index == i {
-					n, next = next[0].Rows, next[1:]
+					n, next = next[0].Misses, next[1:]
 				}
 				t.Beyond[i] = n
 			}

@@ -35,8 +35,8 @@ func (ev Evidence) warnings() []Warning {
 	if k := ev.Publisher.Attempt.OnTheseRows; k > 1 {
 		all = append(all, Warning{Code: WarnOtherJobs, Count: k - 1})
 	}
-	if c := ev.Copies; float64(c.Rows) > fewCopies*float64(c.Rows+c.Distinct) {
-		all = append(all, Warning{Code: WarnDuplicates, Count: c.Rows, Of: c.Rows + c.Distinct})
+	if c, of := ev.Copies.Rows, ev.Ledger.Rows-ev.Ledger.Bad; float64(c) > fewCopies*float64(of) {
+		all = append(all, Warning{Code: WarnDuplicates, Count: c, Of: of})
 	}
 	if ev.Ledger.Bad > 0 {
 		all = append(all, Warning{Code: WarnRejected, Count: ev.Ledger.Bad, Of: ev.Ledger.Rows})

@@ -98,7 +98,7 @@ func TestCopiesAreDroppedByDefault(t *testing.T) {
 		r, err := pipeline.Run(t.Context(), testJob(t, tiny), env)
 		fatal.If(t, err)
 		c := r.Certificate
-		if got := c.Copies; got.Policy != certify.CopiesDropped || got.Distinct != 300 || c.Ledger.Copies != int64(300*(times-1)) {
+		if got := c.Copies; got.Policy != certify.CopiesDropped || got.Rows != int64(300*(times-1)) || c.Ledger.Copies != int64(300*(times-1)) {
 			t.Errorf("%d times: %+v, %+v", times, got, c.Ledger)
 		}
 		warned := slices.ContainsFunc(notices, func(s string) bool { return strings.Contains(s, "66.7 % of the rows repeat") })
@@ -179,7 +179,7 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 	if want := (certify.Ledger{Rows: 20_000, Reference: both, Train: 400 - both, Copies: 19_600}); c.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", c.Ledger, want)
 	}
-	if c.Copies != (certify.Copies{Policy: certify.CopiesDropped, Distinct: 400, Rows: 19_600}) {
+	if c.Copies != (certify.Copies{Policy: certify.CopiesDropped, Rows: 19_600}) {
 		t.Errorf("copies %+v", c.Copies)
 	}
 	if got := assumption(c, certify.AssumeDuplicates).Checked; got != certify.CheckNone {
@@ -202,7 +202,7 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 func TestKeptCopiesCount(t *testing.T) {
 	columns := repeated(300, 2, 0.4, 75)
 	c := publish(t, newLake(columns, 250, 350), keepAll).certificate
-	if want := (certify.Copies{Policy: certify.CopiesKept, Distinct: 300, Rows: 300}); c.Copies != want || c.Ledger.Copies != 0 {
+	if want := (certify.Copies{Policy: certify.CopiesKept, Rows: 300}); c.Copies != want || c.Ledger.Copies != 0 {
 		t.Errorf("copies %+v and %d in the ledger, want %+v", c.Copies, c.Ledger.Copies, want)
 	}
 	all := publish(t, newLake(columns, 250, 350), limited(0.5)).certificate
@@ -240,22 +240,22 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 		change func(ev *certify.Evidence)
 	}{
 		"fewer copies": {declared, func(ev *certify.Evidence) {
-			ev.Copies.Rows, ev.Copies.Distinct = ev.Copies.Rows-1, ev.Copies.Distinct+1
+			ev.Copies.Rows--
 		}},
-		"no copies":                {declared, func(ev *certify.Evidence) { ev.Copies.Rows, ev.Copies.Distinct = 0, 2000 }},
+		"no copies":                {declared, func(ev *certify.Evidence) { ev.Copies.Rows = 0 }},
 		"declared, said to be few": {declared, func(ev *certify.Evidence) { policy(ev, "keep", "limit"); ev.Copies.Limit = 1 }},
 		"declared, said to be left": {declared, func(ev *certify.Evidence) {
 			policy(ev, "keep", "drop")
-			ev.Ledger.Copies, ev.Copies.Rows, ev.Copies.Distinct = 0, 0, 2000
+			ev.Ledger.Copies, ev.Copies.Rows = 0, 0
 		}},
 		"above its own limit": {declared, func(ev *certify.Evidence) {
 			policy(ev, "keep", "limit")
 			reword(t, ev, `"limit":0`, `"limit":0.01`)
-			ev.Copies.Limit, ev.Copies.Rows, ev.Copies.Distinct = 0.01, 20, 1980
+			ev.Copies.Limit, ev.Copies.Rows = 0.01, 20
 		}},
 		"a copy that trains": {dropped, func(ev *certify.Evidence) {
 			ev.Ledger.Copies, ev.Ledger.Reference = ev.Ledger.Copies-1, ev.Ledger.Reference+1
-			ev.Copies.Rows, ev.Copies.Distinct = ev.Copies.Rows-1, ev.Copies.Distinct+1
+			ev.Copies.Rows--
 		}},
 		"dropped, said to be declared": {dropped, func(ev *certify.Evidence) {
 			policy(ev, "drop", "keep")

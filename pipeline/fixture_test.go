@@ -122,9 +122,7 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 
 // fit makes the numbers of rows beside the ledger those of the ledger.
 func mustFit(ev *certify.Evidence) {
-	l := ev.Ledger
-	ev.Dependence.Rows = l.Reference + l.Train
-	ev.Copies.Distinct = l.Rows - l.Bad - ev.Copies.Rows
+	ev.Dependence.Rows = ev.Ledger.Reference + ev.Ledger.Train
 }
 
 // errSource is what a faulty source fails with.

@@ -163,7 +163,7 @@ func checkMutants() []mutant {
 		{"the comparison of the model's description", "pipeline", "TestVerifyRefusesEveryChangeOfTheModel", []edit{{"pipeline/pass/evidence.go", "b, err := json.Marshal(want)\n", "b, err := a, error(nil)\n"}}},
 		{"the comparison of row rules", "pipeline", "TestForgedRowRulesAreRefused", []edit{{"pipeline/pass/evidence.go", "	a, err := json.Marshal(m.Meta)\n", "	want.RowRules = m.Meta.RowRules\n	a, err := json.Marshal(m.Meta)\n"}}},
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Model.Theta[i].Grid.Centre != below && ", "false && "}}},
-		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Copies.Allow(j.Counted(s.Copies)); err != nil {", "if err := error(nil); err != nil {"}}},
+		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Copies.Allow(s.Copies.OfRows(), s.Copies.Rows); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the subset of duplicates", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
 			{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(r.Out.Bad, nil, b,"},
 			{"pipeline/dataset/split.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},
@@ -172,7 +172,7 @@ func checkMutants() []mutant {
 		{"bad rows that are in no subset", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(nil, r.Out.Copies, b,"}}},
 		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/pass/firstpass.go", "err := j.BadRows.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
 		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Placed(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), ", "errors.Join(job.Placed(), "}}},
-		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number", "	found.Copies.Distinct = c.Copies.Distinct\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number"}}},
+		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number", "	found.Copies.Rows = c.Copies.Rows\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number"}}},
 		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/pass/firstpass.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
 		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/fit/log.go", "return n, in.PutLog(log)", "return n, nil"}}},
 	}

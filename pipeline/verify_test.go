@@ -302,8 +302,8 @@ func shifted(t *testing.T, s certify.RiskSum, units int64) certify.RiskSum {
 	doc, err := json.Marshal(s)
 	fatal.If(t, err)
 	var form struct {
-		Count int64  `json:"count"`
-		Sum   string `json:"sum"`
+		N   int64  `json:"n"`
+		Sum string `json:"sum"`
 	}
 	fatal.If(t, json.Unmarshal(doc, &form))
 	sum, ok := new(big.Int).SetString(form.Sum, 16)

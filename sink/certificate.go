@@ -35,7 +35,7 @@ type certificateRow struct {
 
 	Delta          float64 `parquet:"delta"`
 	SequenceName   *string `parquet:"sequence_name,optional"`
-	SequenceNumber *int64  `parquet:"sequence_number,optional"`
+	SequenceNumber *int64  `parquet:"sequence_run,optional"`
 	Accuracy       float64 `parquet:"accuracy"`
 	KL             float64 `parquet:"kl"`
 	Warnings       int64   `parquet:"warnings"` // number of them
@@ -61,7 +61,7 @@ type certificateRow struct {
 type claimRow struct {
 	ID             certify.ClaimID   `parquet:"id"`
 	Predictor      certify.Predictor `parquet:"predictor"`
-	Subset         certify.Subset    `parquet:"rows"`
+	Subset         certify.Subset    `parquet:"subset"`
 	Status         certify.Status    `parquet:"status"`
 	Bound          float64           `parquet:"bound"`
 	N              int64             `parquet:"n"`

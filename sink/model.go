@@ -160,9 +160,9 @@ func parseMeta(data []byte) (pass.ModelMeta, error) {
 // checkMeta checks the metadata alone, without the posterior.
 func checkMeta(meta pass.ModelMeta) error {
 	d, inputs := len(meta.Features), meta.Dim()
-	theta := 2
-	if meta.ARD {
-		theta = d + 1
+	theta := d + 1
+	if meta.Isotropic {
+		theta = 2
 	}
 	switch {
 	case meta.Format != pass.ModelFormat:
@@ -223,7 +223,7 @@ func checkMeta(meta pass.ModelMeta) error {
 // checkTheta checks that the kernel's parameters are exp of grid values, to the last bit: their
 // index on the grid is what the bound charges for.
 func checkTheta(meta pass.ModelMeta) error {
-	names, widths, at := certify.ParameterNames(meta.FeatureNames(), meta.ARD), meta.Encode.Widths(meta.Features), 0
+	names, widths, at := certify.ParameterNames(meta.FeatureNames(), meta.Isotropic), meta.Encode.Widths(meta.Features), 0
 	if err := certify.CheckSize(meta.Theta); err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func checkTheta(meta pass.ModelMeta) error {
 		switch {
 		case i == len(meta.Theta)-1:
 			parameters = []float64{meta.Variance}
-		case meta.ARD:
+		case !meta.Isotropic:
 			parameters = meta.Lengthscales[at : at+widths[i]]
 			at += widths[i]
 		}

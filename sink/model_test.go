@@ -33,7 +33,7 @@ func testModel(m, d int, ard bool) pass.Model {
 	rng := rand.New(rand.NewPCG(uint64(m), uint64(d)))
 	grid := certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}
 	meta := pass.ModelMeta{
-		Format: pass.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: ard,
+		Format: pass.ModelFormat, Kernel: certify.KernelSquaredExponential, Isotropic: !ard,
 		Target:   job.Affine{Name: "wind <m/s> & more", Centre: 3.25, Scale: 1.7},
 		Loss:     certify.Loss{Kind: certify.LossZeroOne, Epsilon: 1.0200000000000002},
 		RowRules: certify.RowRules(),
@@ -261,7 +261,7 @@ func TestDecodeModelRefusesWhatIsNoModel(t *testing.T) {
 		"unknown version": {"this program reads", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "model/3", "model/4", 1) }},
 		"unknown member":  {"unknown field", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "{", `{"x":1,`, 1) }},
 		"doubled member": {"canonical", func(r rows, m string) (rows, string) {
-			return r, strings.Replace(m, `"ard":true`, `"ard":true,"ard":true`, 1)
+			return r, strings.Replace(m, `"isotropic":false`, `"isotropic":false,"isotropic":false`, 1)
 		}},
 		"white space":     {"canonical", func(r rows, m string) (rows, string) { return r, m + " " }},
 		"no JSON":         {"metadata", func(r rows, _ string) (rows, string) { return r, "x" }},

@@ -107,8 +107,8 @@ func withHoldout(j *job.Job) {
 func heavier(t testing.TB, r certify.RiskSum, units int64) certify.RiskSum {
 	t.Helper()
 	var form struct {
-		Count int64  `json:"count"`
-		Sum   string `json:"sum"`
+		N   int64  `json:"n"`
+		Sum string `json:"sum"`
 	}
 	document, err := json.Marshal(r)
 	if err == nil {

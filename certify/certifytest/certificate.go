@@ -55,7 +55,7 @@ func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certif
 		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Targets: strings.Repeat("7e", 32), Shards: 3, Columns: []string{"temp", "wind"}},
 		Model: certify.Facts{
 			Digest: strings.Repeat("0d", 32), Accuracy: 0x1p-20, KL: 61.25,
-			Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, Families: []string{certify.KernelSquaredExponential}, ARD: true},
+			Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, Families: []string{certify.KernelSquaredExponential}},
 			Theta: []certify.Parameter{
 				{Name: "ln lengthscale of temp", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 612},
 				{Name: "ln variance", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 600},
@@ -63,7 +63,7 @@ func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certif
 			Jitter: certify.JitterCheck{Limit: 5e-9, Holds: true},
 		},
 		Dependence: Dependence(2000, 0.01),
-		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1},
+		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Rows: 1},
 		Job:        job,
 		Publisher:  certify.Declared{Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
 	}

@@ -210,7 +210,7 @@ func TestPublish(t *testing.T) {
 		t.Fatalf("the second certificate is not current: %s", pointed())
 	}
 	pacsgp(t, "promote", r.ID, "small", "--kafka", job, "--require", "draw").says(t, 0, fmt.Sprintf("small: now %.12s, before %.12s", r.ID, second.ID))
-	if now := pointed(); now != first || !strings.Contains(now, `"rows":{`) {
+	if now := pointed(); now != first || !strings.Contains(now, `"source":{`) {
 		t.Errorf("rolled back, the pointer is %s, and was %s", now, first)
 	}
 	pacsgp(t, "promote", strings.Repeat("0", 64), "small", "--kafka", job).says(t, exitFailure, "not published")

@@ -41,7 +41,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
 	case !slices.Equal(meta.FeatureNames(), dataset.NamesOf(t.FirstPass.Features)) || meta.Target.Name != t.FirstPass.Target.Name || meta.Mean != t.Job.Mean.Column || !reflect.DeepEqual(meta.Encode.Openly(), t.FirstPass.Encode.Openly()):
 		anew = "other columns"
-	case meta.ARD == t.Job.Kernel.Isotropic || !slices.Contains(t.Job.Kernel.Family, meta.Kernel):
+	case meta.Isotropic != t.Job.Kernel.Isotropic || !slices.Contains(t.Job.Kernel.Family, meta.Kernel):
 		anew = "another kernel"
 	case len(t.Job.Inducing) > 0 && !slices.Contains(t.Job.Inducing, m), len(t.Job.Inducing) == 0 && m > t.mostInducing():
 		anew = words.Count(int64(m), "inducing point")
@@ -99,7 +99,7 @@ func ScaledAs(m pass.Model, features []job.Affine, target job.Affine) (*model.Po
 		}
 	}
 	for j, ratio := range ratios {
-		if !m.Meta.ARD {
+		if m.Meta.Isotropic {
 			ratio = math.Exp(logs / float64(d))
 		}
 		p.Kernel.Lengthscales[j] = old.Kernel.Lengthscales[j] * ratio

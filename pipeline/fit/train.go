@@ -199,7 +199,7 @@ func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []fl
 	for i, f := range s.Features {
 		features[i] = f.Name
 	}
-	names := certify.ParameterNames(features, !j.Kernel.Isotropic)
+	names := certify.ParameterNames(features, j.Kernel.Isotropic)
 	theta := make([]certify.Parameter, len(names))
 	for i, name := range names {
 		theta[i] = certify.Parameter{Name: name, Grid: j.Grid.Flat()}

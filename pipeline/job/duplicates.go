@@ -54,10 +54,10 @@ type Copies struct {
 // OfRows is the number of rows that equal an earlier one.
 func (c Copies) OfRows() int64 { return c.Rows - c.Distinct }
 
-// Allow returns an error if there are more copies than the job allows. It does not tell how many, for
+// Allow returns an error if there are more copies among so many rows than the job allows. It does not tell how many, for
 // held-out rows are among them.
-func (d CopiesDecl) Allow(found certify.Copies) error {
-	if d.Policy != CopiesLimited || !(float64(found.Rows) > d.Limit*float64(found.Distinct+found.Rows)) {
+func (d CopiesDecl) Allow(found, rows int64) error {
+	if d.Policy != CopiesLimited || !(float64(found) > d.Limit*float64(rows)) {
 		return nil
 	}
 	return fmt.Errorf("%w: more than %s of the rows equal an earlier row in every used column, the limit of duplicates\n"+
@@ -66,7 +66,7 @@ func (d CopiesDecl) Allow(found certify.Copies) error {
 
 // Counted is a certificate's statement about copies.
 func (j Job) Counted(c Copies) certify.Copies {
-	return certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Distinct: c.Distinct, Rows: c.OfRows()}
+	return certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Rows: c.OfRows()}
 }
 
 // Notice warns of more than a few copies; "" if there is nothing to say.

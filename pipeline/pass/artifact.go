@@ -18,23 +18,23 @@ const ModelFormat = "pacsgp-model/3"
 
 // ModelMeta is the part of a model file that is not a table.
 type ModelMeta struct {
-	Format   string              `json:"format"`
-	Kernel   string              `json:"kernel"` // the name of its family
-	ARD      bool                `json:"ard"`
-	Theta    []certify.Parameter `json:"theta"` // ln lengthscales (one a feature, or one if not ARD), then ln variance
-	Features []job.Affine        `json:"features"`
-	Encode   job.Encodings       `json:"encode,omitempty"` // of some features, which are not scaled
-	Target   job.Affine          `json:"target"`
-	Mean     string              `json:"mean,omitempty"` // column that predictions are added to; "": none
-	Loss     certify.Loss        `json:"loss"`
-	RowRules []string            `json:"row_rules"` // identifiers: [certify.RowRules]
+	Format    string              `json:"format"`
+	Kernel    string              `json:"kernel"`    // the name of its family
+	Isotropic bool                `json:"isotropic"` // one lengthscale for all features, else one each
+	Theta     []certify.Parameter `json:"theta"`     // ln lengthscales, then ln variance
+	Features  []job.Affine        `json:"features"`
+	Encode    job.Encodings       `json:"encode,omitempty"` // of some features, which are not scaled
+	Target    job.Affine          `json:"target"`
+	Mean      string              `json:"mean,omitempty"` // column that predictions are added to; "": none
+	Loss      certify.Loss        `json:"loss"`
+	RowRules  []string            `json:"row_rules"` // identifiers: [certify.RowRules]
 
 	// The numbers for predictions, in scaled units.
 	Lengthscales []float64 `json:"lengthscales"` // one an input
 	Variance     float64   `json:"variance"`
 	Jitter       float64   `json:"jitter"` // absolute, on the diagonal of K_ZZ
 	Inducing     int       `json:"inducing"`
-	Predictor    Predictor `json:"predictor"`
+	Predictor    Predictor `json:"prediction"`
 }
 
 // A Predictor describes how predictions are made beside Q.

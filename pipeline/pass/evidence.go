@@ -17,7 +17,7 @@ import (
 // does not follow from the job is an error.
 func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (certify.Evidence, error) {
 	job = job.ForRows(found.Ledger.Rows)
-	if err := errors.Join(job.Placed(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), job.Copies.Allow(found.Copies)); err != nil {
+	if err := errors.Join(job.Placed(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), job.Copies.Allow(found.Copies.Rows, found.Ledger.Rows-found.Ledger.Bad)); err != nil {
 		return certify.Evidence{}, err
 	}
 	if err := follows(job, m, found); err != nil {
@@ -53,7 +53,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	ev.Sample.Columns = slices.Concat(inputs(job, meta), job.Unit.Columns, []string{meta.Target.Name})
 	ev.Model = certify.Facts{
 		Digest: modelDigest, KL: kl, Accuracy: Accuracy(meta.Loss, meta.Target), Theta: meta.Theta, Jitter: jitter,
-		Kernel: certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
+		Kernel: certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, Isotropic: meta.Isotropic},
 	}
 	ev.Job, ev.Publisher = stated, word
 	return ev, nil
@@ -88,7 +88,7 @@ func scaledAccuracy(l certify.Loss, target job.Affine) float64 {
 // verification derives it again and compares.
 func Describe(job job.Job, features []job.Affine, target job.Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
 	meta := ModelMeta{
-		Format: ModelFormat, Kernel: p.Kernel.Family.Name, ARD: !job.Kernel.Isotropic,
+		Format: ModelFormat, Kernel: p.Kernel.Family.Name, Isotropic: job.Kernel.Isotropic,
 		Features: slices.Clone(features), Encode: job.Encode, Target: target, RowRules: certify.RowRules(),
 		Jitter: p.Jitter, Inducing: p.Inducing(),
 	}
@@ -103,7 +103,7 @@ func Describe(job job.Job, features []job.Affine, target job.Affine, theta []cer
 	}
 	meta.Target.Name, meta.Mean = job.Target, job.Mean.Column
 	meta.Loss = job.LossSpec(target)
-	names := certify.ParameterNames(meta.FeatureNames(), meta.ARD)
+	names := certify.ParameterNames(meta.FeatureNames(), meta.Isotropic)
 	if len(theta) != len(names) {
 		return meta, fmt.Errorf("%d hyper-parameters for %d features, want %d", len(theta), len(features), len(names))
 	}
@@ -117,7 +117,7 @@ func Describe(job job.Job, features []job.Affine, target job.Affine, theta []cer
 	last := len(meta.Theta) - 1
 	for i, f := range meta.Features {
 		p := meta.Theta[0]
-		if meta.ARD {
+		if !meta.Isotropic {
 			p = meta.Theta[i]
 		}
 		meta.Lengthscales = append(meta.Lengthscales, slices.Repeat([]float64{model.Exponential(p.Value())}, job.Encode.Of(f.Name).Width())...)

@@ -74,7 +74,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		}
 		used = s.Used
 	}
-	if err := j.Copies.Allow(j.Counted(s.Copies)); err != nil {
+	if err := j.Copies.Allow(s.Copies.OfRows(), s.Copies.Rows); err != nil {
 		return nil, err
 	}
 	var err error

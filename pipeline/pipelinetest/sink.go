@@ -27,7 +27,7 @@ func SmallModel(mean float64) pass.Model {
 	}
 	return pass.Model{
 		Meta: pass.ModelMeta{
-			Format: pass.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: true,
+			Format: pass.ModelFormat, Kernel: certify.KernelSquaredExponential,
 			Theta:    []certify.Parameter{zero("ln lengthscale of x"), zero("ln variance")},
 			Features: []job.Affine{{Name: "x", Scale: 1}}, Target: job.Affine{Name: "y", Scale: 1},
 			Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 1}, RowRules: certify.RowRules(), Lengthscales: k.Lengthscales, Variance: 1, Jitter: 1e-8, Inducing: 1,

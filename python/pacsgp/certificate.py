@@ -76,7 +76,7 @@ def check_segments(cert):
         ends[at] = s["end"]
     if parent and cert["counts"]["holdout"]:
         apart = lambda a, b: (a["topic"], a["partition"]) != (b["topic"], b["partition"]) or a["end"] <= b["first"] or b["end"] <= a["first"]
-        need(stated and parent["rows"] and all(apart(a, b) for a in parent["rows"] for b in stated), "training began with a model that may have seen held-out rows")
+        need(stated and parent["ranges"] and all(apart(a, b) for a in parent["ranges"] for b in stated), "training began with a model that may have seen held-out rows")
 
 
 def check_findings(cert, job):
@@ -94,9 +94,9 @@ def check_findings(cert, job):
     if any(apart) and not content and rows <= 1 << 20:  # a second
         for stated, made in zip(apart, ranked_rows(job["split"], rows, 0)):
             need(stated == len(made) or (drop or tolerated) and stated < len(made), f"the key makes {len(made)} hold-out or outside rows, the certificate says {stated}")
-    need(n >= 1 and rows == counts["prior"] + n + sum(apart) + counts["duplicates"] + counts["rejected"] and counts["duplicates"] == (copies["repeated"] if drop else 0), "the counts do not add up")
-    need(policy["policy"] != "limit" or not float(copies["repeated"]) > policy["limit"] * good, f"{copies['repeated']} of {good} rows are duplicates, and the job allows {policy['limit']}")
-    need(copies["distinct"] >= 1 and copies["distinct"] + copies["repeated"] == good, "the duplicates do not add up")
+    need(n >= 1 and rows == counts["prior"] + n + sum(apart) + counts["duplicates"] + counts["rejected"] and counts["duplicates"] == (copies["found"] if drop else 0), "the counts do not add up")
+    need(policy["policy"] != "limit" or not float(copies["found"]) > policy["limit"] * good, f"{copies['found']} of {good} rows are duplicates, and the job allows {policy['limit']}")
+    need(copies["found"] < good, "the duplicates do not add up")
     need(cert["dataset"]["shards"] >= 1 and dependence.possible(cert["dependence"], counts["prior"] + n), "the sums over targets in their order are none of these rows")
     need(cert.get("mean", {}).get("column") == mean_column(job), "job and certificate do not agree on the column of the mean")
     for subset in ("prior", "training") if "mean" in cert else ():

@@ -24,7 +24,7 @@ def derive(model, job, cert, holds):
         "dataset": {**cert["dataset"], "columns": model.inputs + beside(job) + unit.labels(job) + [target]},
         "duplicates": {**cert["duplicates"], **job["duplicates"]},
         "model": {"digest": model.digest, "kl": cert["model"]["kl"], "accuracy": model.tau(), "theta": meta["theta"], "jitter": {"limit": model.jitter / 2, "holds": holds},
-                  "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]}}}
+                  "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "isotropic": meta["isotropic"]}}}
     document.pop("groups", None)
     if "groups" in job:
         document["groups"] = grouping(job, cert.get("groups", {}).get("values", []))
@@ -51,8 +51,8 @@ def claims(cert, methods):
     found = [g for m in methods for g in m.claims((shared * (looked(cert) if m.subset == "holdout" else 1) / Decimal(weights[m.subset]) / declared).ln())]
     baseline = cert["claims"][0].get("baseline")
     close(baseline, kl_inverse(Decimal(mean_of(total(cert["baseline"]["sum"], n), n, False)), -declared.ln() / n), "the bound of the constant")
-    useful = lambda g: any(b < 1 and b < baseline for b in (g["bound"], *(e["bound"] for e in g.get("groups", []))))
-    void = lambda g: not cert["model"]["jitter"]["holds"] or (inside(cert) if g["rows"] == "training" else ended(cert))
+    useful = lambda g: any(b < 1 and b < baseline for b in (g["bound"], *(e["bound"] for e in g.get("by_group", []))))
+    void = lambda g: not cert["model"]["jitter"]["holds"] or (inside(cert) if g["subset"] == "training" else ended(cert))
     found = [{**g, "baseline": baseline, "status": "void" if void(g) else "certified" if useful(g) else "vacuous"} for g in found]
     return sorted(found, key=lambda g: (g["predictor"] != "prediction", g["bound"]))
 
@@ -73,7 +73,7 @@ def assumptions(cert):
         (True, "job-fixed", "none", ended(cert)),
         ("sequence" in delta, "number-reserved", "none", False),
         ("mean" in cert, "mean-fixed", "none", inside(cert) and not held),
-        (copies["policy"] == "drop" and (copies["repeated"] > 0 or "parent" in training and held), "duplicates", "none", False),
+        (copies["policy"] == "drop" and (copies["found"] > 0 or "parent" in training and held), "duplicates", "none", False),
         ("segments" in cert["dataset"], "log", "replay", False),
         (held, "holdout-unseen", "retraining", False),
         (True, "prior", "verify", False),
@@ -87,9 +87,9 @@ def warnings(cert):
     attempt, rows = cert["publisher"]["attempt"]["on_these_rows"], sum(counts[subset] for subset in ("prior", "training", "holdout"))
     if attempt > 1:
         found.append({"code": "other-jobs", "count": attempt - 1})
-    every = copies["repeated"] + copies["distinct"]
-    if copies["repeated"] > 0.01 * every:
-        found.append({"code": "duplicates", "count": copies["repeated"], "of": every})
+    every = counts["rows"] - counts["rejected"]
+    if copies["found"] > 0.01 * every:
+        found.append({"code": "duplicates", "count": copies["found"], "of": every})
     if counts["rejected"]:
         found.append({"code": "rejected", "count": counts["rejected"], "of": counts["rows"]})
     if "mean" in cert and not inside(cert) and counts["prior"] >= 50:

@@ -25,9 +25,9 @@ PARAMETER = {"name": text, "index": count, "grid": {
     "min": number, "step": positive, "count": count, "prior": {"flat", "peaked"}, "centre?": count, "width?": positive}}
 ENCODING = {"column": text, "one_hot?": [number], "cyclic?": [positive], "scaled?": flag, "fill?": {"with?": number, "flag?": flag}}
 METADATA = {
-    "format": {"pacsgp-model/3"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
+    "format": {"pacsgp-model/3"}, "kernel": {*FAMILIES}, "isotropic": flag, "theta": [PARAMETER],
     "features": [AFFINE], "encode?": [ENCODING], "target": AFFINE, "mean?": text, "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
-    "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "predictor": {"part": share, "noise": positive, "factor": positive}}
+    "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "prediction": {"part": share, "noise": positive, "factor": positive}}
 
 SETTINGS = {
     "target": text, "features?": [text], "exclude?": [text], "encode?": [ENCODING], "mean?": {"column": text}, "groups?": {"column": text, "values?": [number], "texts?": [text]}, "delta": positive,
@@ -41,21 +41,21 @@ SETTINGS = {
               "mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
     "sequence?": true}
 
-SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}", v)}
+SUM = {"n": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}", v)}
 SPAN = {"topic": lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v), "partition": count, "first": count, "end": count}
 CERTIFICATE = {
-    "format": {"pacsgp-certificate/4"}, "claims": [{"bound": share, "groups?": [{"bound": share, "*": anything}], "*": anything}], "assumptions": anything, "warnings": anything, "loss": anything,
+    "format": {"pacsgp-certificate/4"}, "claims": [{"bound": share, "by_group?": [{"bound": share, "*": anything}], "*": anything}], "assumptions": anything, "warnings": anything, "loss": anything,
     "delta": {"declared": positive, "methods": [{*METHODS}], "sequence?": {"name": word, "run": number_of}, "holdout_reuse?": {"earlier": [number_of], "ended?": true}},
-    "losses": [{"predictor": text, "rows": text, "sum?": SUM, "n?": count, "bound?": share, "unproven?": count,
-                "beyond?": [{"tolerance": count, "rows": count}], "groups?": [{"n": count, "misses": count}]}],
+    "losses": [{"predictor": text, "subset": text, "n": count, "sum?": SUM["sum"], "bound?": share, "unproven?": count,
+                "beyond?": [{"index": count, "misses": count}], "by_group?": [{"n": count, "misses": count}]}],
     "baseline": {"constant": number, "origin": text, "sum": SUM},
     "counts": {"rows": count, "prior": count, "training": count, "holdout": count, "duplicates": count, "rejected": count, "outside?": count,
                "units?": {"columns": [text], "prior": count, "training": count, "holdout": count, "largest": count}},
     "dataset": {"digest": digest, "targets": digest, "shards": count, "columns": [word], "segments?": [{**SPAN, "rows": count}]},
-    "duplicates": {"policy": text, "limit": share, "distinct": count, "repeated": count},
+    "duplicates": {"policy": text, "limit": share, "found": count},
     "dependence": {"rows": count, "sum": total, "squares": count, "products": [total]},
     "mean?": {"column": text, "prior": SUM, "training": SUM},
     "groups?": {"column": text, "not_a_feature?": true, "values": [number], "texts?": [text]},
     "model": {"kl": number, "*": anything}, "job": {"digest": digest, "values": SETTINGS},
     "publisher": {"software": word, "attempt": {"on_these_rows": number_of, "in_this_log": number_of},
-                  "training": {"machine": word, "stopped_after?": number_of, "parent?": {"certificate": digest, "model": digest, "rows": [SPAN]}}}}
+                  "training": {"machine": word, "stopped_after?": number_of, "parent?": {"certificate": digest, "model": digest, "ranges": [SPAN]}}}}

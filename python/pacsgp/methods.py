@@ -21,7 +21,7 @@ WIDEST = 1e-5             # what errors may add to that, this program's own or t
 def total(stated, n):
     """The sum of the losses of n examples."""
     found = int(stated["sum"], 16)
-    need(stated["count"] == n and found <= n * UNIT, f"a sum over {stated['count']} examples, of {n}, or above 1 for each")
+    need(stated["n"] == n and found <= n * UNIT, f"a sum over {stated['n']} examples, of {n}, or above 1 for each")
     return found
 
 
@@ -36,8 +36,8 @@ class Losses:
 
     def __init__(self, cert, model):
         self.cert, self.model, self.n = cert, model, unit.examples(cert["counts"], self.subset)
-        self.tally = next(t for t in cert["losses"] if t["rows"] == self.subset)
-        self.sum = total(self.tally["sum"], self.n) if "sum" in self.tally else None
+        self.tally = next(t for t in cert["losses"] if t["subset"] == self.subset)
+        self.sum = total(self.tally, self.n) if "sum" in self.tally else None
         self.ended = ended(cert)
         self.parts = []   # what was added, of each row
 
@@ -53,7 +53,7 @@ class Losses:
         risk = {} if self.sum is None else {"risk": mean_of(self.sum, self.n, True)}
         if self.subset == "holdout" and risk:
             risk["misses"] = self.sum // UNIT
-        return {"id": name, "predictor": self.predictor, "rows": self.subset, "delta": self.cert["delta"]["declared"], "n": self.n, **risk, **{k: v for k, v in terms.items() if v}}
+        return {"id": name, "predictor": self.predictor, "subset": self.subset, "delta": self.cert["delta"]["declared"], "n": self.n, **risk, **{k: v for k, v in terms.items() if v}}
 
     def near(self, high, own, proven, wider, rounded):
         """The stated sum is that of these losses by unit, of which so much may be this program's own errors, up
@@ -158,7 +158,7 @@ class Curve(Holdout):
         super().__init__(cert, model)
         if importlib.util.find_spec("scipy") is None:
             raise ImportError("the certificate has a curve, which is checked with SciPy: pip install scipy")
-        epsilon, steps = model.loss["epsilon"], [(s["tolerance"], s["rows"]) for s in self.tally["beyond"]]
+        epsilon, steps = model.loss["epsilon"], [(s["index"], s["misses"]) for s in self.tally["beyond"]]
         need(2.0 ** -900 <= epsilon <= 2.0 ** 900, "a curve takes a tolerance")
         need(steps[0][0] == 0 and steps[0][1] <= self.n and all(a[0] < b[0] < TOLERANCES and a[1] > b[1] for a, b in zip(steps, steps[1:])), "the counts of errors do not fall with the tolerance")
         self.grid, self.beyond = tolerances(epsilon), np.array([rows for (at, rows), end in zip(steps, [*(s[0] for s in steps[1:]), TOLERANCES]) for _ in range(end - at)])
@@ -200,25 +200,25 @@ class Curve(Holdout):
 
 
 class Groups(Holdout):
-    id, shows = "groups", {"sum", "groups"}
+    id, shows = "groups", {"sum", "by_group"}
 
     def __init__(self, cert, model):
         super().__init__(cert, model)
-        self.each, self.values = self.tally["groups"], np.array(cert["groups"]["values"], dtype=float)
+        self.each, self.values = self.tally["by_group"], np.array(cert["groups"]["values"], dtype=float)
         need(len(self.each) == len(self.values) + 1 and all(e["misses"] <= e["n"] for e in self.each) and sum(e["n"] for e in self.each) == self.n
              and sum(e["misses"] for e in self.each) == self.lost, "the groups do not add up to the held-out rows")
         self.bounded, self.column = len(self.each), cert["dataset"]["columns"].index(cert["groups"]["column"])
         self.rows, self.least, self.narrowly = np.zeros((3, self.bounded), dtype=np.int64)
 
     def bounds(self, g, inverse):
-        found = [{**e, "bound": stated["bound"]} for e, stated in zip(self.each, g["groups"])]
+        found = [{**e, "bound": stated["bound"]} for e, stated in zip(self.each, g["by_group"])]
         for e in found:
             if e["n"] < LEAST or self.ended:
                 need(e["bound"] == 1, "a group of too few rows, or of a look that cannot be paid for, has a bound below 1")
             else:
                 check_limit(e["misses"], e["n"], Decimal(e["bound"]), inverse)
-        need(len(g["groups"]) == self.bounded and g["bound"] == max(e["bound"] for e in found), "the bound is not the largest of the groups")
-        return {"groups": found}
+        need(len(g["by_group"]) == self.bounded and g["bound"] == max(e["bound"] for e in found), "the bound is not the largest of the groups")
+        return {"by_group": found}
 
     def add(self, losses, y, law, rows):
         at, last = np.searchsorted(self.values, rows[self.column]), len(self.values)
@@ -242,8 +242,8 @@ def applied(cert, model):
     methods = [m for m in METHODS.values() if m.id in cert["delta"]["methods"]]
     wanted = {}
     for m in methods:
-        wanted.setdefault((m.predictor, m.subset), {"predictor", "rows"}).update(m.shows)
+        wanted.setdefault((m.predictor, m.subset), {"predictor", "subset", "n"}).update(m.shows)
     if "units" in cert["counts"] or not KINDS[model.loss["kind"]].counts:
-        wanted = {key: members - {"sum"} | {"n", "bound"} if key[1] == "holdout" else members for key, members in wanted.items()}  # its bound depends on more than a sum
-    need([((t["predictor"], t["rows"]), t.keys() - {"unproven"}) for t in cert["losses"]] == [*wanted.items()], "the losses are not those that the methods show")
+        wanted = {key: members - {"sum"} | {"bound"} if key[1] == "holdout" else members for key, members in wanted.items()}  # its bound depends on more than a sum
+    need([((t["predictor"], t["subset"]), t.keys() - {"unproven"}) for t in cert["losses"]] == [*wanted.items()], "the losses are not those that the methods show")
     return [m(cert, model) for m in methods]

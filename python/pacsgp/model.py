@@ -139,8 +139,8 @@ def describe(model, job, columns, encodings):
     need(model.meta["kernel"] in job["kernel"]["family"], f"the kernel is {model.meta['kernel']}, the job declares {job['kernel']['family']}")
     loss = job["loss"]
     epsilon = loss["epsilon_std"] * target["scale"] if "epsilon_std" in loss else loss.get("epsilon", 0.0)
-    ard = not job["kernel"]["isotropic"]
-    names = [f"ln lengthscale of {a['name']}" for a in features] if ard else ["ln lengthscale"]
+    isotropic = job["kernel"]["isotropic"]
+    names = ["ln lengthscale"] if isotropic else [f"ln lengthscale of {a['name']}" for a in features]
     names.append("ln variance")
     need(len(names) == len(model.meta["theta"]), f"{len(model.meta['theta'])} hyper-parameters for {len(features)} features, want {len(names)}")
     grid = {"min": job["grid"]["min"], "step": job["grid"]["step"], "count": int((job["grid"]["max"] - job["grid"]["min"]) / job["grid"]["step"] + 1e-6) + 1, "prior": job["grid"]["prior"]}
@@ -152,9 +152,9 @@ def describe(model, job, columns, encodings):
         theta.append({"name": name, "grid": own, "index": p["index"]})
     logarithms = [p["grid"]["min"] + p["index"] * p["grid"]["step"] for p in theta]  # product and sum rounded each
     values = [float(Decimal(v).exp()) for v in logarithms]  # rounded to the nearest float64: Decimal has 60 digits, and reading is rounded correctly
-    spread = [v for v, inputs_of in zip(values[:-1] if ard else values[:1] * len(features), widths) for _ in range(inputs_of)]
+    spread = [v for v, inputs_of in zip(values[:1] * len(features) if isotropic else values[:-1], widths) for _ in range(inputs_of)]
     return {
-        "format": "pacsgp-model/3", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, **members(("encode", encodings)), "target": target, **members(("mean", mean_column(job))),
+        "format": "pacsgp-model/3", "kernel": model.meta["kernel"], "isotropic": isotropic, "theta": theta, "features": features, **members(("encode", encodings)), "target": target, **members(("mean", mean_column(job))),
         "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), ("below", loss.get("below")), ("above", loss.get("above")))},
         "row_rules": ROW_RULES, "lengthscales": spread, "variance": values[-1],
-        "jitter": model.jitter, "inducing": len(model.mean), "predictor": model.meta["predictor"]}
+        "jitter": model.jitter, "inducing": len(model.mean), "prediction": model.meta["prediction"]}

@@ -33,7 +33,7 @@ class Predictor:
         mean = mean * scale + centre
         rounding = 2.0 ** -51 * (np.abs(mean) + np.abs(centre))
         none = bad | ~(mean_error * scale + rounding <= model.tau())
-        variance, of = np.maximum(variance, 0), model.meta["predictor"]
+        variance, of = np.maximum(variance, 0), model.meta["prediction"]
         return *(np.where(none, np.nan, v) for v in (mean, np.sqrt(variance) * scale, np.sqrt(variance + of["factor"] * of["noise"]) * scale)), bad
 
 

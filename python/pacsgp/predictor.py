@@ -59,7 +59,7 @@ def calibration(off, variance, noise):
 
 def check_predictor(model, first_pass, regression):
     """The predictor follows from Q, the training rows and the prior rows."""
-    stated, loss, target = model.meta["predictor"], model.loss, model.target
+    stated, loss, target = model.meta["prediction"], model.loss, model.target
     noise, precision, least = regression.fit()
     rows = first_pass.values(first_pass.reference)
     phi = features(model, model.scale_features(rows[:len(model.features)].T))[2]

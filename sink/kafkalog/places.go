@@ -32,7 +32,7 @@ func Places(ctx context.Context, client *broker.Client, t Topics, names []string
 		at := stream.Place{Name: n}
 		p, err := Current(ctx, client, t, n)
 		if err == nil {
-			at.Current = stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Rows)}
+			at.Current = stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Source)}
 		} else if !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}

@@ -94,8 +94,8 @@ type Pointer struct {
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Segments    []certify.Segment `json:"segments,omitempty"` // of the sample
-	// Rows identifies the topic of the segments beyond its name; zero if brokers do not tell.
-	Rows broker.Identity `json:"rows,omitzero"`
+	// Source identifies the topic of the segments beyond its name; zero if brokers do not tell.
+	Source broker.Identity `json:"source,omitzero"`
 }
 
 // PointerFormat names the version of a [Pointer].
@@ -214,7 +214,7 @@ func (p *Publication) Point(ctx context.Context, name string, c certify.Certific
 	}
 	value, err := json.Marshal(Pointer{
 		Format: PointerFormat, Name: name, Certificate: digest(document), Model: c.Model.Digest,
-		Predictor: judge, Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Rows: p.cfg.Rows,
+		Predictor: judge, Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Source: p.cfg.Rows,
 	})
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func Promote(ctx context.Context, cfg Config, c certify.Certificate, id string, 
 	err = scan(ctx, cfg.Client, cfg.Topics.Current, false, func(_ int, r *broker.Record) error {
 		var earlier Pointer
 		if json.Unmarshal(r.Value, &earlier) == nil && earlier.Certificate == id {
-			cfg.Rows = earlier.Rows
+			cfg.Rows = earlier.Source
 		}
 		return nil
 	})

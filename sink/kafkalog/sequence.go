@@ -38,7 +38,7 @@ func (s *Sequence) TakeNumber(ctx context.Context) (int64, error) {
 // Current reads the pointer.
 func (s *Sequence) Current(ctx context.Context) (stream.Pointer, error) {
 	p, err := Current(ctx, s.Client, s.Topics, s.Model)
-	return stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Rows)}, err
+	return stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Source)}, err
 }
 
 // Pull reads an artifact, and checks every hash.

@@ -61,7 +61,7 @@ func TestCertificatesInWords(t *testing.T) {
 	})
 	show("run 3 of a sequence", false, func(ev *certify.Evidence) { ev.Delta.Sequence = &certify.Sequence{Name: "nightly", Number: 3} })
 	show("duplicates, rejected and alike rows", false, func(ev *certify.Evidence) {
-		ev.Copies = certify.Copies{Policy: certify.CopiesDropped, Distinct: 1900, Rows: 60}
+		ev.Copies = certify.Copies{Policy: certify.CopiesDropped, Rows: 60}
 		ev.Ledger.Copies, ev.Ledger.Bad, ev.Ledger.Reference = 60, 40, 100
 		ev.Dependence = certifytest.Dependence(1900, 0.3)
 	})

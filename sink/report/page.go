@@ -109,9 +109,9 @@ func Example(c certify.Certificate) string {
 
 // about describes the rows, the model and the settings of the certificate.
 func about(c certify.Certificate) []Field {
-	l, kind := c.Ledger, "one lengthscale for all features"
-	if c.Model.Kernel.ARD {
-		kind = "one lengthscale a feature"
+	l, kind := c.Ledger, "one lengthscale a feature"
+	if c.Model.Kernel.Isotropic {
+		kind = "one lengthscale for all features"
 	}
 	family := c.Model.Kernel.Family
 	if n := len(c.Model.Kernel.Families); n > 1 {
