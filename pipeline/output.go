@@ -144,12 +144,10 @@ type Scheduled struct {
 	Number   uint64                 `json:"number"` // among the runs of the job
 	Trigger  string                 `json:"trigger"`
 	Moment   time.Time              `json:"moment"` // when it was due
-	Missed   int                    `json:"missed"` // further moments that it covers
 	Try      int                    `json:"try"`
 	Kills    int                    `json:"kills,omitempty"`    // of this try that ended with their scheduler
 	Sequence int64                  `json:"sequence,omitempty"` // number in the sequence
 	Files    []dataset.ManifestFile `json:"files"`
-	Gone     []string               `json:"gone,omitempty"`     // paths of files that the run before had, and that are no longer there
 	Replaced []string               `json:"replaced,omitempty"` // paths of files that were written again since the run before
 	Window   *TopicWindow           `json:"window,omitempty"`   // of a topic
 	Current  bool                   `json:"current"`            // its certificate has become current
@@ -158,22 +156,14 @@ type Scheduled struct {
 	Due      *time.Time             `json:"due,omitempty"`      // the next retry, or moment of the job; nil: triggers without a clock decide
 }
 
-// Missing says which files are gone, "" without one.
-func (s *Scheduled) Missing() string { return named(s.Gone, "of the run before cannot be found") }
-
 // Rewritten says which files were written again, "" without one.
 func (s *Scheduled) Rewritten() string {
-	return named(s.Replaced, "written again since the run before, with other rows")
-}
-
-// named says what is so with some files, and names a few.
-func named(files []string, what string) string {
 	const most = 3
-	if len(files) == 0 {
+	if len(s.Replaced) == 0 {
 		return ""
 	}
-	text := words.Count(len(files), "file") + " " + what + ": " + strings.Join(files[:min(most, len(files))], ", ")
-	if more := len(files) - most; more > 0 {
+	text := words.Count(len(s.Replaced), "file") + " written again since the run before, with other rows: " + strings.Join(s.Replaced[:min(most, len(s.Replaced))], ", ")
+	if more := len(s.Replaced) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

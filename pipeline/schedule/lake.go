@@ -116,28 +116,6 @@ func (j *Job) filesAt(ctx context.Context, all []File, state *State, moment time
 	return some, nil
 }
 
-// removed are the paths of files of the run before that a run at this moment would have, and that
-// are no longer in the lake. None is missed by runs on new files alone.
-func (j *Job) removed(all []File, before []dataset.ManifestFile, moment time.Time) (paths []string) {
-	there := map[string]bool{}
-	for _, f := range all {
-		there[f.Path] = true
-	}
-	for _, f := range before {
-		old := j.Files.Which == FilesNew
-		if j.Files.Which == FilesLast && j.Files.Key != "" {
-			until, err := dateOf(f.Path, j.Files.Key)
-			old = err == nil && !until.After(moment.Add(-j.Files.Last))
-		} else if j.Files.Which == FilesLast { // a file that is gone tells no date
-			old = true
-		}
-		if !old && !there[f.Path] {
-			paths = append(paths, f.Path)
-		}
-	}
-	return paths
-}
-
 // replaced are the paths of files of a run that had another content in the run before.
 func replaced(files []File, before []dataset.ManifestFile) (paths []string) {
 	was := map[string]string{}

@@ -114,16 +114,17 @@ func onWall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// mostMoments bounds the count of moments after a long absence.
+// mostMoments bounds the walk over moments after a long absence.
 const mostMoments = 100_000
 
-// dueSince is the latest moment after last that is due, and the number of such moments.
-func dueSince(m Moments, last, now time.Time) (moment time.Time, n int) {
+// dueSince is the latest moment after last that is due; zero without one.
+func dueSince(m Moments, last, now time.Time) (moment time.Time) {
+	n := 0
 	for at := m.Next(last); !at.IsZero() && !at.After(now); at = m.Next(at) {
 		moment = at
 		if n++; n == mostMoments {
-			return now, n
+			return now
 		}
 	}
-	return moment, n
+	return moment
 }

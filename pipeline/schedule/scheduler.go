@@ -27,7 +27,6 @@ type Scheduler struct {
 	Train func(ctx context.Context, j *Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error)
 	// Say gets messages, Warn those of failures; nil means none, and Say.
 	Say, Warn func(text string)
-	Looked    func(began time.Time) // called after a look at all jobs
 	// Ended is called at the end of each run, however it ended.
 	Ended func(j *Job, r *pipeline.RunState)
 	// Seen is called after each look at a job. The fault says why the job cannot run, or why it is
@@ -162,13 +161,13 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, held bool, no
 			state.Last[t.Key], begun = now, true
 			continue
 		}
-		moment, n := dueSince(t.Moments, last, now)
-		if n == 0 {
+		moment := dueSince(t.Moments, last, now)
+		if moment.IsZero() {
 			continue
 		}
 		state.Last[t.Key] = moment
 		if found == nil || moment.After(found.Moment) {
-			found = &pipeline.Scheduled{Trigger: t.Key, Moment: moment, Missed: n - 1, Try: 1}
+			found = &pipeline.Scheduled{Trigger: t.Key, Moment: moment, Try: 1}
 		}
 	}
 	if found != nil && j.Topic != nil { // a window ends when its run begins

@@ -20,14 +20,10 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 		return err
 	}
 	for {
-		began := clock.Now()
 		for _, j := range jobs {
 			if _, err := s.Look(ctx, j, clock.Now()); err != nil && ctx.Err() == nil {
 				s.lookFailed(j, err)
 			}
-		}
-		if s.Looked != nil {
-			s.Looked(began)
 		}
 		select {
 		case <-ctx.Done():

@@ -232,9 +232,6 @@ func (o *output) judge(now time.Time) {
 	if of.Due != nil && last == o.Runs[0] && now.Sub(*of.Due) > 10*time.Minute {
 		o.find(bad, fmt.Sprintf("A run was due at %s UTC, and none has begun.", minute(of.Due.UTC())), "Is the scheduler at work? Its log says what it waits for.")
 	}
-	if of.Missing() != "" {
-		o.find(warn, of.Missing()+".", "Restore them, unless they were removed on purpose.")
-	}
 	if of.Rewritten() != "" {
 		o.find(warn, of.Rewritten()+".", "Their rows count as new ones: put new rows into new files.")
 	}
