@@ -27,26 +27,30 @@ func TestNoticed(t *testing.T) {
 		delta  float64
 		says   string // "": nothing
 	}{
-		"a counter":           {"b", column(func(i int) float64 { return float64(7 + i) }), nil, 0, `"b" looks like an identifier: its values are whole numbers, all different on all 40 prior rows, and they count the rows`},
-		"by its name":         {"customer_id", column(func(i int) float64 { return float64(i*7919%n) * 1000 }), nil, 0, "so its name says"},
-		"hours":               {"b", column(func(i int) float64 { return float64(3600 * i) }), nil, 0, ""},
-		"a quantity":          {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0, ""},
-		"a fraction":          {"id", column(func(i int) float64 { return float64(i) + 0.5 }), nil, 0, ""},
-		"of few values":       {"humid", column(func(i int) float64 { return float64(i % 50) }), nil, 0, ""},
-		"a target of classes": {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), column(func(i int) float64 { return float64(i % 2) }), 0, `the target "y" has two values on all 40 prior rows, 0 and 1`},
-		"no confidence":       {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0.6, "delta is 0.6"},
+		"an identifier, in order":   {"b", column(func(i int) float64 { return float64(7 + i) }), nil, 0, `column "b" is left out: it looks like an identifier: its values are whole numbers, all different on all 40 prior rows, and they count the rows`},
+		"an identifier by its name": {"customer_id", column(func(i int) float64 { return float64(i*7919%n) * 1000 }), nil, 0, "so its name says"},
+		"hours":                     {"b", column(func(i int) float64 { return float64(3600 * i) }), nil, 0, ""},
+		"a quantity":                {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0, ""},
+		"a fraction":                {"id", column(func(i int) float64 { return float64(i) + 0.5 }), nil, 0, ""},
+		"of few values":             {"humid", column(func(i int) float64 { return float64(i % 50) }), nil, 0, ""},
+		"made of the target":        {"b", nil, column(func(i int) float64 { return float64(i*7919%n) / 7 }), 0, `column "b" is the target, or a straight line of it`},
+		"a target of classes":       {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), column(func(i int) float64 { return float64(i % 2) }), 0, `the target "y" has two values on all 40 prior rows, 0 and 1`},
+		"no confidence":             {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0.6, "delta is 0.6"},
 	} {
 		columns := waves(n, 0.1, 3)
 		columns[1] = c.values
 		if c.target != nil {
 			columns[2] = c.target
 		}
+		if c.values == nil {
+			columns[1] = column(func(i int) float64 { return 32 - 1.8*c.target[i] })
+		}
 		l := newLake(columns)
 		l.names[1] = c.column
 		env := l.environment(&pipelinetest.Store{})
 		var told []string
 		env.Observer.Notice = func(text string) { told = append(told, text) }
-		_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
+		r, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 			tiny(j)
 			if c.delta > 0 {
 				j.Delta = c.delta
@@ -55,9 +59,12 @@ func TestNoticed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+		if features := r.Model.Meta.Features; (len(features) == 1) != strings.HasPrefix(name, "an identifier") {
+			t.Errorf("%s: features %v", name, features)
+		}
 		said := ""
 		for _, text := range told {
-			if strings.Contains(text, "identifier") || strings.Contains(text, "two values") || strings.Contains(text, "delta") {
+			if strings.Contains(text, "identifier") || strings.Contains(text, "two values") || strings.Contains(text, "straight line") || strings.Contains(text, "delta") {
 				said += text
 			}
 		}

@@ -76,7 +76,7 @@ try:
 except UserWarning as w:
     print(type(w).__name__, w)
 `)
-	for _, want := range []string{`UserWarning column "x1" looks like an identifier`, "ValueError pacsgp train: ", "unusable rows", "hint: duplicates: drop"} {
+	for _, want := range []string{`UserWarning column "x1" is left out: it looks like an identifier`, "ValueError pacsgp train: ", "unusable rows", "hint: duplicates: drop"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -216,6 +216,9 @@ func (s *FirstPass) scale(j job.Job) error {
 		case constant:
 			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all prior rows", name, a.Centre))
 			continue
+		case j.Features == nil && !encoded && name != j.Groups.Column && s.identifies(i) != "":
+			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it %s; if it is a quantity, name it in features", name, s.identifies(i)))
+			continue
 		default:
 			if s.means != nil {
 				a.Values = s.means[i]
@@ -341,17 +344,18 @@ func (s *FirstPass) noticed() (all []string) {
 	if s.Reference.N < leastNoticed {
 		return nil
 	}
-	rows := fmt.Sprintf("on all %d prior rows", s.Reference.N)
+	y := s.Reference.Column(len(s.Columns) - 1)
 	for _, i := range s.Used[:len(s.Features)] {
-		name, column := s.Columns[i], s.Reference.Column(i)
-		if how := identifies(name, column, s.Split.Rows); how != "" {
-			all = append(all, fmt.Sprintf("column %q looks like an identifier: its values are whole numbers, all different %s, and %s; fresh rows have others, so leave it out (exclude), unless it is a quantity", name, rows, how))
+		if how := s.identifies(i); how != "" {
+			all = append(all, fmt.Sprintf("column %q %s; fresh rows have others, so leave it out (exclude), unless it is a quantity", s.Columns[i], how))
+		}
+		if onLine(s.Reference.Column(i), y) {
+			all = append(all, fmt.Sprintf("column %q is the target, or a straight line of it, %s: if it is made from the target, it says nothing of rows whose target is not known yet, so leave it out (exclude)", s.Columns[i], s.onAll()))
 		}
 	}
-	y := s.Reference.Column(len(s.Columns) - 1)
 	low, high := slices.Min(y), slices.Max(y)
 	if !slices.ContainsFunc(y, func(v float64) bool { return v != low && v != high }) {
-		all = append(all, fmt.Sprintf("the target %q has two values %s, %v and %v: predictions are numbers between classes, and with a tolerance of half the difference or more one constant is never off by more", s.Target.Name, rows, low, high))
+		all = append(all, fmt.Sprintf("the target %q has two values %s, %v and %v: predictions are numbers between classes, and with a tolerance of half the difference or more one constant is never off by more", s.Target.Name, s.onAll(), low, high))
 	}
 	return all
 }
@@ -359,18 +363,34 @@ func (s *FirstPass) noticed() (all []string) {
 // idName is the name of a column of identifiers.
 var idName = regexp.MustCompile(`^(?i:id|uuid|guid|row_?(id|number|num|no))$|(?i:[_. -]id)$|[a-z]I[dD]$`)
 
-// identifies says why a column of a sample of n rows looks like an identifier; "": it does not.
-func identifies(name string, column []float64, n int64) string {
+func (s *FirstPass) onAll() string { return fmt.Sprintf("on all %d prior rows", s.Reference.N) }
+
+// onLine reports whether points are on a straight line, but for rounding.
+func onLine(x, y []float64) bool {
+	n := float64(len(x))
+	var a, b, xx, xy, yy float64
+	for i := range x {
+		a, b = a+x[i]/n, b+y[i]/n
+	}
+	for i := range x {
+		xx, xy, yy = xx+(x[i]-a)*(x[i]-a), xy+(x[i]-a)*(y[i]-b), yy+(y[i]-b)*(y[i]-b)
+	}
+	return xy*xy > (1-1e-9)*xx*yy
+}
+
+// identifies says how a column looks like an identifier on the prior rows; "": it does not, or there are too few.
+func (s *FirstPass) identifies(i int) string {
+	column := s.Reference.Column(i)
 	sorted := slices.Sorted(slices.Values(column))
-	if len(slices.Compact(slices.Clone(sorted))) < len(column) || slices.ContainsFunc(column, func(v float64) bool { return v != math.Trunc(v) }) {
+	if len(column) < leastNoticed || len(slices.Compact(slices.Clone(sorted))) < len(column) || slices.ContainsFunc(column, func(v float64) bool { return v != math.Trunc(v) }) {
 		return ""
 	}
-	span := sorted[len(sorted)-1] - sorted[0]
+	looks := "looks like an identifier: its values are whole numbers, all different " + s.onAll() + ", and "
 	switch {
-	case idName.MatchString(name):
-		return "so its name says"
-	case slices.IsSorted(column) && span <= 2*float64(n):
-		return "they count the rows"
+	case idName.MatchString(s.Columns[i]):
+		return looks + "so its name says"
+	case slices.IsSorted(column) && sorted[len(sorted)-1]-sorted[0] <= 2*float64(s.Split.Rows):
+		return looks + "they count the rows"
 	}
 	return ""
 }
