@@ -149,6 +149,7 @@ type Scheduled struct {
 	Sequence int64                  `json:"sequence,omitempty"` // number in the sequence
 	Files    []dataset.ManifestFile `json:"files"`
 	Replaced []string               `json:"replaced,omitempty"` // paths of files that were written again since the run before
+	Future   []string               `json:"future,omitempty"`   // paths of files left out because they were written after the clock's time
 	Window   *TopicWindow           `json:"window,omitempty"`   // of a topic
 	Current  bool                   `json:"current"`            // its certificate has become current
 	Kept     bool                   `json:"kept,omitempty"`     // it might have, and the rule has kept the one before
@@ -158,12 +159,22 @@ type Scheduled struct {
 
 // Rewritten says which files were written again, "" without one.
 func (s *Scheduled) Rewritten() string {
+	return named(s.Replaced, "written again since the run before, with other rows")
+}
+
+// Postdated says which files are dated after the run, "" without one.
+func (s *Scheduled) Postdated() string {
+	return named(s.Future, "dated after now and left out")
+}
+
+// named says what is so with some files, and names a few.
+func named(files []string, what string) string {
 	const most = 3
-	if len(s.Replaced) == 0 {
+	if len(files) == 0 {
 		return ""
 	}
-	text := words.Count(len(s.Replaced), "file") + " written again since the run before, with other rows: " + strings.Join(s.Replaced[:min(most, len(s.Replaced))], ", ")
-	if more := len(s.Replaced) - most; more > 0 {
+	text := words.Count(len(files), "file") + " " + what + ": " + strings.Join(files[:min(most, len(files))], ", ")
+	if more := len(files) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

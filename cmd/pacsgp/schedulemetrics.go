@@ -35,6 +35,7 @@ var ofJobs = map[string]string{
 	"last_success_timestamp_seconds": "End of the last run of a job with status 0.",
 	"current_timestamp_seconds":      "When the current certificate of a job became current.",
 	"current_unmoved_runs":           "Finished runs of a job since then that could not have replaced it: without the required certificate, or about something else.",
+	"future_files":                   "Files that the last run of a job left out because they are dated after it.",
 	"replaced_files":                 "Files of the last run of a job that were written again since the run before.",
 }
 
@@ -72,6 +73,7 @@ func (m *scheduleMetrics) stands(j *schedule.Job) {
 	m.set("current_unmoved_runs", j.Name, float64(at.Unmoved))
 	if at.Last != nil {
 		m.set("replaced_files", j.Name, float64(len(at.Last.Scheduled.Replaced)))
+		m.set("future_files", j.Name, float64(len(at.Last.Scheduled.Future)))
 	}
 	if c := at.Current; c != nil {
 		m.set("current_timestamp_seconds", j.Name, unixSeconds(c.Since))

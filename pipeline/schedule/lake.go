@@ -116,6 +116,16 @@ func (j *Job) filesAt(ctx context.Context, all []File, state *State, moment time
 	return some, nil
 }
 
+// postdated are the paths of files that were written after now, which no run has.
+func postdated(all []File, now time.Time) (paths []string) {
+	for _, f := range all {
+		if f.Modified != nil && f.Modified.After(now) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
 // replaced are the paths of files of a run that had another content in the run before.
 func replaced(files []File, before []dataset.ManifestFile) (paths []string) {
 	was := map[string]string{}

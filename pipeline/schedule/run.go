@@ -35,7 +35,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, run *pipeli
 			run.Number = max(run.Number, of.Number+1)
 		}
 	}
-	rows, err := s.choose(ctx, j, state, run)
+	rows, err := s.choose(ctx, j, state, run, now)
 	if err == nil && !rows.none {
 		err = s.reserve(ctx, j, state, run, &rows)
 	}
@@ -126,12 +126,12 @@ func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipelin
 		run.Files = nil
 		return s.endUntrained(j, run, pipeline.StateNothing, nil, now)
 	}
-	last.Scheduled.Moment, last.Scheduled.Due, last.Scheduled.Replaced = run.Moment, run.Due, run.Replaced
+	last.Scheduled.Moment, last.Scheduled.Due, last.Scheduled.Replaced, last.Scheduled.Future = run.Moment, run.Due, run.Replaced, run.Future
 	return last, s.end(j, last, now)
 }
 
 // choose chooses the files of a run, or its window, and notes them in its record.
-func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled) (batch, error) {
+func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, now time.Time) (batch, error) {
 	if j.Topic != nil {
 		w, err := pipeline.TopicWindow{}, error(nil)
 		if state.Topic.Window != nil { // still without a certificate
@@ -161,6 +161,10 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 	}
 	if text := run.Rewritten(); text != "" {
 		s.tell(false, j.Name+": "+text)
+	}
+	run.Future = postdated(all, now)
+	if text := run.Postdated(); text != "" {
+		s.tell(true, j.Name+": "+text+" (hint: set the clock that wrote them, and touch them)")
 	}
 	run.Files = manifestFiles(files)
 	of := j.batchOf(run)

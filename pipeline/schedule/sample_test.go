@@ -31,6 +31,17 @@ func (s *stage) paths() (all string) {
 	return all
 }
 
+// A file that was written after now has no part in a run, and this is told.
+func TestPostdatedFiles(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t)} }))
+	s.at(someDay)
+	s.addAt("late", someDay.Add(time.Hour*24*365))
+	r := s.at(someDay.Add(2 * time.Hour))
+	if text := r.Scheduled.Postdated(); text != "1 file dated after now and left out: late" || !strings.Contains(strings.Join(s.said, "\n"), text) {
+		t.Errorf("%q, %q", text, s.said)
+	}
+}
+
 // A run that fails by its values is tried again on the same files, whatever has come since; where
 // one of them was written again it is not tried on others.
 func TestEveryTryHasTheSameFiles(t *testing.T) {
