@@ -20,7 +20,7 @@ type band struct {
 const (
 	ranksPerDouble = 256     // from this rank on, the next one is 1/ranksPerDouble of it further
 	mostDraws      = 1 << 17 // more draws have fewer ranks, and their band is a union over the ranks
-	fewRanks       = 64      // takes the place of ranksPerDouble then
+	fewRanks       = 64      // replaces ranksPerDouble then
 	leastDigits    = 200     // there is no band for a part of δ below 10^−leastDigits, or below 10⁻ⁿ
 	mostRows       = 1e9     // there is no band for more draws
 	bandRoom       = 0x1p-20 // the computed crossing probability stays below the part of δ by this share

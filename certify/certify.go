@@ -37,7 +37,7 @@ func Certify(ev Evidence) (Certificate, error) {
 	}
 	// The first claim is for decisions: the least bound on predictions, which are deployed.
 	slices.SortStableFunc(c.Claims, func(a, b Claim) int {
-		return cmp.Or(cmp.Compare(predictors[a.Predictor.number()].place, predictors[b.Predictor.number()].place), cmp.Compare(a.Bound, b.Bound))
+		return cmp.Or(cmp.Compare(predictors[a.Predictor.number()].position, predictors[b.Predictor.number()].position), cmp.Compare(a.Bound, b.Bound))
 	})
 	return c, nil
 }

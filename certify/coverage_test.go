@@ -113,7 +113,7 @@ func TestBestOfAFiniteClassIsCovered(t *testing.T) {
 }
 
 // δ itself: one predictor, nothing to pay for. There is power because 1/δ is
-// far above what the bound is loose by: at δ = 10⁻⁴ and with 1 in its place it
+// far above what the bound is loose by: at δ = 10⁻⁴ and with 1 instead it
 // fails a hundred times too often.
 func TestDeltaIsCovered(t *testing.T) {
 	const n, delta = 120, 1e-4

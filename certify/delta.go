@@ -15,7 +15,7 @@ type Delta struct {
 	// their guarantees hold at once.
 	Methods []MethodID `json:"methods"`
 
-	// Sequence is the certificate's place among those of the same job on other rows, or nil. The
+	// Sequence is the certificate's position among those of the same job on other rows, or nil. The
 	// sequence divides δ first.
 	Sequence *Sequence `json:"sequence,omitempty"`
 

@@ -226,7 +226,7 @@ func altered(old any) []any {
 	return nil
 }
 
-// evidenceOnly holds the places that repeat evidence from which nothing else in
+// evidenceOnly holds the paths that repeat evidence from which nothing else in
 // the document follows: rows or files are needed to check them.
 func evidenceOnly(path string) bool {
 	for _, prefix := range []string{
@@ -276,7 +276,7 @@ func TestEveryChangeOfADerivedValueIsRefused(t *testing.T) {
 	}
 }
 
-func TestRecomputeNamesThePlace(t *testing.T) {
+func TestRecomputeNamesThePosition(t *testing.T) {
 	c := certificate(t, sound(t))
 	c.Claims[0].Bound = .05
 	err := Recompute(c)
@@ -360,7 +360,7 @@ func TestSchemaRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := schema.Validate(value); err == nil {
-			t.Errorf("with %s in place of %s the schema accepts it", v[1], v[0])
+			t.Errorf("with %s instead of %s the schema accepts it", v[1], v[0])
 		}
 	}
 }

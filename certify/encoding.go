@@ -118,7 +118,7 @@ func compactObject(data []byte) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// Difference describes the first place where a stated JSON document differs from the derived one.
+// Difference describes the first position where a stated JSON document differs from the derived one.
 func Difference(stated, follows []byte) string {
 	path, a, b, err := difference(stated, follows)
 	if err != nil {
@@ -127,7 +127,7 @@ func Difference(stated, follows []byte) string {
 	return fmt.Sprintf("%s is %v, but what it rests on gives %v", path, a, b)
 }
 
-// Contrast describes the first place where two JSON documents differ; inOne and inOther name them.
+// Contrast describes the first position where two JSON documents differ; inOne and inOther name them.
 func Contrast(one, other []byte, inOne, inOther string) string {
 	path, a, b, err := difference(one, other)
 	if err != nil {
@@ -144,7 +144,7 @@ func difference(one, other []byte) (path string, a, b any, err error) {
 	return path, a, b, nil
 }
 
-// differing is the first place where two decoded JSON values differ, with both values.
+// differing is the first position where two decoded JSON values differ, with both values.
 func differing(path string, got, want any) (string, any, any) {
 	switch want := want.(type) {
 	case map[string]any:

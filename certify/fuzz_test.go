@@ -15,7 +15,7 @@ const fuzzedGrid = 5000
 
 // Any bytes are an error or a document that Marshal writes just so, in memory that
 // is in proportion to them; one that follows from itself follows from its evidence.
-// The golden certificates are overwritten in places: a mutation of the whole text
+// The golden certificates are overwritten at single positions: a mutation of the whole text
 // is seldom canonical.
 func FuzzParse(f *testing.F) {
 	names, err := filepath.Glob(filepath.Join("testdata", "certificate-4.json"))

@@ -60,7 +60,7 @@ func TestKLInverseGolden(t *testing.T) {
 }
 
 // The rows of the paper's tables for which theory gives the arithmetic: KL/N,
-// 1,201 values for each hyper-parameter, δ = 0.01, 2√N in place of ξ.
+// 1,201 values for each hyper-parameter, δ = 0.01, 2√N instead of ξ.
 func TestPaperRows(t *testing.T) {
 	for _, v := range []struct {
 		name      string

@@ -36,7 +36,7 @@ const maxWidthSteps = 1 << 40
 //
 //	(1−s)·ρ^|i−Centre| / min(Count, K − 1 + 2/(1−ρ)) + s/Count,  ρ = exp(−Step/Width), s = ⅛,
 //
-// K being [Grid.Spacing]. The centre may be either of the two places for peaks beside
+// K being [Grid.Spacing]. The centre may be either of the two positions for peaks beside
 // an estimate: the larger of a value's two weights, added up over all values, is at
 // most 1 (docs/explanation/theory.md, 7).
 type Grid struct {
@@ -196,7 +196,7 @@ func (g Grid) Spacing() int {
 }
 
 // normaliser returns an upper bound on min(Count, K − 1 + 2/(1−ρ)), ρ = exp(−Step/Width): the sum
-// of the larger of two peaks at neighbouring places, with 1 for the values between them.
+// of the larger of two peaks at neighbouring positions, with 1 for the values between them.
 func (g Grid) normaliser() *big.Float {
 	z := empty().Quo(exact(2), empty().Sub(exact(1), expNegUp(g.rate())))
 	z = widen(z.Add(z, exactInt(int64(g.Spacing()-1))), -120)

@@ -16,7 +16,7 @@ func peaked(count, centre int, width float64) Grid {
 
 // The union over the grid pays for every value that could have been chosen: weights
 // as charged, exp(−cost), never add up to more than 1. Of a peaked prior that is the
-// greater weight under two neighbouring places, for its centre may be either.
+// greater weight under two neighbouring positions, for its centre may be either.
 func TestWeightsAddUpToAtMostOne(t *testing.T) {
 	for _, g := range []Grid{
 		flat(1), flat(2), flat(1201),
@@ -52,7 +52,7 @@ func TestWeightsAddUpToAtMostOne(t *testing.T) {
 			costs[i] = min(costs[i], others[i])
 		}
 		if excess := excess(costs); excess > 0x1p-180 {
-			t.Errorf("%+v: with the place beside it the weights add up to 1 + %g", g, excess)
+			t.Errorf("%+v: with the position beside it the weights add up to 1 + %g", g, excess)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"math/big"
 )
 
-// A Sequence is the place of a certificate among those of one job on consecutive windows of
+// A Sequence is the position of a certificate among those of one job on consecutive windows of
 // rows. Number k may spend δ/(k(k+1)). These parts add up to at most δ, so that all certificates of the sequence hold
 // at once with confidence 1−δ.
 //

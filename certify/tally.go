@@ -23,7 +23,7 @@ var (
 
 type predictorForm struct {
 	predictor Predictor
-	place     int // of its claims in the document
+	position  int // of its claims in the document
 }
 
 // A TallyKey names the predictor and the rows of a tally.
@@ -37,7 +37,7 @@ func (k TallyKey) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s on %s rows", k.Predictor, k.Subset), nil
 }
 
-// number is the place of the predictor in the list of all.
+// number is the position of the predictor in the list of all.
 func (p Predictor) number() int {
 	for i, each := range predictors {
 		if each.predictor == p {

@@ -156,7 +156,7 @@ type BadRowError struct {
 	Fault  Fault
 }
 
-// Error returns place, fault and what to do about it.
+// Error returns position, fault and what to do about it.
 func (e *BadRowError) Error() string {
 	hint := "correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (rejected)"
 	switch e.Fault {

@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 			for i := range values {
 				values[i] = rng.NormFloat64()
 			}
-			if k < n { // one odd value at each place
+			if k < n { // one odd value at each position
 				values[k] = odd[rng.IntN(len(odd))]
 			}
 			lo, hi, finite := ingest.Check(values)

@@ -45,7 +45,7 @@ const (
 
 // collapsedState is the state between two evaluations. Its answers restore the search.
 type collapsedState struct {
-	start     place
+	start     position
 	stage     stage
 	answers   []evaluation
 	evaluated int

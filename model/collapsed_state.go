@@ -62,7 +62,7 @@ func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 	}
 	c, coordinates := &Collapsed{cfg: cfg}, cfg.coordinates(m)
 	if theta := list(cfg.Parameters()); theta != nil {
-		c.start = c.newPlace(parameters{theta: theta, lnNoise: r.Float()})
+		c.start = c.newPosition(parameters{theta: theta, lnNoise: r.Float()})
 	}
 	c.start.z = linalg.Mat{Rows: m, Cols: cfg.Dim, Stride: cfg.Dim, Data: list(m * cfg.Dim)}
 	for range r.Count(8 * int64(coordinates+1)) {

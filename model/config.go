@@ -130,7 +130,7 @@ const (
 	batchMost     = 32_000
 	defaultSettle = 30
 	largePass     = 200_000
-	evidenceRows  = 1_800_000 // in place of jointRows
+	evidenceRows  = 1_800_000 // instead of jointRows
 	evidenceSteps = 3         // times the joint steps
 	evidenceBatch = 6000
 )

@@ -60,7 +60,7 @@ func chooseFast(r *Predictor) way  { return newFastPath(r.pool, r.posterior) }
 func chooseExact(r *Predictor) way { return newExactPath(r.pool, r.posterior) }
 
 // Both ways stay within their proven errors, whatever the condition of L, with inducing
-// points that are the same, or all near one place, for laws sharper and wider than the
+// points that are the same, or all near one position, for laws sharper and wider than the
 // prior; and the errors say something.
 func TestErrorsHold(t *testing.T) {
 	eachFamily(t, func(t *testing.T, f *kernel.Family) {
@@ -72,11 +72,11 @@ func TestErrorsHold(t *testing.T) {
 			sizes = sizes[:2]
 		}
 		worst, loosest, posteriors, minus := excess{}, 0.0, 0, 0
-		for name, place := range map[string]func(i int, x float64) float64{
-			"scattered":  func(_ int, x float64) float64 { return x },
-			"pairs":      func(i int, _ float64) float64 { return math.Sin(float64(i / 2 * 37)) },
-			"two places": func(i int, x float64) float64 { return float64(i%2*2-1) + 1e-3*x },
-			"one far":    func(i int, x float64) float64 { return x + pickOne(i == 0, 1e9) },
+		for name, position := range map[string]func(i int, x float64) float64{
+			"scattered":     func(_ int, x float64) float64 { return x },
+			"pairs":         func(i int, _ float64) float64 { return math.Sin(float64(i / 2 * 37)) },
+			"two positions": func(i int, x float64) float64 { return float64(i%2*2-1) + 1e-3*x },
+			"one far":       func(i int, x float64) float64 { return x + pickOne(i == 0, 1e9) },
 		} {
 			for _, m := range sizes {
 				for _, jitter := range []float64{1e-6, 1e-9} {
@@ -85,7 +85,7 @@ func TestErrorsHold(t *testing.T) {
 							d := 1 + m%3
 							points := testRows(m, d, 5).X
 							for i := range points {
-								points[i] = place(i/d, points[i])
+								points[i] = position(i/d, points[i])
 							}
 							p := fittedPosterior(t, f, points, d, 1, jitter, gain, outliers)
 							if b, limit, err := p.JitterCheck(); err != nil || !(b <= limit) {

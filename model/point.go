@@ -49,9 +49,9 @@ func (c *Collapsed) ofTheta(i int) logarithms {
 	return logarithms{g.Min, g.Value(g.Count - 1)}
 }
 
-// free returns the coordinates of a place: those of θ, ln σ_n², and Z if it
-// moves. Z is in lengthscales of the place, so that one step size suits all.
-func (c *Collapsed) free(p place) []float64 {
+// free returns the coordinates of a position: those of θ, ln σ_n², and Z if it
+// moves. Z is in lengthscales of the position, so that one step size suits all.
+func (c *Collapsed) free(p position) []float64 {
 	var u []float64
 	for i, v := range p.theta {
 		u = append(u, c.ofTheta(i).free(v))

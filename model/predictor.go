@@ -13,7 +13,7 @@ import (
 const predictBlock = 256
 
 // A Predictor evaluates the law of f(x) under Q. A row's result depends on the
-// posterior and on that row alone: not on its neighbours, its place, the number
+// posterior and on that row alone: not on its neighbours, its position, the number
 // of rows of a call, the number of workers or the machine.
 //
 // Several goroutines may use it at the same time: they share its workers and their

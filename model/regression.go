@@ -227,18 +227,18 @@ func (r *Regression) sums() *regressionSums {
 		s.trace += row[i]
 	}
 	r.pool.Mirror(s.gram)
-	place := make([]float64, digits) // value of a digit
-	for a := range place {
-		place[a] = math.Ldexp(targetUnit, a*r.bits)
+	position := make([]float64, digits) // value of a digit
+	for a := range position {
+		position[a] = math.Ldexp(targetUnit, a*r.bits)
 		for j := range m {
-			s.moment[j] += at(m+a, j) * r.unit * place[a]
+			s.moment[j] += at(m+a, j) * r.unit * position[a]
 		}
-		for b, low := range place[:a+1] {
+		for b, low := range position[:a+1] {
 			times := 2.0
 			if a == b {
 				times = 1
 			}
-			s.squares += times * at(m+a, m+b) * place[a] * low
+			s.squares += times * at(m+a, m+b) * position[a] * low
 		}
 	}
 	s.left = max(0, s.rows*r.posterior.Kernel.Variance-s.trace)

@@ -22,7 +22,7 @@ type sweep struct {
 	back bool // collect the derivatives with respect to θ and Z too
 	// keepNegative is the share of negative curvature in bigH, in [0, 1].
 	keepNegative float64
-	// likelihood is the price of E(f−y)²/2, in the place of the losses; 0: they count.
+	// likelihood is the price of E(f−y)²/2, instead of the losses; 0: they count.
 	likelihood float64
 
 	// Of the posterior.

@@ -101,15 +101,15 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 	if a.certificate.Copies.Rows != 0 {
 		t.Errorf("%+v: bad rows are counted as copies", a.certificate.Copies)
 	}
-	var places []int
+	var positions []int
 	for _, r := range kept.rows {
-		places = append(places, 300*r.Shard+int(r.Row))
+		positions = append(positions, 300*r.Shard+int(r.Row))
 		if !slices.ContainsFunc(r.Values, math.IsNaN) || !strings.Contains(r.Reason, " is NaN") && !strings.Contains(r.Reason, " is infinite") {
 			t.Errorf("%+v is kept without what is wrong with it", r)
 		}
 	}
-	if !slices.Equal(places, spoilt) || !slices.Equal(kept.columns, []string{"a", "b", "y"}) {
-		t.Errorf("the quarantine has the rows %v of %q, want %v", places, kept.columns, spoilt)
+	if !slices.Equal(positions, spoilt) || !slices.Equal(kept.columns, []string{"a", "b", "y"}) {
+		t.Errorf("the quarantine has the rows %v of %q, want %v", positions, kept.columns, spoilt)
 	}
 	for _, l := range []*lake{nil, a.lake} {
 		if _, err := a.verify(t, a.certificate, a.result.Model, a.result.ModelDigest, l); err != nil {

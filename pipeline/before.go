@@ -74,7 +74,7 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 		return nil, err
 	}
 	if !reflect.DeepEqual(c.Delta.Sequence, s.job.Sequence()) {
-		return nil, nil // another place in a sequence, and so another share of delta
+		return nil, nil // another position in a sequence, and so another share of delta
 	}
 	record := *r.Record
 	record.Judge, record.Limit = s.how.Judge, s.how.Limit

@@ -157,24 +157,24 @@ func certifyRows(ctx context.Context, n law, columns [][]float64, j job.Job) (ou
 	return o, err
 }
 
-// A terrace has a height at each of few places x = 0, 1, …, and noise that is
+// A terrace has a height at each of few positions x = 0, 1, …, and noise that is
 // uniform on [−1, 1] about it. The least risk at ε is 1−ε, and all predictions
 // within 1−ε of the height have it: Q is free to move its window over the rows
 // that happen to be there, and where it has to learn the heights anyway, that
 // costs little more. So the empirical risk is far below the risk.
 type terrace struct {
-	places int
-	step   float64 // between heights
-	equal  int     // so many places beside each other have one height
+	positions int
+	step      float64 // between heights
+	equal     int     // so many positions beside each other have one height
 }
 
-func (c terrace) height(place int) float64 { return c.step * float64(place/c.equal*7%3-1) }
+func (c terrace) height(position int) float64 { return c.step * float64(position/c.equal*7%3-1) }
 
 func (c terrace) draw(rows int, rng *rand.Rand) [][]float64 {
 	x, y := make([]float64, rows), make([]float64, rows)
 	for i := range rows {
-		place := rng.IntN(c.places)
-		x[i], y[i] = float64(place), c.height(place)+2*rng.Float64()-1
+		position := rng.IntN(c.positions)
+		x[i], y[i] = float64(position), c.height(position)+2*rng.Float64()-1
 	}
 	return [][]float64{x, y}
 }
@@ -186,7 +186,7 @@ func (c terrace) risks(q *model.Posterior, feature, target job.Affine, epsilon f
 		return 0, 0, err
 	}
 	defer predictor.Close()
-	x, m, v := make([]float64, c.places), make([]float64, c.places), make([]float64, c.places)
+	x, m, v := make([]float64, c.positions), make([]float64, c.positions), make([]float64, c.positions)
 	for i := range x {
 		x[i] = (float64(i) - feature.Centre) / feature.Scale
 	}
@@ -196,8 +196,8 @@ func (c terrace) risks(q *model.Posterior, feature, target job.Affine, epsilon f
 	for i := range x {
 		off := m[i]*target.Scale + target.Centre - c.height(i)
 		s := math.Sqrt(max(v[i], 0)) * target.Scale
-		draw += (1 - (meanClipped(off+epsilon, s)-meanClipped(off-epsilon, s))/2) / float64(c.places)
-		mean += (1 - (meanClipped(off+epsilon, 0)-meanClipped(off-epsilon, 0))/2) / float64(c.places)
+		draw += (1 - (meanClipped(off+epsilon, s)-meanClipped(off-epsilon, s))/2) / float64(c.positions)
+		mean += (1 - (meanClipped(off+epsilon, 0)-meanClipped(off-epsilon, 0))/2) / float64(c.positions)
 	}
 	return draw, mean, nil
 }

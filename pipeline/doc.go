@@ -60,7 +60,7 @@
 //   - a sink: a folder of sink that implements [pass.Sink] with the bytes of package sink,
 //     and pipelinetest.TestSink. One beside the output is a [Publisher] too: for jobs a case
 //     of config.Task.Publisher, its key in cmd/config/shelf.go, the field of config.Task and a row of
-//     docs/reference/job.md. In the place of the directory it is an [Output], runs
+//     docs/reference/job.md. Instead of the directory it is an [Output], runs
 //     pipelinetest.TestOutput, which has TestSink in it, and goes to [Train].
 //   - a theorem: a file of certify with its method, and a line in methods. It says which tally
 //     it needs. A new predictor is a line in certify/tally.go; a statistic other than a sum of
@@ -81,7 +81,7 @@
 //     of package model; its name in docs/reference/job.md and python/pacsgp.
 //   - an encoding of records: a decoder in a file of ingest/kafkalog, a case of Config.decoder
 //     there, its name in Formats, and a row of docs/reference/job.md.
-//   - a command: a file of cmd/pacsgp that prints the result of one call, and its place in
+//   - a command: a file of cmd/pacsgp that prints the result of one call, and its entry in
 //     main.go.
 //   - a service: a package below pipeline with ports of its own, without clock, file or broker,
 //     as pipeline/schedule, pipeline/stream and pipeline/score; its file in cmd/config, a page of

@@ -28,7 +28,7 @@ type expected struct {
 	digest string
 }
 
-// Next returns the next rows, or an error in place of io.EOF if the digest is another one.
+// Next returns the next rows, or an error instead of io.EOF if the digest is another one.
 func (e expected) Next(ctx context.Context) (arrow.Record, error) {
 	r, err := e.Batches.Next(ctx)
 	if errors.Is(err, io.EOF) {

@@ -56,7 +56,7 @@ func (s *Shuffled) Take(ctx context.Context, n int) (x, y []float64, err error) 
 	return s.r.Take(ctx, n)
 }
 
-// Taken is the reader's place.
+// Taken is the reader's position.
 func (s *Shuffled) Taken() int64 { return s.r.Taken }
 
 // Close stops the reader.
@@ -119,7 +119,7 @@ func NewSplitWithin(ctx context.Context, key string, n int64, unscaled bool, cop
 func Share(n, i, parts int64) int64 { return dataset.ShareOf(n, i, parts) }
 
 // TrainRows are the ordinals of the training rows, block by block, and whether each
-// has the place among them that trainIndex says.
+// has the position among them that trainIndex says.
 func TrainRows(r dataset.Split, blockRows int) (ordinals []int64, inPlace bool) {
 	inPlace = true
 	for first := int64(0); first < r.Rows; first += int64(blockRows) {

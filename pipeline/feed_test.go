@@ -146,7 +146,7 @@ func TestEpochsArePermutations(t *testing.T) {
 	}
 }
 
-// A reader that starts at any place goes on as one that came there.
+// A reader that starts at any position goes on as one that came there.
 func TestShuffledResumesAnywhere(t *testing.T) {
 	columns := waves(900, 0.1, 23)
 	for _, memory := range []int64{kept, streamed} {

@@ -117,7 +117,7 @@ func (p *published) remodel(t *testing.T, change func(*pass.Model)) (pass.Model,
 }
 
 // restate edits the text of the certificate: pairs of what stands there and what
-// comes in its place.
+// comes instead.
 func (p *published) restate(t *testing.T, pairs ...string) certify.Certificate {
 	t.Helper()
 	c, err := certify.Parse([]byte(strings.NewReplacer(pairs...).Replace(string(p.document))))
@@ -162,8 +162,8 @@ func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 }
 
 // Forgery 9: of the peaks of the weights nothing can be moved for free. Two
-// places are accepted, those beside the estimate, and both are paid for; a step of
-// the grid beside them is none, nor is the next place.
+// positions are accepted, those beside the estimate, and both are paid for; a step of
+// the grid beside them is none, nor is the next position.
 func TestPeaksStandInCells(t *testing.T) {
 	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *job.Job) {
 		tiny(j)
@@ -192,7 +192,7 @@ func TestPeaksStandInCells(t *testing.T) {
 		}
 	}
 	if accepted != 2 {
-		t.Errorf("%d places are accepted, want the two beside the estimate", accepted)
+		t.Errorf("%d positions are accepted, want the two beside the estimate", accepted)
 	}
 }
 

@@ -91,7 +91,7 @@ func splitMutants() []mutant {
 			{"pipeline/pass/firstpass.go", "slices.DeleteFunc(s.Reference.Column(i), ", "slices.DeleteFunc(s.start.Column(i), "}, believe,
 		}},
 		{"subset separation: the peak is estimated on training rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"}}},
-		// The choice of one of two places is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
+		// The choice of one of two positions is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
 		{"subset separation: the peak is estimated on training rows, and nothing is charged for it", "pipeline", "TestPeakedPriorIsCovered", []edit{
 			{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"},
 			{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"},
@@ -171,7 +171,7 @@ func checkMutants() []mutant {
 		}},
 		{"bad rows that are in no subset", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(nil, r.Out.Copies, b,"}}},
 		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/pass/firstpass.go", "err := j.BadRows.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
-		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Placed(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), ", "errors.Join(job.Placed(), "}}},
+		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Sequenced(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), ", "errors.Join(job.Sequenced(), "}}},
 		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number", "	found.Copies.Rows = c.Copies.Rows\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number"}}},
 		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/pass/firstpass.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
 		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/fit/log.go", "return n, in.PutLog(log)", "return n, nil"}}},

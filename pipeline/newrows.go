@@ -68,7 +68,7 @@ type span struct {
 
 // spans are the spans with n rows, grouped by the sizes of their shards.
 func (m Manifest) spans(n int64) (groups [][]span) {
-	places := map[string]int{}
+	positions := map[string]int{}
 	first := int64(0)
 	for from, f := range m.Files {
 		rows := int64(0)
@@ -81,12 +81,12 @@ func (m Manifest) spans(n int64) (groups [][]span) {
 			for _, s := range m.shards(at) {
 				sizes = binary.AppendVarint(sizes, s.Rows)
 			}
-			place, known := places[string(sizes)]
+			position, known := positions[string(sizes)]
 			if !known {
-				place = len(groups)
-				places[string(sizes)], groups = place, append(groups, nil)
+				position = len(groups)
+				positions[string(sizes)], groups = position, append(groups, nil)
 			}
-			groups[place] = append(groups[place], at)
+			groups[position] = append(groups[position], at)
 			break
 		}
 		first += f.Rows

@@ -40,7 +40,7 @@ type Output interface {
 	PutManifest(m Manifest) error
 	// GetManifest reads the manifest of a certificate, which must be about its sample.
 	GetManifest(c certify.Certificate, id string) (Manifest, error)
-	// Checkpoint is the place of the checkpoint of a job, by its digest.
+	// Checkpoint is the location of the checkpoint of a job, by its digest.
 	Checkpoint(job job.Digest) Checkpoint
 	// Notices are remarks about the output, such as checkpoints of other jobs than these.
 	Notices(jobs []job.Digest) ([]string, error)
@@ -49,11 +49,11 @@ type Output interface {
 // ErrHeld says that another process holds the output. A later retry may succeed.
 var ErrHeld = errors.New("in use by another process")
 
-// A Checkpoint is the place of one job's checkpoint.
+// A Checkpoint is the location of one job's checkpoint.
 type Checkpoint interface {
 	fit.Checkpoints
-	// Where names the place, and reports whether a checkpoint is there.
-	Where() (place string, there bool)
+	// Where names the location, and reports whether a checkpoint is there.
+	Where() (location string, there bool)
 }
 
 // Notes keeps the states of services that run jobs in the output, each a small document.
@@ -87,7 +87,7 @@ type Pointer interface {
 
 // Handovers keeps the handover to a pass in parts.
 type Handovers interface {
-	// PutHandover stores a handover, in place of another one, with its model, which the sink has; that of
+	// PutHandover stores a handover, over another one, with its model, which the sink has; that of
 	// a first pass has none.
 	PutHandover(ctx context.Context, h *pass.Handover) error
 	// DropHandover removes it, if there is one.

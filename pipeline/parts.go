@@ -144,7 +144,7 @@ func prepareLast(ctx context.Context, h *pass.Handover, job job.Job, told *pass.
 // [PassPart] and [CertifyParts].
 func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (err error) {
 	s := newStage(job, rows, out, how)
-	if err := errors.Join(job.Complete(), job.Placed(), s.needs("Rows", "Output", "Software")); err != nil {
+	if err := errors.Join(job.Complete(), job.Sequenced(), s.needs("Rows", "Output", "Software")); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Release(false)) }()

@@ -37,7 +37,7 @@ type PlanBound struct {
 // planKL is the share of N that the KL of a good fit is about.
 const planKL = 0.03
 
-// NewPlan computes the plan of a job with its defaults filled in. The places of peaks
+// NewPlan computes the plan of a job with its defaults filled in. The positions of peaks
 // are not known; their parameters are charged for values one width away. It measures the
 // machine for about a tenth of a second.
 func NewPlan(j job.Job, s fit.Sample, res job.Resources) (Plan, error) {

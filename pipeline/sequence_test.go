@@ -52,7 +52,7 @@ func TestSequenceNeedsItsNumber(t *testing.T) {
 	}
 }
 
-// What can be known of a forged place from one document: whether there is one is in the
+// What can be known of a forged position from one document: whether there is one is in the
 // job. A smaller number cannot be known: only the others can tell.
 func TestForgedSequenceIsRefused(t *testing.T) {
 	p := inSequence(t, 9)

@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A RowSubset is the subset of a row, with the row's place.
+// A RowSubset is the subset of a row, with the row's position.
 type RowSubset struct {
 	File    string
 	Row     int64  // in the file, from 0 on
@@ -17,7 +17,7 @@ type RowSubset struct {
 }
 
 // Split calls use with the subset of each row of a sample, in their order. It reads rows only by unit, as a
-// run does before it trains: otherwise bad rows and copies have the subsets of their places.
+// run does before it trains: otherwise bad rows and copies have the subsets of their positions.
 func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources, use func(RowSubset) error) error {
 	split, err := splitOf(ctx, j, src, res.WithDefaults())
 	if err != nil {
@@ -29,7 +29,7 @@ func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources
 				return ctx.Err()
 			}
 			at := shard.First + i
-			if err := use(RowSubset{shard.Place.In, shard.Place.At + i, at, split.Of(at)}); err != nil {
+			if err := use(RowSubset{shard.Position.In, shard.Position.At + i, at, split.Of(at)}); err != nil {
 				return err
 			}
 		}

@@ -46,8 +46,8 @@ type RunConfig struct {
 	Resources job.Resources
 	Observer  job.Observer
 
-	// Placed adds the place in the job's file to an error about its columns.
-	Placed func(err error, job job.Job) error
+	// Located adds the position in the job's file to an error about its columns.
+	Located func(err error, job job.Job) error
 	// Report stores a report for people, before the pointer moves.
 	Report func(o *Outcome) error
 }
@@ -78,7 +78,7 @@ type Publisher interface {
 // about the removal of old files: all is published, and the run is recorded as finished.
 func Train(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
-	if err := errors.Join(job.Complete(), job.Placed(), s.needs("Rows", "Output", "Software")); err != nil {
+	if err := errors.Join(job.Complete(), job.Sequenced(), s.needs("Rows", "Output", "Software")); err != nil {
 		return nil, err
 	}
 	published := false
@@ -156,14 +156,14 @@ func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 	if release, err = s.out.Hold(); err != nil {
 		return nil, err
 	}
-	if err := s.place(); err != nil {
+	if err := s.findCheckpoint(); err != nil {
 		return nil, errors.Join(err, release())
 	}
 	return release, nil
 }
 
-// place finds the checkpoint of the job, and passes on the notices of the output.
-func (s *stage) place() error {
+// findCheckpoint finds the checkpoint of the job, and passes on the notices of the output.
+func (s *stage) findCheckpoint() error {
 	digest, err := s.job.Digest()
 	if err != nil {
 		return err
@@ -179,8 +179,8 @@ func (s *stage) place() error {
 // open opens the rows with these features; nil: with the job's own.
 func (s *stage) open(ctx context.Context, features []string, notice func(string)) (dataset.Opened, error) {
 	src, err := dataset.Open(ctx, s.job, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
-	if err != nil && features == nil && s.how.Placed != nil { // given features were found before: no fault of the job
-		err = s.how.Placed(err, s.job)
+	if err != nil && features == nil && s.how.Located != nil { // given features were found before: no fault of the job
+		err = s.how.Located(err, s.job)
 	}
 	if err != nil {
 		return nil, err
@@ -306,11 +306,11 @@ var ErrInterrupted = errors.New("interrupted")
 
 // interruption is the error of an interrupted run: it says how to resume.
 func (s *stage) interruption() error {
-	place, there := s.at.Where()
+	location, there := s.at.Where()
 	if !there {
 		return fmt.Errorf("%w before there was anything to keep: the same command starts from the beginning", ErrInterrupted)
 	}
-	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", ErrInterrupted, place)
+	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", ErrInterrupted, location)
 }
 
 // end writes the end of the run, once: before it the pointer moves, if it does. o is nil if the run

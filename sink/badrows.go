@@ -55,9 +55,9 @@ func (b *BadRows) Write(shard dataset.Shard, r dataset.BadRow) error {
 			set(parquet.DoubleValue(v), 1, "values", name)
 		}
 	}
-	set(parquet.ByteArrayValue([]byte(shard.Place.In)), 0, "in")
-	set(parquet.Int32Value(int32(shard.Place.Part)), 0, "part") //nolint:gosec // a row group's number
-	set(parquet.Int64Value(shard.Place.At+r.Row), 0, "row")
+	set(parquet.ByteArrayValue([]byte(shard.Position.In)), 0, "in")
+	set(parquet.Int32Value(int32(shard.Position.Part)), 0, "part") //nolint:gosec // a row group's number
+	set(parquet.Int64Value(shard.Position.At+r.Row), 0, "row")
 	set(parquet.ByteArrayValue([]byte(column)), 0, "column")
 	set(parquet.ByteArrayValue([]byte(r.Reason)), 0, "reason")
 	if _, err := b.w.WriteRows([]parquet.Row{b.row}); err != nil {

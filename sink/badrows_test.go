@@ -17,7 +17,7 @@ import (
 func TestBadRowsAreReadBack(t *testing.T) {
 	var file bytes.Buffer
 	out := sink.NewBadRows(&file, []string{"row", "in", "zeta"})
-	shard := dataset.Shard{First: 90, Rows: 50, Place: dataset.Place{In: "lake/b.parquet", Part: 3, At: 7_000_000_000}}
+	shard := dataset.Shard{First: 90, Rows: 50, Position: dataset.Position{In: "lake/b.parquet", Part: 3, At: 7_000_000_000}}
 	for i, values := range [][]float64{{1.5, math.NaN(), 3}, {math.NaN(), -2, math.NaN()}} {
 		fatal.If(t, out.Write(shard, dataset.BadRow{Row: int64(10 * i), Reason: "is null", Values: values}))
 	}

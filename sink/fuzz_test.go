@@ -73,7 +73,7 @@ func TestForgedSizesAreNotAllocated(t *testing.T) {
 					m.RowGroups[0].Columns[i].MetaData.TotalCompressedSize = 1 << 40
 				}
 			}),
-			"places of chunks": forgedFooter(t, file, func(m *format.FileMetaData) {
+			"positions of chunks": forgedFooter(t, file, func(m *format.FileMetaData) {
 				m.RowGroups[0].Columns[0].MetaData.DataPageOffset = math.MaxInt64 - 3
 			}),
 			"values of a page":      forgedPage(t, file, func(h *format.PageHeader) { h.DataPageHeader.V.NumValues = math.MaxInt32 }),

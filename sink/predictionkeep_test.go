@@ -46,7 +46,7 @@ func keptTexts(t *testing.T, node parquet.Node, texts []string) *parquet.File {
 	return f
 }
 
-// textColumn is the place of the column that keptTexts adds.
+// textColumn is the position of the column that keptTexts adds.
 const textColumn = 6
 
 // A dictionary, a page and a row group of long texts that are all different end before they

@@ -116,7 +116,7 @@ func PredictedFile(r io.ReaderAt, size int64) (string, error) {
 	return f.keys[fileKey], nil
 }
 
-// The places of columns of predictions.
+// The positions of columns of predictions.
 const (
 	rowColumn = iota
 	meanColumn

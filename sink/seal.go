@@ -10,7 +10,7 @@ import (
 )
 
 // Model files and certificate rows seal themselves: the value of one key of the footer is the
-// SHA-256 of the whole file with zeros in place of that value. Parquet has checksums of pages, not
+// SHA-256 of the whole file with zeros instead of that value. Parquet has checksums of pages, not
 // of the footer: without the seal one flipped bit made the Parquet library allocate 2 GiB, or gave
 // another lengthscale.
 const (
@@ -21,7 +21,7 @@ const (
 	sealMark = sealKey + "\x18\x40"
 )
 
-// seal writes the digest into a file that has zeros in its place.
+// seal writes the digest into a file that has zeros instead of it.
 func seal(data []byte) error {
 	digits, err := findSeal(data)
 	if err != nil {
@@ -53,7 +53,7 @@ func findSeal(data []byte) ([]byte, error) {
 	return data[at : at+sealDigits : at+sealDigits], nil
 }
 
-// sealDigest returns the digest of data with zeros in place of the digits.
+// sealDigest returns the digest of data with zeros instead of the digits.
 func sealDigest(data, digits []byte) string {
 	at := bytes.LastIndex(data, []byte(sealMark)) + len(sealMark)
 	h := sha256.New()

@@ -138,7 +138,7 @@ func TestPageIsMadeFromWhatIsStored(t *testing.T) {
 	}
 }
 
-// Results of some rows leave those of others in their place.
+// Results of some rows leave those of others as they are.
 func TestWriteKeepsOtherRows(t *testing.T) {
 	o := options{page: filepath.Join(t.TempDir(), "paper.md"), write: true}
 	of := func(method, made string) row {

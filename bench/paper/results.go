@@ -83,7 +83,7 @@ func writeRows(path string, rows []row) error {
 	return writeCSV(path, records)
 }
 
-// keep puts rows into the stored results, in the place of those of the same units.
+// keep puts rows into the stored results, instead of those of the same units.
 func (o options) keep(rows []row) error {
 	if !o.write {
 		return nil
@@ -128,15 +128,15 @@ func (o options) results(table string) ([]row, error) {
 		return nil, err
 	}
 	theirs, err := publishedRows(table)
-	place := func(r row) int {
+	position := func(r row) int {
 		return slices.IndexFunc(theirs, func(p row) bool { return p.setting() == r.setting() })
 	}
 	after := func(r row) int { return slices.Index([]string{published, pretrained, minibatch, ""}, r.Start) }
 	slices.SortStableFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(after(a), after(b)), cmp.Compare(b.Alpha, a.Alpha), cmp.Compare(a.Inducing, b.Inducing))
+		return cmp.Or(cmp.Compare(position(a), position(b)), cmp.Compare(after(a), after(b)), cmp.Compare(b.Alpha, a.Alpha), cmp.Compare(a.Inducing, b.Inducing))
 	})
 	for i, r := range rows {
-		if at := place(r); at >= 0 {
+		if at := position(r); at >= 0 {
 			rows[i].paper = theirs[at].paper
 		}
 	}

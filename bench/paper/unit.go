@@ -118,7 +118,7 @@ func (f finding) exponent(lnXi float64) float64 {
 	return f.KL + (f.Weight+lnXi-math.Log(delta))/float64(f.N)
 }
 
-// printed is the exponent by the paper's formula, which has 2√N in place of ξ(N).
+// printed is the exponent by the paper's formula, which has 2√N instead of ξ(N).
 func (f finding) printed() float64 { return f.exponent(math.Log(4*float64(f.N)) / 2) }
 
 // cut reports whether the limit of gradients has ended a search that ends by itself.

@@ -5,7 +5,7 @@ Q is given as in a model file: L of K_ZZ + jI, the whitened mean m, and the fact
     φ = L⁻¹ k(x),  μ = φᵀm,  s² = σ² − |φ|² + |R⁻¹φ|²       two triangular solves a block, in place
     μ = kᵀα,  s² = σ² − kᵀWk,  α = L⁻ᵀm,  W = L⁻ᵀ(I − S)L⁻¹   one product a block, with as many operations
 
-(S = C Cᵀ and the product φC in place of the second solve take twice its operations, for PyTorch has no triangular
+(S = C Cᵀ and the product φC instead of the second solve take twice its operations, for PyTorch has no triangular
 product; neither can it take the half of the symmetric W alone, as our program does.) Two workers with one-threaded kernels take blocks
 from a common queue, or one with two-threaded kernels; a block has its rows in rows or in columns.
 

@@ -26,7 +26,7 @@ type badRowsConfig struct {
 	To        badRowsTo      `yaml:"to"`
 }
 
-// badRowsTo is the place of bad rows: a file, or a topic of dead letters.
+// badRowsTo is the destination of bad rows: a file, or a topic of dead letters.
 type badRowsTo struct{ path, topic string }
 
 const wantBadRowsTo = "want a file, as in bad.parquet, or a topic, as in {kafka: rows-dead}"
@@ -75,7 +75,7 @@ type quarantine struct {
 	read   []string // files that it must not replace
 }
 
-// Quarantine is the place of the bad rows of a source.
+// Quarantine is the destination of the bad rows of a source.
 func (q quarantine) Quarantine(from dataset.Opened) dataset.Quarantine {
 	if letters := q.task.DeadLetters(); letters != nil {
 		return letters

@@ -21,7 +21,7 @@ func TestSharesInPercent(t *testing.T) {
 	}
 }
 
-// A share in percent is the number that is written with the point two places to
+// A share in percent is the number that is written with the point two digits to
 // the left.
 func TestDuplicatesInTheJobFile(t *testing.T) {
 	for text, want := range map[string]job.CopiesDecl{

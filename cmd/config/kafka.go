@@ -174,7 +174,7 @@ func (k *Topic) consume(ctx context.Context) (err error) {
 			return fmt.Errorf("rejected.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
-	if err := k.place(); err != nil {
+	if err := k.makeFolder(); err != nil {
 		return err
 	}
 	if k.segments != nil {

@@ -174,8 +174,8 @@ func (l *memberLog) Publisher(w *stream.Window) stream.Publisher {
 	return &memberPublisher{&of, l.as.member, l.as.failed}
 }
 
-// Places are the name of the model or, in a shared group, those of the partitions of a window.
-func (l *memberLog) Places(ctx context.Context, w *stream.Window) ([]stream.Place, error) {
+// Locations are the name of the model or, in a shared group, those of the partitions of a window.
+func (l *memberLog) Locations(ctx context.Context, w *stream.Window) ([]stream.Location, error) {
 	names := []string{l.as.Name}
 	if l.as.share != nil {
 		names = nil
@@ -191,5 +191,5 @@ func (l *memberLog) Places(ctx context.Context, w *stream.Window) ([]stream.Plac
 		}
 		l.settled = true
 	}
-	return sinklog.Places(ctx, l.Client, l.Topics, names)
+	return sinklog.Locations(ctx, l.Client, l.Topics, names)
 }

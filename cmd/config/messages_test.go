@@ -72,7 +72,7 @@ func wrongFiles(t *testing.T) (head string, all []wrongFile) {
 	return head, all
 }
 
-// TestMessages: testdata/messages.golden has the faults of each file, with places. A job is the
+// TestMessages: testdata/messages.golden has the faults of each file, with positions. A job is the
 // small one with other keys, behind variables as in $NAME "value"; a schedule has one job with
 // these keys, and behind job.yaml: its job; score files and others are whole.
 func TestMessages(t *testing.T) {
@@ -98,7 +98,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// messages are the faults of a file: place, key and words.
+// messages are the faults of a file: position, key and words.
 func (f wrongFile) messages(t *testing.T) string {
 	dir, text := t.TempDir(), f.file
 	fatal.If(t, os.Mkdir(filepath.Join(dir, "lake"), 0o700))

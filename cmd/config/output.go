@@ -51,8 +51,8 @@ func MayBeModel(path string) (err error) {
 // OutputIn is the output in a folder, which need not exist.
 func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }
 
-// Place is the output of the task.
-func (p Task) Place(fsys durable.FS) *Output {
+// Destination is the output of the task.
+func (p Task) Destination(fsys durable.FS) *Output {
 	out := OutputIn(p.Output, fsys)
 	out.Sign = p.Sign
 	return out
@@ -104,11 +104,11 @@ func (p Task) Notices() (said []string) {
 // RunConfig has the limits and resources of runs of the task.
 func (p Task) RunConfig() pipeline.RunConfig {
 	return pipeline.RunConfig{
-		Judge: p.Require.Judge, Limit: p.Require.Limit, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Placed: p.Placed,
+		Judge: p.Require.Judge, Limit: p.Require.Limit, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Located: p.Located,
 	}
 }
 
-// KeepingBadRows is the same with the place of bad rows, written through a file system. notice gets
+// KeepingBadRows is the same with the destination of bad rows, written through a file system. notice gets
 // remarks on it.
 func (p Task) KeepingBadRows(fsys durable.FS, notice func(string)) pipeline.RunConfig {
 	how := p.RunConfig()
@@ -154,7 +154,7 @@ func mayMake(output string, data Origin) error {
 		return fmt.Errorf("%s is no directory", filepath.Dir(output))
 	}
 	if found := data.Finds(output); found != "" {
-		return fmt.Errorf("%s lies in the data %s; choose a place outside, or a name that begins with . or _", output, found)
+		return fmt.Errorf("%s lies in the data %s; choose a location outside, or a name that begins with . or _", output, found)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ type filesConfig struct {
 	Column string         `yaml:"column"`
 }
 
-// ReadWord reads a word in place of the keys.
+// ReadWord reads a word instead of the keys.
 func (f *filesConfig) ReadWord(word *ast.StringNode) error {
 	f.Which = schedule.Which(word.Value)
 	if f.Which != schedule.FilesAll && f.Which != schedule.FilesNew {

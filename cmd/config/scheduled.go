@@ -15,7 +15,7 @@ import (
 
 // scheduled is a job as a scheduler runs it.
 func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *ScheduledTask {
-	out := t.Place(fsys)
+	out := t.Destination(fsys)
 	j := &schedule.Job{
 		Name: of.Name, Job: t.Job, Output: out,
 		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key, Column: of.Files.Column},

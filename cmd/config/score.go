@@ -139,7 +139,7 @@ func (c ScoreFile) canKeep(name string) error {
 	case c.OnTopics() && c.ToTopic():
 		return sink.CanKeepObject(name)
 	case c.OnTopics():
-		return sink.CanKeepPlaced(name)
+		return sink.CanKeepPositioned(name)
 	default:
 		return sink.CanKeep(name)
 	}

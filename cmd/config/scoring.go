@@ -67,7 +67,7 @@ func (s *Scoring) Run(ctx context.Context) (failed int, err error) {
 	return s.filesToFiles(ctx, pointers)
 }
 
-// Where names the place of the predictions of a file.
+// Where names the location of the predictions of a file.
 func (c ScoreFile) Where(f score.File) string {
 	return sinklake.PredictionsOf(c.Output.Folder, f)
 }

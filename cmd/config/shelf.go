@@ -21,7 +21,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// A publishConfig declares the place of artifacts next to the output directory.
+// A publishConfig declares the location of artifacts next to the output directory.
 type publishConfig struct {
 	Kafka topicsConfig `yaml:"kafka"`
 }

@@ -40,8 +40,8 @@ func (s *spooled) open(ctx context.Context, want dataset.Choice, consume func(co
 	return s.frozen.Open(ctx, want)
 }
 
-// place makes the folder of the spool: a temporary one, or the declared one with a lock.
-func (s *spooled) place() (err error) {
+// makeFolder makes the folder of the spool: a temporary one, or the declared one with a lock.
+func (s *spooled) makeFolder() (err error) {
 	if s.temporary {
 		s.Config.Folder, err = os.MkdirTemp("", "pacsgp-spool-")
 		return err

@@ -51,7 +51,7 @@ func ReadJob(ctx context.Context, path string, env Environment, o Overrides) (Ta
 	return p, err
 }
 
-// A Task is a runnable job file: the job, the origin of its rows and the places of its results.
+// A Task is a runnable job file: the job, the origin of its rows and the locations of its results.
 type Task struct {
 	Job       job.Job
 	Source    Origin
@@ -209,12 +209,12 @@ func CheckWorkers(n int) error {
 func (p Task) Open(ctx context.Context, spooled func(rows int64)) (dataset.Opened, error) {
 	src, err := dataset.Open(ctx, p.Job, p.Source, nil, p.Resources, spooled)
 	if err != nil {
-		return nil, p.Placed(err, p.Job)
+		return nil, p.Located(err, p.Job)
 	}
 	return src, nil
 }
 
-// Placed adds the place in the job file to an error of opening the source.
-func (p Task) Placed(err error, job job.Job) error {
-	return choicePlaced(err, p.file, job)
+// Located adds the position in the job file to an error of opening the source.
+func (p Task) Located(err error, job job.Job) error {
+	return choiceLocated(err, p.file, job)
 }

@@ -29,7 +29,7 @@ type WatchFile struct {
 	Memory  yamlfile.Size               `yaml:"memory"`
 
 	Folder string // of the file
-	// Files are model and certificate, in the place of Model.
+	// Files are model and certificate, instead of Model.
 	Files struct{ Model, Certificate string }
 }
 

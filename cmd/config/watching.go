@@ -169,7 +169,7 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 	cfg.Where = func(p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns, _ int) string {
 		return p.File.Path
 	}
-	cfg.Placed = func(s *watch.State, p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns) {
+	cfg.AddPosition = func(s *watch.State, p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns) {
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
 	out := watch.NewWriter(cfg)
@@ -213,15 +213,15 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 			w.Noticed(fmt.Sprintf("certificate %.12s…: its sample has no offsets of %s, so that all rows of the topic count as if they came later, also those that the sample may have had from elsewhere", p.By.ID, rows.Topic))
 		}
 		return func(of score.Records, i int) bool {
-			partition, offset, _ := of.Place(i)
+			partition, offset, _ := of.Position(i)
 			return offset < ends[partition] || !p.By.SpeaksOf(rows.Topic, partition)
 		}, nil
 	}
 	cfg.Where = func(_ score.Piece[score.Records], of score.Records, row int) string {
-		partition, offset, _ := of.Place(row)
+		partition, offset, _ := of.Position(row)
 		return fmt.Sprintf("partition %d of %s, offset %d", partition, rows.Topic, offset)
 	}
-	cfg.Placed = func(s *watch.State, _ score.Piece[score.Records], of score.Records) {
+	cfg.AddPosition = func(s *watch.State, _ score.Piece[score.Records], of score.Records) {
 		if s.Log == nil {
 			s.Log = log
 		}

@@ -229,7 +229,7 @@ func TestCorpusForgeries(t *testing.T) {
 	}
 }
 
-// The verifier in Python refuses hostile files in place of the rows.
+// The verifier in Python refuses hostile files instead of the rows.
 func TestPythonRefusesHostileFiles(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "ingest", "lake", "testdata", "hostile", "*.parquet"))

@@ -37,7 +37,7 @@ func newGroupMetrics(of promauto.Factory) *groupMetrics {
 	}
 }
 
-// membership shows the place of this process in the group.
+// membership shows the position of this process in the group.
 func (m *groupMetrics) membership(known bool, partitions int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *groupMetrics) behind(lags map[int]int64, err error) {
 	m.show()
 }
 
-// show shows the place of this process. The lock is held.
+// show shows the position of this process. The lock is held.
 func (m *groupMetrics) show() {
 	has := m.has
 	if has > 0 && !m.shared {
@@ -75,7 +75,7 @@ func (m *groupMetrics) show() {
 	m.partitions.WithLabelValues().Set(float64(has))
 }
 
-// doubt is why the place of this process is unknown. The lock is held.
+// doubt is why the position of this process is unknown. The lock is held.
 func (m *groupMetrics) doubt() error {
 	switch {
 	case m.fault != nil:

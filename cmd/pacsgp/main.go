@@ -180,7 +180,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	w.log.foresee(args)
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) {
-		return pipeline.ErrInterrupted // without the place
+		return pipeline.ErrInterrupted // without the position
 	}
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 		return config.Argument(unknownCommand(err))
@@ -204,7 +204,7 @@ func flagsLike(cmd *cobra.Command, name string) string {
 	return strings.ReplaceAll(ingest.DidYouMean("--"+name, names), `"`, "")
 }
 
-// wantedByFlag says in an error which values a flag takes, in place of the words of Go's parsers.
+// wantedByFlag says in an error which values a flag takes, instead of the words of Go's parsers.
 func wantedByFlag(err error) error {
 	cause := errors.Unwrap(err)
 	if cause == nil || strings.HasPrefix(cause.Error(), "want ") {

@@ -136,7 +136,7 @@ func certifyParts(ctx context.Context, w system, p config.Task, parts []string) 
 	if err != nil {
 		return nil, err
 	}
-	out := p.Place(w.fs)
+	out := p.Destination(w.fs)
 	found, err := config.Certify(ctx, p, h, parts, out, howTo(w, show, p, out, nil))
 	if err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func predictCommand(w system) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "write the mean and the deviation of a draw from Q")
-	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
+	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, instead of DATA")
 	cmd.Flags().Var(&share, "interval", "write the ends of an interval that covers so large a share of fresh rows, as in 90% or 0.9")
 	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "columns of the data that are written next to the predictions, as in id,day")
 	cmd.Flags().Var((*config.Trust)(&trusted), "trusted", config.TrustedKeys)
@@ -120,7 +120,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	return err
 }
 
-// mayWrite refuses an output in the place of a file that is read, and announces that predictions at
+// mayWrite refuses an output that would replace a file that is read, and announces that predictions at
 // it are replaced. It returns the files that are read.
 func mayWrite(ctx context.Context, show *display, src dataset.Opened, output string, read ...string) ([]string, error) {
 	for _, f := range src.Files() {

@@ -91,7 +91,7 @@ func lines(n int) table {
 	return table{"x1": x1, "x2": x2, "y": y}
 }
 
-// with returns the table with another column in the place of one.
+// with returns the table with another column instead of one.
 func (c table) with(name string, values any) table {
 	changed := table{name: values}
 	for other, v := range c {

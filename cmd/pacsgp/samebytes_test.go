@@ -13,7 +13,7 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// Workers, processors, memory and places change no byte of the artifacts. Mini-batches
+// Workers, processors, memory and locations change no byte of the artifacts. Mini-batches
 // are the harder case: without memory every epoch reads the lake again.
 func TestSameBytes(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ type scoreEvents struct {
 	metrics *scoreMetrics
 	records bool                    // rows come from a topic: their number is logged now and then
 	retry   time.Duration           // between two tries
-	where   func(score.File) string // the place of the predictions of a file
+	where   func(score.File) string // the location of the predictions of a file
 
 	mu    sync.Mutex // of what follows
 	told  map[string]bool

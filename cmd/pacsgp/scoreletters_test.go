@@ -47,7 +47,7 @@ func (s *aTopic) lettered(t *testing.T, name string, files bool) (score string, 
 }
 
 // Records of rows without a prediction are sent to the topic of dead letters as jobs send them,
-// once, and have their place among the predictions all the same.
+// once, and are listed among the predictions all the same.
 func TestScoreLetters(t *testing.T) {
 	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "")
@@ -78,7 +78,7 @@ func TestScoreLetters(t *testing.T) {
 }
 
 // A record that the topics do not take, even compressed, stops nothing: its row has the reason, and its
-// place is a dead letter; the rows behind it are predicted.
+// position is a dead letter; the rows behind it are predicted.
 func TestScoreOfARecordThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "")

@@ -151,7 +151,7 @@ func onceEach(t *testing.T, group string, all []certify.Certificate) map[int64]i
 		}
 		s := c.Delta.Sequence
 		if s == nil || !strings.HasSuffix(s.Name, "/"+group) || taken[s.Number] {
-			t.Fatalf("certificate %d has the place %+v", i, s)
+			t.Fatalf("certificate %d has the position %+v", i, s)
 		}
 		taken[s.Number] = true
 		for _, g := range c.Sample.Segments {

@@ -101,7 +101,7 @@ func alike(t *testing.T, near, far string) {
 }
 
 // A store that ignores the conditions of writes is no output, nor are other stores, secrets in an
-// address, a place in the data, and a job of another command.
+// address, a position in the data, and a job of another command.
 func TestStoresThatAreNoOutput(t *testing.T) {
 	s, dir := objectstest.New(t), t.TempDir()
 	smallLake(t, dir)

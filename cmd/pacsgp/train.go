@@ -45,7 +45,7 @@ func trainCommand(w system) *cobra.Command {
 // train runs a job; the outcome is nil if the
 // last pass is left to others.
 func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome, error) {
-	show, out := newDisplay(w), p.Place(w.fs)
+	show, out := newDisplay(w), p.Destination(w.fs)
 	defer show.end()
 	how := howTo(w, show, p, out, nil)
 	if noPass {

@@ -60,7 +60,7 @@ func verifyCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
+	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, instead of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().Var((*config.Trust)(&v.trusted), "trusted", config.TrustedKeys)
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.judge), "require", string(pipeline.JudgeMean), "which claim the exit status is about: prediction or draw")
@@ -83,7 +83,7 @@ type verification struct {
 	budget
 }
 
-// read reads the arguments: artifacts, then data, in whose place a job file may stand.
+// read reads the arguments: artifacts, then data, instead of which a job file may be given.
 func (v *verification) read(ctx context.Context, w system, args []string, job string) (err error) {
 	if v.model, v.certificate, args, err = config.ArtifactPaths(ctx, args); err != nil {
 		return err

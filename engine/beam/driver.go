@@ -52,7 +52,7 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{path: path, task: task, out: task.Place(durable.OS{}), console: console{stdout, stderr}}
+	d := &driver{path: path, task: task, out: task.Destination(durable.OS{}), console: console{stdout, stderr}}
 	d.how = task.KeepingBadRows(durable.OS{}, d.say)
 	d.how.Software, d.how.Report = config.Software(), config.Report(d.out)
 	d.how.Observer = job.Observer{Notice: d.say, Event: d.say}

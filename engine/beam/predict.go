@@ -108,14 +108,14 @@ func complete(folder, run string) (found record, err error) {
 	return found, nil
 }
 
-// A place is the folder of predictions, which appears as a whole. Only one process fills it at a time.
-type place struct {
+// A location is the folder of predictions, which appears as a whole. Only one process fills it at a time.
+type location struct {
 	folder, staging string
 	lock            io.Closer
 }
 
-// hold takes the place of a folder. What killed processes have left beside it is removed.
-func hold(folder string) (*place, error) {
+// hold replaces a folder. What killed processes have left beside it is removed.
+func hold(folder string) (*location, error) {
 	parent, begin := filepath.Dir(folder), "."+filepath.Base(folder)+".new-"
 	if found, err := (durable.OS{}).List(folder); len(found) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, config.Argument(fmt.Errorf("-o: %s is there and holds no predictions: remove it, or name another folder", folder))
@@ -126,7 +126,7 @@ func hold(folder string) (*place, error) {
 	}
 	id := make([]byte, 6)
 	_, _ = rand.Read(id) // never fails: package crypto/rand
-	p := &place{folder, filepath.Join(parent, begin+hex.EncodeToString(id)), lock}
+	p := &location{folder, filepath.Join(parent, begin+hex.EncodeToString(id)), lock}
 	left := regexp.MustCompile("^" + regexp.QuoteMeta(begin) + "[0-9a-f]{12}$")
 	names, err := durable.OS{}.List(parent)
 	for _, name := range names {
@@ -144,7 +144,7 @@ func hold(folder string) (*place, error) {
 }
 
 // publish makes what was staged the folder, in one step. Workers that go on fail from now on.
-func (p *place) publish() error {
+func (p *location) publish() error {
 	if err := os.Remove(p.folder); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty one
 		return err
 	}
@@ -154,8 +154,8 @@ func (p *place) publish() error {
 	return durable.SyncDir(durable.OS{}, filepath.Dir(p.folder))
 }
 
-// release gives the place up. What is not published is removed.
-func (p *place) release() error { return errors.Join(os.RemoveAll(p.staging), p.lock.Close()) }
+// release gives the location up. What is not published is removed.
+func (p *location) release() error { return errors.Join(os.RemoveAll(p.staging), p.lock.Close()) }
 
 // A console is where a command speaks.
 type console struct{ stdout, stderr io.Writer }
@@ -202,7 +202,7 @@ func (s Scoring) into(folder string) (string, error) {
 		err = config.MayCreate(folder, config.Lake(s.Data))
 	}
 	if found := config.Lake(s.Data).Finds(filepath.Join(folder, "shard.parquet")); err == nil && found != "" {
-		err = fmt.Errorf("%s lies in the data %s; choose a place outside", folder, found)
+		err = fmt.Errorf("%s lies in the data %s; choose a location outside", folder, found)
 	}
 	if err != nil {
 		err = config.Argument(fmt.Errorf("-o: %w", err))

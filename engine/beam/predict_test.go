@@ -164,7 +164,7 @@ func nothingBeside(t *testing.T, folder string) {
 }
 
 // Shard by shard, by workers here or of their own, the predictions are those of one process, and
-// the bytes the same. They are not made again, and no others take their place.
+// the bytes the same. They are not made again, and no others take their location.
 func TestPredictsAsOneProcess(t *testing.T) {
 	out, lake := certifiedJob(t)
 	want, words := oneProcess(t, out, lake)

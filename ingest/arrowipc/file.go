@@ -48,7 +48,7 @@ type Batch struct {
 	index int
 }
 
-// A block is the place of a message.
+// A block is the position of a message.
 type block struct{ offset, description, body int64 }
 
 var errFile = errors.New("the Arrow file is damaged, or was not written to its end")
@@ -106,7 +106,7 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	return f, f.nameDecimals(schema)
 }
 
-// nameDecimals gives the columns of decimals of 32 and 64 bits types of their own, in place of bytes.
+// nameDecimals gives the columns of decimals of 32 and 64 bits types of their own, instead of bytes.
 func (f *File) nameDecimals(schema flatbuffers.Table) error {
 	at, n, _ := vector(schema, 1, 4)
 	all := f.Schema.Fields()
@@ -200,7 +200,7 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	return footer, nil
 }
 
-// blocks returns the places of messages, a field of the footer; false unless they are before end.
+// blocks returns the positions of messages, a field of the footer; false unless they are before end.
 func blocks(root flatbuffers.Table, field int, end int64) ([]block, bool) {
 	at, n, ok := vector(root, field, 24)
 	if !ok {
@@ -208,8 +208,8 @@ func blocks(root flatbuffers.Table, field int, end int64) ([]block, bool) {
 	}
 	found := make([]block, n)
 	for i := range found {
-		place := at + flatbuffers.UOffsetT(24*i)
-		b := block{root.GetInt64(place), int64(root.GetInt32(place + 8)), root.GetInt64(place + 16)}
+		position := at + flatbuffers.UOffsetT(24*i)
+		b := block{root.GetInt64(position), int64(root.GetInt32(position + 8)), root.GetInt64(position + 16)}
 		if b.offset < headBytes || b.description < 8 || b.body < 0 || b.offset > end || b.description > end-b.offset || b.body > end-b.offset-b.description {
 			return nil, false
 		}

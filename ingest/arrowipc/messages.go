@@ -52,7 +52,7 @@ func describe(b []byte) (d description, err error) {
 	return d, nil
 }
 
-// slot returns the place of a field in the list of a table's fields.
+// slot returns the position of a field in the list of a table's fields.
 func slot(field int) flatbuffers.VOffsetT { return flatbuffers.VOffsetT(4 + 2*field) } //nolint:gosec // fields are few
 
 func rootOf(b []byte) flatbuffers.Table {
@@ -68,7 +68,7 @@ func below(t flatbuffers.Table, field int) (flatbuffers.Table, bool) {
 	return flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + t.Pos)}, true
 }
 
-// vector returns the place of a field that is a vector, and its length, if elements of so many bytes
+// vector returns the position of a field that is a vector, and its length, if elements of so many bytes
 // fit; a missing one is empty.
 func vector(t flatbuffers.Table, field, width int) (at flatbuffers.UOffsetT, n int, ok bool) {
 	offset := flatbuffers.UOffsetT(t.Offset(slot(field)))

@@ -82,7 +82,7 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 	}
 	for i, want := range []string{`column "x" is null`, "JSON object is cut off", "tombstone", "beyond 2^53"} {
 		if !strings.Contains(letters[i], want) || !strings.Contains(letters[i], " topic=rows partition=0 offset=") {
-			t.Errorf("letter %q, want %q and its place", letters[i], want)
+			t.Errorf("letter %q, want %q and its position", letters[i], want)
 		}
 	}
 	if !strings.HasPrefix(letters[1], `0/2 {"x":4 topic`) || !strings.HasSuffix(letters[2], " (no value)") {

@@ -15,7 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Columns of a spool with the place of a row.
+// Columns of a spool with the position of a row.
 const (
 	columnTopic     = "$topic"
 	columnPartition = "$partition"
@@ -31,7 +31,7 @@ type block struct {
 	columns [][]float64 // [len(names)][rows]
 	offsets []int64     // [rows]
 	times   []int64     // [rows], milliseconds since 1970
-	topic   string      // "": rows have no place
+	topic   string      // "": rows have no position
 	encoded job.Encodings
 }
 
@@ -42,8 +42,8 @@ func newBlock(cfg Config) *block {
 
 func (b *block) rows() int { return len(b.offsets) }
 
-// place sets the place of rows that were appended to the columns.
-func (b *block) place(r *broker.Record, rows int) {
+// position sets the position of rows that were appended to the columns.
+func (b *block) position(r *broker.Record, rows int) {
 	for range rows {
 		b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)
 	}
@@ -88,7 +88,7 @@ func (b *block) clear() {
 	b.offsets, b.times = b.offsets[:0], b.times[:0]
 }
 
-// schema returns the schema of a spool's files: columns as doubles, and the place of each row.
+// schema returns the schema of a spool's files: columns as doubles, and the position of each row.
 func (b *block) schema() *parquet.Schema {
 	g := parquet.Group{}
 	if b.topic != "" {

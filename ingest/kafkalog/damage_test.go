@@ -75,7 +75,7 @@ func TestFlippedByte(t *testing.T) {
 	}
 }
 
-// TestBadRecords: a record that is no row is an error with its place, and so is a
+// TestBadRecords: a record that is no row is an error with its position, and so is a
 // tombstone.
 func TestBadRecords(t *testing.T) {
 	for text, want := range map[string]string{

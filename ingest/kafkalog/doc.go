@@ -10,5 +10,5 @@
 // A window without declared ends (rows) is frozen when it closes.
 //
 // Rows are those that a read-committed consumer sees. A damaged batch, missing offsets and a record
-// that cannot be read are errors that name the place.
+// that cannot be read are errors that name the position.
 package kafkalog

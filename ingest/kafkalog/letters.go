@@ -36,7 +36,7 @@ type letters struct {
 	size int64
 }
 
-// letterOf returns a record with its place and the reason why it is no row, behind its own headers.
+// letterOf returns a record with its position and the reason why it is no row, behind its own headers.
 func letterOf(topic string, partition int, r *broker.Record, reason string) broker.Record {
 	letter := *r
 	letter.Headers = append(slices.Clip(r.Headers),
@@ -93,7 +93,7 @@ func (l *letters) drop() {
 }
 
 // Letters calls use for each record of the window that is no row, or has a bad row, in the order
-// of the segments. Additional headers have its place and the reason. The record is valid during
+// of the segments. Additional headers have its position and the reason. The record is valid during
 // the call.
 func (w *Window) Letters(use func(partition int, r broker.Record) error) error {
 	for i, path := range w.letters {

@@ -262,8 +262,8 @@ func (l *lot) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Pre
 	return use(predictions, l)
 }
 
-// Place returns place and key of a row's record.
-func (l *lot) Place(i int) (partition int, offset int64, key []byte) {
+// Position returns position and key of a row's record.
+func (l *lot) Position(i int) (partition int, offset int64, key []byte) {
 	r := &l.records[i]
 	return r.Partition, r.Offset, r.Key
 }

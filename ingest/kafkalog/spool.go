@@ -222,7 +222,7 @@ func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, 
 	return Position{Offsets: since(ends, earliest)}, nil
 }
 
-// since returns these offsets, with the earliest ones in place of missing and negative ones.
+// since returns these offsets, with the earliest ones instead of missing and negative ones.
 func since(offsets, earliest map[int]int64) map[int]int64 {
 	at := maps.Clone(earliest)
 	for p := range at {

@@ -73,9 +73,9 @@ func TestWindow(t *testing.T) {
 	if _, got := read(t, src); !slices.Equal(got, digests) {
 		t.Error("the spool, opened as a lake, has other digests")
 	}
-	place, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Features: []string{"$offset"}, Target: "$partition"})
+	position, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Features: []string{"$offset"}, Target: "$partition"})
 	fatal.If(t, err)
-	where, _ := read(t, place)
+	where, _ := read(t, position)
 	if want := [2]float64{249, 0}; where[len(where)-1] != want {
 		t.Errorf("the last row stands at offset and partition %v, want %v", where[len(where)-1], want)
 	}

@@ -54,7 +54,7 @@ func (w *writer) add(r *broker.Record) error {
 			return err
 		}
 	}
-	w.block.place(r, 1)
+	w.block.position(r, 1)
 	w.spool.progress(1)
 	if rows := w.block.rows(); rows > MaxSegmentRows {
 		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, MaxSegmentRows))

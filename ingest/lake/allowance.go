@@ -77,7 +77,7 @@ func (s *share) reserve(bytes int64) error {
 	return nil
 }
 
-// reservePage reserves memory for the current page, in place of the page before.
+// reservePage reserves memory for the current page, instead of the page before.
 func (c *walker[V]) reservePage() error {
 	if c.most > 0 && int64(c.pages.size) > c.most {
 		return c.tooLarge(int64(c.pages.size))

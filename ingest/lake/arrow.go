@@ -49,8 +49,8 @@ func describeArrow(_ context.Context, file blob, l listed) (*dataFile, error) {
 const arrowRowsPerByte = 1 << 13
 
 // arrowColumn decides how the values of a field become float64.
-func arrowColumn(field arrow.Field, place int) column {
-	c := column{leaf: place}
+func arrowColumn(field arrow.Field, position int) column {
+	c := column{leaf: position}
 	if field.Nullable {
 		c.deep = 1
 	}

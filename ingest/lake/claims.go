@@ -86,7 +86,7 @@ func mostRatio(codec format.CompressionCodec) int64 {
 	}
 }
 
-// A span is the place of a chunk's pages.
+// A span is the position of a chunk's pages.
 type span struct {
 	start, end int64
 	group      int

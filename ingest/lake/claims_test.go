@@ -57,7 +57,7 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 	}
 }
 
-// withFooter is a file with another footer in place of its own.
+// withFooter is a file with another footer instead of its own.
 func withFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []byte {
 	t.Helper()
 	b, err := parquetmeta.Footer(bytes.NewReader(file), int64(len(file)), maxFooter)

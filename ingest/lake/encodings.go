@@ -19,7 +19,7 @@ type decoded struct {
 	fixed   []byte   // of a fixed width, in PLAIN; booleans have a byte each
 	texts   []byte   // of byte arrays, one after the other
 	offsets []uint32 // where each begins, and the end of the last
-	indexes []int32  // into the dictionary, in place of values; nil: none
+	indexes []int32  // into the dictionary, instead of values; nil: none
 }
 
 // A decoder decodes the values of pages of one column into buffers that it uses again, unless

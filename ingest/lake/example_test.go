@@ -42,7 +42,7 @@ func Example() {
 }
 
 // A job that is trained again whenever a file has come. Its output keeps what is known between runs;
-// Serve, in the place of Look, looks for ever.
+// Serve, instead of Look, looks for ever.
 func Example_schedule() {
 	ctx, folder := context.Background(), must(os.MkdirTemp("", "lake"))
 	defer os.RemoveAll(folder)

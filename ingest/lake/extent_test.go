@@ -12,7 +12,7 @@ import (
 )
 
 // extent and copyExtent say what ingest.Check says: at all lengths around their
-// blocks, with each odd value at each place, between guards that would change
+// blocks, with each odd value at each position, between guards that would change
 // the answer and that a copy must not touch.
 func TestExtent(t *testing.T) {
 	odd := []float64{

@@ -63,11 +63,11 @@ type dataFile struct {
 	rows   int64
 	groups []group // with rows
 
-	modified time.Time
-	tag      string // of an object
-	columns  []column
-	places   map[string]int // of the columns, by name
-	arrow    bool           // an Arrow IPC file: its groups are record batches
+	modified  time.Time
+	tag       string // of an object
+	columns   []column
+	positions map[string]int // of the columns, by name
+	arrow     bool           // an Arrow IPC file: its groups are record batches
 }
 
 func listWithFooters(ctx context.Context, from store, paths []string) ([]*dataFile, []string, error) {
@@ -87,9 +87,9 @@ func listWithFooters(ctx context.Context, from store, paths []string) ([]*dataFi
 		}
 		for range group {
 			if f := files[i]; i > 0 && slices.Equal(f.columns, files[i-1].columns) {
-				f.columns, f.places = files[i-1].columns, files[i-1].places // most lakes have one schema
+				f.columns, f.positions = files[i-1].columns, files[i-1].positions // most lakes have one schema
 			} else {
-				f.places = places(f.columns)
+				f.positions = positions(f.columns)
 			}
 			i++
 		}
@@ -185,8 +185,8 @@ func describeParquet(ctx context.Context, file blob, l listed) (*dataFile, error
 	return f, nil
 }
 
-// places returns the index of each name among the columns.
-func places(columns []column) map[string]int {
+// positions returns the index of each name among the columns.
+func positions(columns []column) map[string]int {
 	p := make(map[string]int, len(columns))
 	for i := range columns {
 		p[columns[i].Name] = i
@@ -195,7 +195,7 @@ func places(columns []column) map[string]int {
 }
 
 // column returns the one column of a name that ingest.Select has found usable.
-func (f *dataFile) column(name string) *column { return &f.columns[f.places[name]] }
+func (f *dataFile) column(name string) *column { return &f.columns[f.positions[name]] }
 
 // key returns the value of a key in the path.
 func (f *dataFile) key(name string) float64 {

@@ -27,7 +27,7 @@ var (
 	errMalformed = parquetmeta.ErrMalformed
 )
 
-// A footer has the schema of a file and the places of its chunks.
+// A footer has the schema of a file and the positions of its chunks.
 type footer struct {
 	sum     [sha256.Size]byte // of its bytes
 	size    int64             // of the file

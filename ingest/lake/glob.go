@@ -79,11 +79,11 @@ func unseen(ctx context.Context, from store, folder string, seen map[string]bool
 	if err != nil || !info.IsDir() {
 		return false, nil //nolint:nilerr // as filepath.Glob does
 	}
-	place, err := from.realPath(folder)
+	resolved, err := from.realPath(folder)
 	if err != nil {
 		return false, nil //nolint:nilerr // as filepath.Glob does
 	}
-	key := fmt.Sprintf("%q %q", place, hiveKeys(filepath.Join(folder, "-")))
+	key := fmt.Sprintf("%q %q", resolved, hiveKeys(filepath.Join(folder, "-")))
 	if seen[key] {
 		return false, nil
 	}

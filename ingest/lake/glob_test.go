@@ -25,8 +25,8 @@ func globTree(t *testing.T, files ...string) string {
 	return dir
 }
 
-// Without links the matches are those of filepath.Glob that have no hidden name in
-// place of a wildcard.
+// Without links the matches are those of filepath.Glob that have no hidden name
+// for a wildcard.
 func TestExpandIsGlob(t *testing.T) {
 	dir := globTree(t, "a/x.parquet", "a/y.parquet", "a-b/x.parquet", "a/b/c/z.pq", "b/.h/x.parquet", "_h/x.parquet", ".g/b/x.parquet", "k=1/k=2/x.parquet", "k=2/x.parquet", "b*/x.parquet", "x.parquet")
 	t.Chdir(dir)

@@ -180,7 +180,7 @@ func hostileFiles(t testing.TB) []hostileFile {
 	add("split-too-short", "fewer values", handmade(t, format.Uncompressed, 10, [][]byte{dataPage(t, 1, format.ByteStreamSplit, 10, 79, ten[:79])}, nil))
 	add("split-too-long", "after its last value", handmade(t, format.Uncompressed, 10, [][]byte{dataPage(t, 1, format.ByteStreamSplit, 10, 88, slices.Concat(ten, ten[:8]))}, nil))
 	add("bytes-after-the-last-value", "after its last value", handmade(t, format.Uncompressed, 10, [][]byte{dataPage(t, 1, format.Plain, 10, 88, slices.Concat(ten, ten[:8]))}, nil))
-	add("two-columns-in-one-place", "rows would count twice", handmade(t, format.Uncompressed, 10, [][]byte{plain, plain}, func(m *format.FileMetaData) {
+	add("two-columns-in-one-chunk", "rows would count twice", handmade(t, format.Uncompressed, 10, [][]byte{plain, plain}, func(m *format.FileMetaData) {
 		m.RowGroups[0].Columns[1].MetaData.DataPageOffset = 4
 	}))
 	add("one-row-group-twice", "rows would count twice", handmade(t, format.Uncompressed, 10, [][]byte{plain}, func(m *format.FileMetaData) {

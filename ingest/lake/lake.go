@@ -90,7 +90,7 @@ type shard struct {
 	first int64 // ordinal
 }
 
-// A group is a row group: its place and first row in its file.
+// A group is a row group: its position and first row in its file.
 type group struct {
 	index       int
 	first, rows int64
@@ -230,10 +230,10 @@ func (s *Source) Shards() []dataset.Shard {
 	shards := make([]dataset.Shard, len(s.shards))
 	for i, sh := range s.shards {
 		shards[i] = dataset.Shard{
-			First: sh.first,
-			Rows:  sh.group.rows,
-			Name:  fmt.Sprintf("%s, row group %d", sh.file.path, sh.group.index),
-			Place: dataset.Place{In: sh.file.path, Part: sh.group.index, At: sh.group.first},
+			First:    sh.first,
+			Rows:     sh.group.rows,
+			Name:     fmt.Sprintf("%s, row group %d", sh.file.path, sh.group.index),
+			Position: dataset.Position{In: sh.file.path, Part: sh.group.index, At: sh.group.first},
 		}
 	}
 	return shards

@@ -66,18 +66,18 @@ func (l *lister) notices() []string {
 // isNew reports whether a file was not listed yet, also by way of links: else its rows would count
 // twice. Two paths with different keys are an error: the rows cannot have both.
 func (l *lister) isNew(path string) (bool, error) {
-	place, err := l.store.realPath(path)
+	resolved, err := l.store.realPath(path)
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
 	}
-	if first, ok := l.files[place]; ok {
+	if first, ok := l.files[resolved]; ok {
 		return false, sameKeys("file", first, path, hiveKeys(first), hiveKeys(path))
 	}
-	l.files[place] = path
+	l.files[resolved] = path
 	return true, nil
 }
 
-// sameKeys returns an error if two paths to one place have different keys.
+// sameKeys returns an error if two paths to one resolved have different keys.
 func sameKeys(what, first, second string, keys, others []hiveKey) error {
 	if slices.Equal(keys, others) {
 		return nil
@@ -189,19 +189,19 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	place, err := l.store.realPath(dir)
+	resolved, err := l.store.realPath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
-	if slices.Contains(above, place) {
+	if slices.Contains(above, resolved) {
 		return nil, nil
 	}
-	if first, ok := l.folders[place]; ok {
+	if first, ok := l.folders[resolved]; ok {
 		l.again = true
 		return nil, sameKeys("folder", first, dir, hiveKeys(filepath.Join(first, "-")), hiveKeys(filepath.Join(dir, "-")))
 	}
-	l.folders[place] = dir
-	above = append(slices.Clip(above), place)
+	l.folders[resolved] = dir
+	above = append(slices.Clip(above), resolved)
 	entries, err := l.store.readDir(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
@@ -284,8 +284,8 @@ func hidden(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
 }
 
-// Finds returns the first of the declared paths under which a file at the place would be read,
-// or "". It compares places as they are written, and with their links followed as far as they
+// Finds returns the first of the declared paths under which a file at the resolved would be read,
+// or "". It compares locations as they are written, and with their links followed as far as they
 // exist; it does not search for links below a declared path.
 func Finds(paths []string, file string) string {
 	far := objects.IsAddress(file)
@@ -339,8 +339,8 @@ func absolute(path string) string {
 func resolved(path string) string {
 	path = absolute(path)
 	for at := path; ; at = filepath.Dir(at) {
-		if place, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(place, strings.TrimPrefix(path, at))
+		if resolved, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(resolved, strings.TrimPrefix(path, at))
 		}
 		if at == filepath.Dir(at) {
 			return path

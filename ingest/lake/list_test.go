@@ -14,8 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// tree writes one small file of rows and copies it to the given places.
-func tree(t *testing.T, places ...string) string {
+// tree writes one small file of rows and copies it to the given paths.
+func tree(t *testing.T, positions ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	g, err := synth.New(synth.Config{Seed: 4})
@@ -23,7 +23,7 @@ func tree(t *testing.T, places ...string) string {
 	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, ".source"), 1, 0, 10))
 	b, err := os.ReadFile(filepath.Join(dir, ".source", "part-00.parquet"))
 	fatal.If(t, err)
-	for _, p := range places {
+	for _, p := range positions {
 		path := filepath.Join(dir, filepath.FromSlash(p))
 		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		fatal.If(t, os.WriteFile(path, b, 0o600))

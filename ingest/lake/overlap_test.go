@@ -19,7 +19,7 @@ import (
 func TestSharedBytesAreRefused(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join("testdata", "writers", "groups", "pyarrow-rows2999.parquet"))
 	fatal.If(t, err)
-	place := func(to, from *format.ColumnMetaData) {
+	position := func(to, from *format.ColumnMetaData) {
 		to.DataPageOffset, to.DictionaryPageOffset, to.TotalCompressedSize = from.DataPageOffset, from.DictionaryPageOffset, from.TotalCompressedSize
 	}
 	for name, c := range map[string]struct {
@@ -31,7 +31,7 @@ func TestSharedBytesAreRefused(t *testing.T) {
 			m.RowGroups, m.NumRows = append(m.RowGroups, g), m.NumRows+g.NumRows
 		}, []string{`column "temp"`, "row group 0", `column "temp" in row group 3`}},
 		"columns": {func(m *format.FileMetaData) {
-			place(&m.RowGroups[1].Columns[0].MetaData, &m.RowGroups[1].Columns[1].MetaData)
+			position(&m.RowGroups[1].Columns[0].MetaData, &m.RowGroups[1].Columns[1].MetaData)
 		}, []string{`column "temp"`, "row group 1", `column "pres" in row group 1`}},
 		"a byte": {func(m *format.FileMetaData) {
 			m.RowGroups[0].Columns[0].MetaData.TotalCompressedSize++

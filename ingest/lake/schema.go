@@ -20,7 +20,7 @@ import (
 // A column is one leaf or one hive key of a file, with the properties needed to read it.
 type column struct {
 	ingest.Column
-	leaf     int   // place among the leaves of the schema; −1 for a hive key
+	leaf     int   // position among the leaves of the schema; −1 for a hive key
 	depth    int   // names in its path
 	deep     int32 // definition level of a value: what can be null on the way to it; 0 without nulls
 	kind     kind

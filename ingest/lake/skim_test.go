@@ -39,7 +39,7 @@ func claimFile(t *testing.T, codec compress.Codec, version int, node parquet.Nod
 	return b.Bytes()
 }
 
-// withPages is the file with other pages in the place of the only chunk, whose
+// withPages is the file with other pages instead of the only chunk, whose
 // footer claims so many rows.
 func withPages(t *testing.T, file, pages []byte, rows int64, change func(m *format.ColumnMetaData)) []byte {
 	t.Helper()

@@ -69,7 +69,7 @@ func TestInexactBounds(t *testing.T) {
 func TestNullCounts(t *testing.T) {
 	f, err := describeFile(t.Context(), newStore(), listed{path: filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet")}, nil)
 	fatal.If(t, err)
-	f.places = places(f.columns)
+	f.positions = positions(f.columns)
 	type counts struct{ nulls, uncounted int64 }
 	read := func(change func(*parquetmeta.Chunk)) (counts, error) {
 		file, err := newStore().open(t.Context(), f.path)

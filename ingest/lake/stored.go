@@ -70,7 +70,7 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 
 func (s *Stored) add(ctx context.Context, name string) error {
 	path := s.file.path
-	at, ok := s.file.places[name]
+	at, ok := s.file.positions[name]
 	if !ok {
 		return fmt.Errorf("lake: %s has no column %q", path, name)
 	}

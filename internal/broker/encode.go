@@ -59,7 +59,7 @@ func Pack(records []Record) (Packed, error) {
 	return packed, nil
 }
 
-// attributesAt is the place of a batch's attributes. Their lowest bits are the codec.
+// attributesAt is the position of a batch's attributes. Their lowest bits are the codec.
 const attributesAt = 21
 
 // measure writes how long the batch is.

@@ -20,7 +20,7 @@ type Member struct {
 // ErrLost says that the partitions that work began with are not those of this member now.
 var ErrLost = errors.New("the group has changed the partitions of this member")
 
-// A Membership is this process's place in a group: one member has all partitions of a topic while
+// A Membership is this process's position in a group: one member has all partitions of a topic while
 // the others stand by, or they share them. A member keeps its partitions until it leaves or misses
 // its session or, where they are shared, until others come or go.
 type Membership struct {

@@ -22,15 +22,15 @@ type Writer struct {
 	client        *Client
 	transactional string
 	producer      Producer
-	sequences     map[place]int32
-	joined        map[place]bool  // partitions of the transaction
-	open          bool            // a request that begins a transaction was sent, whatever came of it
-	ends          map[place]int64 // behind the last record of transactions, since they were seen
-	groups        []progress      // that transactions have noted, since they were seen
+	sequences     map[topicPartition]int32
+	joined        map[topicPartition]bool  // partitions of the transaction
+	open          bool                     // a request that begins a transaction was sent, whatever came of it
+	ends          map[topicPartition]int64 // behind the last record of transactions, since they were seen
+	groups        []progress               // that transactions have noted, since they were seen
 }
 
-// A place is a partition of a topic.
-type place struct {
+// A topicPartition names a partition of a topic.
+type topicPartition struct {
 	topic     string
 	partition int
 }
@@ -47,7 +47,7 @@ var timeouts = []time.Duration{15 * time.Minute, 5 * time.Minute, time.Minute, 1
 
 // NewWriter returns a writer with a producer's id of its own; transactional may be "".
 func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, error) {
-	w := &Writer{client: c, transactional: transactional, sequences: map[place]int32{}, joined: map[place]bool{}, ends: map[place]int64{}}
+	w := &Writer{client: c, transactional: transactional, sequences: map[topicPartition]int32{}, joined: map[topicPartition]bool{}, ends: map[topicPartition]int64{}}
 	var err error
 	for _, timeout := range timeouts {
 		if err = w.begin(ctx, timeout); !errors.Is(err, kafka.InvalidTransactionTimeout) {
@@ -93,7 +93,7 @@ func (w *Writer) Send(ctx context.Context, topic string, partition int, records 
 
 // SendPacked stores a batch in a partition. It is sent once.
 func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, batch Packed) error {
-	at := place{topic, partition}
+	at := topicPartition{topic, partition}
 	if err := w.join(ctx, at); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func following(sequence int32, records int) int32 {
 }
 
 // join makes a partition part of the transaction, if there is one.
-func (w *Writer) join(ctx context.Context, at place) error {
+func (w *Writer) join(ctx context.Context, at topicPartition) error {
 	if w.transactional == "" || w.joined[at] {
 		return nil
 	}

@@ -22,7 +22,7 @@ type Pending struct {
 	err     error // the first failure; Commit returns it
 }
 
-// Create starts a file that Commit will publish as path, in place of an older one.
+// Create starts a file that Commit will publish as path, instead of an older one.
 func Create(fsys FS, path string) (*Pending, error) {
 	f, err := fsys.CreateTemp(filepath.Dir(path))
 	if err != nil {
@@ -184,7 +184,7 @@ func Stage(fsys FS, path string, data []byte) (*Pending, error) {
 	return p, nil
 }
 
-// WriteFile publishes data as path, in place of an older file: [Stage] and [Pending.Commit].
+// WriteFile publishes data as path, instead of an older file: [Stage] and [Pending.Commit].
 func WriteFile(fsys FS, path string, data []byte) error {
 	p, err := Stage(fsys, path, data)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestRunKeepsTheOrder(t *testing.T) {
 			},
 			func(_ context.Context, made int) error {
 				if made != 3*next {
-					t.Errorf("%d workers: %d in the place of %d", workers, made, 3*next)
+					t.Errorf("%d workers: %d instead of %d", workers, made, 3*next)
 				}
 				next++
 				used.Add(1)
@@ -56,30 +56,30 @@ func TestRunKeepsTheOrder(t *testing.T) {
 // An error of any of the three ends the others, and is what is returned.
 func TestRunEndsWithAnError(t *testing.T) {
 	broken := errors.New("broken")
-	at := func(place, here string, i int) error {
-		if place == here && i == 50 {
+	at := func(location, here string, i int) error {
+		if location == here && i == 50 {
 			return broken
 		}
 		return nil
 	}
-	for _, place := range []string{"give", "work", "use"} {
+	for _, location := range []string{"give", "work", "use"} {
 		used := 0
 		err := inorder.Run(
 			t.Context(), 2,
 			func(_ context.Context, hand func(int) error) error {
 				for i := 0; ; i++ {
-					if err := errors.Join(at(place, "give", i), hand(i)); err != nil {
+					if err := errors.Join(at(location, "give", i), hand(i)); err != nil {
 						return err
 					}
 				}
 			},
-			func(_ context.Context, i int) (int, error) { return i, at(place, "work", i) },
-			func(_ context.Context, i int) error { used++; return at(place, "use", i) },
+			func(_ context.Context, i int) (int, error) { return i, at(location, "work", i) },
+			func(_ context.Context, i int) error { used++; return at(location, "use", i) },
 		)
 		if !errors.Is(err, broken) {
-			t.Errorf("%s: %v", place, err)
+			t.Errorf("%s: %v", location, err)
 		}
-		if place == "work" && used != 50 {
+		if location == "work" && used != 50 {
 			t.Errorf("%d pieces were used before the one that failed, want 50", used)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRunEndsWithAnError(t *testing.T) {
 func TestRunEndsWhatWaits(t *testing.T) {
 	broken := errors.New("broken")
 	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	for _, place := range []string{"give", "work", "use"} {
+	for _, location := range []string{"give", "work", "use"} {
 		err := inorder.Run(
 			t.Context(), 2,
 			func(ctx context.Context, hand func(int) error) error {
@@ -110,7 +110,7 @@ func TestRunEndsWhatWaits(t *testing.T) {
 						return err
 					}
 				}
-				if place == "give" {
+				if location == "give" {
 					return broken
 				}
 				return wait(ctx)
@@ -119,13 +119,13 @@ func TestRunEndsWhatWaits(t *testing.T) {
 				switch {
 				case i == 0:
 					return i, nil
-				case i == 1 && place == "work":
+				case i == 1 && location == "work":
 					return i, broken
 				}
 				return i, wait(ctx)
 			},
 			func(ctx context.Context, _ int) error {
-				switch place {
+				switch location {
 				case "use":
 					return broken
 				case "work": // the piece before the one that fails
@@ -135,7 +135,7 @@ func TestRunEndsWhatWaits(t *testing.T) {
 			},
 		)
 		if !errors.Is(err, broken) {
-			t.Errorf("%s: %v", place, err)
+			t.Errorf("%s: %v", location, err)
 		}
 	}
 }

@@ -193,7 +193,7 @@ func (s set) has(id int) bool { return s>>id&1 == 1 }
 type fields []any
 
 // structure reads a structure that must have the needed fields. It returns the fields that
-// it has, and the numbers of those without a place.
+// it has, and the numbers of those without a position.
 func (r *reader) structure(kind byte, what string, to fields, needed ...int) (has set, others []int16) {
 	r.each(kind, func(id int16, kind byte) {
 		if 0 <= id && id < 64 {

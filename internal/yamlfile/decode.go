@@ -92,11 +92,11 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 		meant := d.meant(name, key, v.Type())
 		text := fmt.Sprintf("unknown field %q; %s lists the keys", name, d.Kind.Page)
 		if meant != "" {
-			place := listIndex.ReplaceAllString(meant, "")
-			if key != "" && !strings.Contains(place, ".") {
-				place += " outside of " + key
+			meaning := listIndex.ReplaceAllString(meant, "")
+			if key != "" && !strings.Contains(meaning, ".") {
+				meaning += " outside of " + key
 			}
-			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, place, d.Kind.Page)
+			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, meaning, d.Kind.Page)
 		}
 		d.tell(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
 	}

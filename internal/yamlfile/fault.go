@@ -16,7 +16,7 @@ type Fault struct {
 	File         string
 	Key          string // that it is about, or ""
 	Line, Column int    // 0: nowhere in the file
-	missing      bool   // the file does not have the key: the place is that of its section
+	missing      bool   // the file does not have the key: the position is that of its section
 	Text         string
 	unread       bool   // the value of the key could not be read
 	meant        string // key that an unknown one stands for, or ""
@@ -36,18 +36,18 @@ func (f Fault) Error() string {
 // Unwrap returns what every fault of such a file wraps.
 func (f Fault) Unwrap() error { return f.err }
 
-// tell adds a fault at a place of the file. There is one at a place: others would follow
+// tell adds a fault at a position of the file. There is one at a position: others would follow
 // from it.
 func (t *File) tell(f Fault, at *token.Token) {
 	f.File, f.bad, f.err = t.path, t.Kind.Bad, t.Kind.Err
 	if at != nil && at.Position != nil {
 		f.Line, f.Column = at.Position.Line, at.Position.Column
 	}
-	place := [2]int{f.Line, f.Column}
-	if f.Line > 0 && t.told[place] {
+	position := [2]int{f.Line, f.Column}
+	if f.Line > 0 && t.told[position] {
 		return
 	}
-	t.told[place] = true
+	t.told[position] = true
 	t.Faults = append(t.Faults, f)
 }
 
@@ -102,7 +102,7 @@ func (f *Faults) Err(err error) error {
 	return errors.Join(all...)
 }
 
-// Merge joins the faults of the file's form with those of its values, in the order of their places.
+// Merge joins the faults of the file's form with those of its values, in the order of their positions.
 // Consequences of unreadable values are left out.
 func (t *File) Merge(among Faults) []Fault {
 	faults := slices.Clone(t.Faults)
@@ -136,7 +136,7 @@ func inside(key, section string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// nearest is the place of a key, or of the innermost section that lacks it.
+// nearest is the position of a key, or of the innermost section that lacks it.
 func (t *File) nearest(key string) (line, column int, missing bool) {
 	for key != "" {
 		if node := t.nodes[key]; node != nil {
@@ -151,8 +151,8 @@ func (t *File) nearest(key string) (line, column int, missing bool) {
 	return 0, 0, true
 }
 
-// Place is the place of a key in the file, for an error about it; empty if there is none.
-func (t *File) Place(key string) string {
+// Position is the position of a key in the file, for an error about it; empty if there is none.
+func (t *File) Position(key string) string {
 	node := t.nodes[key]
 	if node == nil {
 		return ""

@@ -1,5 +1,5 @@
 // Package yamlfile decodes a YAML file into a struct and finds all that is wrong with it,
-// with places. What the YAML library passes over in silence is a fault: keys that are no
+// with positions. What the YAML library passes over in silence is a fault: keys that are no
 // text, fractions where whole numbers are wanted, a second document. ${VAR} in a value
 // stands for a variable of the environment.
 package yamlfile
@@ -31,7 +31,7 @@ type File struct {
 	lookup func(string) (string, bool)
 	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
 	Faults []Fault
-	told   map[[2]int]bool // places of faults
+	told   map[[2]int]bool // positions of faults
 	all    *paths          // the keys of the whole file, once they were asked for
 }
 

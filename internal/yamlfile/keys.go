@@ -8,10 +8,10 @@ import (
 	"unicode"
 )
 
-// paths are the places of keys by their names, each where it comes first.
+// paths are the paths of keys by their names, each where it comes first.
 type paths struct {
-	names  []string
-	places map[string]string
+	names []string
+	paths map[string]string
 }
 
 // everywhere are the keys of the whole file.
@@ -25,12 +25,12 @@ func (t *File) everywhere() *paths {
 // pathsOf are the keys of a type and, where it is to be deep, of its sections and of the entries
 // of its lists.
 func pathsOf(of reflect.Type, deep bool) *paths {
-	p := &paths{places: map[string]string{}}
+	p := &paths{paths: map[string]string{}}
 	var add func(prefix string, of reflect.Type)
 	add = func(prefix string, of reflect.Type) {
 		for name, f := range Keys(of) {
-			if _, taken := p.places[name]; !taken {
-				p.names, p.places[name] = append(p.names, name), Join(prefix, name)
+			if _, taken := p.paths[name]; !taken {
+				p.names, p.paths[name] = append(p.names, name), Join(prefix, name)
 			}
 			below := f.Type
 			if below.Kind() == reflect.Slice {
@@ -53,10 +53,10 @@ func (t *File) meant(unknown, section string, of reflect.Type) string {
 	}
 	own := pathsOf(of, false)
 	if near := t.Kind.Nearest(unknown, own.names); near != "" {
-		return Join(section, own.places[near])
+		return Join(section, own.paths[near])
 	}
 	all := t.everywhere()
-	return all.places[t.Kind.Nearest(unknown, all.names)]
+	return all.paths[t.Kind.Nearest(unknown, all.names)]
 }
 
 // shownKeys is how many keys of a section a fault names.

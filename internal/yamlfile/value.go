@@ -122,7 +122,7 @@ func (b *Size) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// At is an error at a place in the file.
+// At is an error at a position in the file.
 func At(node ast.Node, text string) error { return atToken(node.GetToken(), text) }
 
 func atToken(t *token.Token, text string) error { return &yaml.SyntaxError{Message: text, Token: t} }

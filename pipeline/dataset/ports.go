@@ -15,17 +15,17 @@ import (
 // (topic, partition, offset range) of a log. The order of shards is fixed, so
 // that every row has an ordinal.
 type Shard struct {
-	First int64  // ordinal of the shard's first row
-	Rows  int64  // number of rows, as the source declares it (footer, offsets)
-	Name  string // for messages only: where the rows are; enters no digest
-	Place Place  // the same for programs; it enters no digest either
+	First    int64    // ordinal of the shard's first row
+	Rows     int64    // number of rows, as the source declares it (footer, offsets)
+	Name     string   // for messages only: where the rows are; enters no digest
+	Position Position // the same for programs; it enters no digest either
 
-	// Segment is the place of the rows in a log, to replay them; nil outside logs.
+	// Segment is the position of the rows in a log, to replay them; nil outside logs.
 	Segment *Segment
 }
 
-// A Place is the place of a shard's rows.
-type Place struct {
+// A Position is the position of a shard's rows.
+type Position struct {
 	In   string // file, or topic
 	Part int    // row group, or partition
 	At   int64  // number of the first row in the file, or its offset

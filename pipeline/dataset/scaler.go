@@ -9,19 +9,19 @@ import (
 // A Scaler turns blocks of raw columns into scaled rows: an input is a scaled feature, or one of an
 // encoded feature.
 type Scaler struct {
-	Used     []int           // the source's columns: features, the column of the mean if there is one, the target, which is the source's last
-	Features []job.Affine    // of used[:len(features)]
-	encoded  []*job.Encoding // of the features; nil: none
-	places   []int           // of the features' first inputs in a row
-	Inputs   int
-	Target   job.Affine
+	Used      []int           // the source's columns: features, the column of the mean if there is one, the target, which is the source's last
+	Features  []job.Affine    // of used[:len(features)]
+	encoded   []*job.Encoding // of the features; nil: none
+	positions []int           // of the features' first inputs in a row
+	Inputs    int
+	Target    job.Affine
 }
 
 // NewScaler returns the scaler of features, which are the columns used of a source, and of a target.
 func NewScaler(used []int, features []job.Affine, encode job.Encodings, target job.Affine) Scaler {
 	s := Scaler{Used: used, Features: features, encoded: encode.By(NamesOf(features)), Target: target}
 	for _, e := range s.encoded {
-		s.places = append(s.places, s.Inputs)
+		s.positions = append(s.positions, s.Inputs)
 		s.Inputs += e.Width()
 	}
 	return s
@@ -36,7 +36,7 @@ func (s Scaler) Past() Scaler {
 	return s
 }
 
-// ByColumn reports whether a column is subtracted from the target, in place of its centre.
+// ByColumn reports whether a column is subtracted from the target, instead of its centre.
 func (s Scaler) ByColumn() bool { return len(s.Used) == len(s.Features)+2 }
 
 // CentreOf is what is subtracted from the target of a raw row.
@@ -50,17 +50,17 @@ func (s Scaler) CentreOf(row []float64) float64 {
 // Put writes the inputs of feature j to a row.
 func (s Scaler) Put(row []float64, j int, v float64) {
 	if e := s.encoded[j]; e != nil {
-		e.Put(row[s.places[j]:], v, s.Features[j])
+		e.Put(row[s.positions[j]:], v, s.Features[j])
 	} else {
-		row[s.places[j]] = (v - s.Features[j].Centre) / s.Features[j].Scale
+		row[s.positions[j]] = (v - s.Features[j].Centre) / s.Features[j].Scale
 	}
 }
 
 // Scale writes rows [from, to) of a block: x row-major [(to−from)×d], and y [to−from] unless it is
-// nil. A value does not depend on its row's place.
+// nil. A value does not depend on its row's position.
 func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
 	for j, a := range s.Features {
-		column, at := b.Columns[s.Used[j]][from:to], s.places[j]
+		column, at := b.Columns[s.Used[j]][from:to], s.positions[j]
 		for i, v := range column {
 			if e := s.encoded[j]; e != nil {
 				e.Put(x[i*s.Inputs+at:], v, a)

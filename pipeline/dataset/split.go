@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Rank is a row's place in the keyed order of all rows: by hash, and by
+// A Rank is a row's position in the keyed order of all rows: by hash, and by
 // ordinal where two hashes are equal.
 type Rank struct {
 	Hash    uint64
@@ -292,7 +292,7 @@ func (r Split) referenceIn(first, end int64) []int64 {
 }
 
 // TrainIndex returns the number of training rows before an ordinal: a train
-// row's place among the training rows.
+// row's position among the training rows.
 func (r Split) TrainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.PriorRows, ordinal)
 	return ordinal - int64(lo) - r.Out.countBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
@@ -375,7 +375,7 @@ func OrdinalsOf(ranks []Rank) []int64 {
 	return out
 }
 
-// HeldOut calls use with the place in a block of each held-out row.
+// HeldOut calls use with the position in a block of each held-out row.
 func (r Split) HeldOut(b Block, use func(i int) error) error {
 	if r.HeldOutRows == nil {
 		return nil

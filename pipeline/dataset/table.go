@@ -70,10 +70,10 @@ func Columns(names []string, data [][]float64, shards ...int) (*Table, error) {
 
 func (t *Table) addShard(first, rows int) {
 	t.shards = append(t.shards, Shard{
-		First: int64(first),
-		Rows:  int64(rows),
-		Name:  fmt.Sprintf("memory rows %d to %d", first, first+rows),
-		Place: Place{In: "memory", At: int64(first)},
+		First:    int64(first),
+		Rows:     int64(rows),
+		Name:     fmt.Sprintf("memory rows %d to %d", first, first+rows),
+		Position: Position{In: "memory", At: int64(first)},
 	})
 }
 

@@ -26,7 +26,7 @@ type Begun struct {
 // of job and environment are one error, before anything is read.
 func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error) {
 	b.At = time.Now()
-	if err := errors.Join(j.Complete(), j.Placed(), env.Needs("Open", "Sink", "Log", "Checkpoints", "Software")); err != nil {
+	if err := errors.Join(j.Complete(), j.Sequenced(), env.Needs("Open", "Sink", "Log", "Checkpoints", "Software")); err != nil {
 		return b, err
 	}
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseFirstPass})

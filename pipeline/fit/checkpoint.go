@@ -17,7 +17,7 @@ import (
 )
 
 // A checkpoint is the whole state of a training between two steps: the trainer and, in the same
-// record, its place in the rows.
+// record, its position in the rows.
 type checkpoint struct {
 	// Identity. A checkpoint of another job, sample, version or instruction set is not
 	// resumed: the bytes of the result would not be those of an uninterrupted run.

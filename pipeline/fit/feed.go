@@ -122,7 +122,7 @@ const packetRows = 512
 
 // A Shuffled reader delivers the training rows in random order, epoch after epoch, without end. An
 // epoch passes all shards, in a random order of its own, through a shuffle buffer. The order
-// depends on the seed, the epoch and the size of the buffer alone. The reader's place is the
+// depends on the seed, the epoch and the size of the buffer alone. The reader's position is the
 // number of rows taken so far.
 type Shuffled struct {
 	Feed   *Feed
@@ -178,7 +178,7 @@ func (r *Shuffled) receive(ctx context.Context) (packet, error) {
 	return packet{}, errors.New("pipeline: the source has no more training rows")
 }
 
-// open starts the producer of the epoch at the place of the reader.
+// open starts the producer of the epoch at the position of the reader.
 func (r *Shuffled) open(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	packets, failed := make(chan packet, 1), make(chan error, 1)

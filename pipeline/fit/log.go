@@ -60,7 +60,7 @@ func upTo[E comparable](list []E, entry E) (all, to []E) {
 
 // A Use of held-out rows shows something that depends on them.
 type Use struct {
-	Rows   job.Digest `json:"digest"`           // of their places in the sample and their targets
+	Rows   job.Digest `json:"digest"`           // of their positions in the sample and their targets
 	Count  int64      `json:"n"`                // of the rows
 	Groups int        `json:"groups,omitempty"` // it shows rows and misses of so many groups
 	Curve  bool       `json:"curve,omitempty"`  // it shows a curve, after which no further use has a price

@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// An Encoding makes several inputs of a feature, in the place of its scaled value: one a level, or
+// An Encoding makes several inputs of a feature, instead of its scaled value: one a level, or
 // two a period. They share a lengthscale. Without periods the levels are the frequent values of the
 // prior rows, unless it is Scaled.
 type Encoding struct {
@@ -318,7 +318,7 @@ func (e Encoding) Key() string {
 // scaled reports whether a feature has its scaled value.
 func (e *Encoding) scaled() bool { return e == nil || e.Scaled }
 
-// Fills reports whether missing values have another in their place.
+// Fills reports whether missing values are replaced.
 func (e *Encoding) Fills() bool { return e != nil && e.Fill != nil }
 
 func (e *Encoding) flags() bool { return e.Fills() && e.Fill.Flag }
@@ -331,7 +331,7 @@ func (e *Encoding) Value(v float64) float64 {
 	return v
 }
 
-// Fills reports whether missing values of a column have another in their place.
+// Fills reports whether missing values of a column are replaced.
 func (e Encodings) Fills(column string) bool { return e.Of(column).Fills() }
 
 // By are the encodings of some columns.

@@ -123,7 +123,7 @@ func (j Job) Grouping(values []float64) *certify.Grouping {
 	return &certify.Grouping{Column: j.Groups.Column, Beside: j.Groups.Beside(j), Values: slices.Clone(values), Texts: j.Groups.Texts}
 }
 
-// GroupColumn is the place of the column of the groups among the columns of the rows; -1: there are no groups.
+// GroupColumn is the position of the column of the groups among the columns of the rows; -1: there are no groups.
 func (j Job) GroupColumn(columns []string) (int, error) {
 	at := slices.Index(columns, j.Groups.Column)
 	if j.Groups.Given() && at < 0 {

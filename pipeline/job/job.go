@@ -49,7 +49,7 @@ type Job struct {
 
 	Repeats     bool              `json:"-"` // copies were found, which the job drops
 	declaration *Job              // before the changes of [Job.ForRows]; nil: the job itself
-	Numbering   *certify.Sequence `json:"-"` // its place in a sequence; nil: none
+	Numbering   *certify.Sequence `json:"-"` // its position in a sequence; nil: none
 	Looks       *certify.Looks    `json:"-"` // earlier ones at its held-out rows; nil: none
 }
 
@@ -397,17 +397,17 @@ func (j Job) Numbered(name string, k int64) Job {
 	return j
 }
 
-// Sequence is the job's place in a sequence, nil if it has none.
+// Sequence is the job's position in a sequence, nil if it has none.
 func (j Job) Sequence() *certify.Sequence { return j.Numbering }
 
-// In places the job in a sequence; nil: in none.
+// In puts the job in a sequence; nil: in none.
 func (j Job) In(s *certify.Sequence) Job {
 	j.Numbering = s
 	return j
 }
 
-// Placed demands a place in a sequence if the job makes one certificate after another, and none else.
-func (j Job) Placed() error {
+// Sequenced demands a position in a sequence if the job makes one certificate after another, and none else.
+func (j Job) Sequenced() error {
 	switch {
 	case !j.Repeated && j.Numbering != nil:
 		return fmt.Errorf("%w: number %d of a sequence, but the job declares none", ErrConfig, j.Numbering.Number)

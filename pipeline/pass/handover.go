@@ -29,13 +29,13 @@ type Handover struct {
 	Model         string            `json:"model"`              // SHA-256 of its bytes; "": of a first pass
 	Sample        string            `json:"dataset"`            // digest of the rows that training read
 	Targets       string            `json:"targets"`            // digest of their targets
-	Segments      []dataset.Segment `json:"segments,omitempty"` // their places in a log
+	Segments      []dataset.Segment `json:"segments,omitempty"` // their positions in a log
 	Reference     string            `json:"prior"`              // digest of the prior rows, by which scaling and prior were chosen
 	Constant      float64           `json:"constant"`           // of the baseline
 	Groups        []float64         `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt   `json:"attempt"`
 
-	// Sequence is the certificate's place in a sequence; nil: none.
+	// Sequence is the certificate's position in a sequence; nil: none.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
 	// Looks are the earlier looks at the held-out rows.
 	Looks *certify.Looks `json:"holdout_reuse,omitempty"`

@@ -204,15 +204,15 @@ func constantLoss(spec certify.Loss) func(y, c float64) float64 {
 
 // bestConstant returns the prediction, in raw units, that has the lowest loss
 // on the given targets among 512 candidates: 256 of the sorted targets at evenly
-// spaced places, and each of them plus its tolerance, which puts it on the lower
+// spaced positions, and each of them plus its tolerance, which puts it on the lower
 // edge of what the constant covers. Losses are added in the given order.
 func bestConstant(targets []float64, spec certify.Loss) float64 {
 	sorted := slices.Sorted(slices.Values(targets))
 	width, loses := max(spec.Epsilon, spec.Above), constantLoss(spec)
-	const places = 256
+	const positions = 256
 	best, least := sorted[0], math.Inf(1)
-	for i := range places {
-		y := sorted[i*(len(sorted)-1)/(places-1)] + 0 // no −0, which JSON readers lose
+	for i := range positions {
+		y := sorted[i*(len(sorted)-1)/(positions-1)] + 0 // no −0, which JSON readers lose
 		if spec.Kind.Tolerances() == certify.ShareTolerance {
 			width = float64(spec.Epsilon * math.Abs(y))
 		}

@@ -235,8 +235,8 @@ func (h *heldRows) add(split dataset.Split, b dataset.Block) {
 	for i, y := range b.Columns[len(b.Columns)-1] {
 		ordinal := b.First + int64(i)
 		if split.HeldOutRows.Has(ordinal) || split.LeftHeldOut.Has(ordinal) {
-			place := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
-			rows.AddDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(place, dataset.NumberBits(y))))
+			position := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
+			rows.AddDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(position, dataset.NumberBits(y))))
 		}
 	}
 	h.mu.Lock()

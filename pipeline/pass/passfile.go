@@ -160,7 +160,7 @@ func (d decoder) digest() (digest job.Digest) {
 // natural reads a number that is not negative as an int64.
 func (d decoder) natural() int64 { return d.UpTo(math.MaxInt64) }
 
-// index reads a number of shards or columns, or the place of one.
+// index reads a number of shards or columns, or the position of one.
 func (d decoder) index() int { return int(d.UpTo(math.MaxInt32)) }
 
 func (d decoder) pass(in io.ReaderAt) *Pass {

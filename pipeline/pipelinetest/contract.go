@@ -18,27 +18,27 @@ import (
 )
 
 // TestOutput checks the contract of [pipeline.Output], and those of its sink and its checkpoints.
-// place makes an empty place, and returns a function that opens it as one more process would.
-func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Output)) {
+// location makes an empty location, and returns a function that opens it as one more process would.
+func TestOutput(t *testing.T, location func(t *testing.T) (open func(t *testing.T) pipeline.Output)) {
 	t.Helper()
 	TestSink(t, func(t *testing.T) func(*testing.T) pass.Sink {
-		next := inTurn(t, place(t))
+		next := inTurn(t, location(t))
 		return func(t *testing.T) pass.Sink { return next(t) }
 	})
 	TestCheckpoints(t, func(t *testing.T) func(*testing.T) fit.Checkpoints {
-		next := inTurn(t, place(t))
+		next := inTurn(t, location(t))
 		return func(t *testing.T) fit.Checkpoints { return next(t).Checkpoint(job.Digest{1}) }
 	})
-	t.Run("hold", func(t *testing.T) { testHold(t, place(t)) })
+	t.Run("hold", func(t *testing.T) { testHold(t, location(t)) })
 	for name, test := range map[string]func(*testing.T, func(*testing.T) pipeline.Output){
-		"certificates": testCertificates, "manifests": testManifests, "places of checkpoints": testCheckpointPlaces,
+		"certificates": testCertificates, "manifests": testManifests, "positions of checkpoints": testCheckpointLocations,
 		"runs": testRuns, "pointer": testPointer, "numbers": testNumbers, "log": testLog, "retain": testRetain, "handover": testHandover,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, inTurn(t, place(t))) })
+		t.Run(name, func(t *testing.T) { test(t, inTurn(t, location(t))) })
 	}
 }
 
-// inTurn opens and holds a place each time it is called, after it has released the last hold.
+// inTurn opens and holds a location each time it is called, after it has released the last hold.
 func inTurn(t *testing.T, open func(*testing.T) pipeline.Output) func(*testing.T) pipeline.Output {
 	release := func() error { return nil }
 	giveBack := func() { must(t, "release", release()) }
@@ -157,7 +157,7 @@ func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 }
 
 // Each job has a checkpoint of its own.
-func testCheckpointPlaces(t *testing.T, next func(*testing.T) pipeline.Output) {
+func testCheckpointLocations(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	save(t, o.Checkpoint(job.Digest{1}), []byte("one"))
 	save(t, o.Checkpoint(job.Digest{2}), []byte("two"))
@@ -169,8 +169,8 @@ func testCheckpointPlaces(t *testing.T, next func(*testing.T) pipeline.Output) {
 		}
 		c := o.Checkpoint(job.Digest{byte(j)})
 		kept(t, "opened again", c, want)
-		if place, there := c.Where(); place == "" || there != (want != nil) {
-			t.Errorf("job %d: Where = %q, %v, want a name and %v", j, place, there, want != nil)
+		if location, there := c.Where(); location == "" || there != (want != nil) {
+			t.Errorf("job %d: Where = %q, %v, want a name and %v", j, location, there, want != nil)
 		}
 	}
 	_, err := o.Notices([]job.Digest{{1}})
@@ -223,7 +223,7 @@ func testRuns(t *testing.T, next func(*testing.T) pipeline.Output) {
 func testPointer(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	if c, err := o.Current(); c != nil || err != nil {
-		t.Errorf("of a new place Current = %v, %v, want nothing", c, err)
+		t.Errorf("of a new location Current = %v, %v, want nothing", c, err)
 	}
 	for _, mean := range []float64{0.5, 0.25} {
 		want := pipeline.Current{

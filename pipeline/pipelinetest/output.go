@@ -85,7 +85,7 @@ func (s *Store) Checkpoint(j job.Digest) pipeline.Checkpoint {
 }
 
 // Where says that it is in memory.
-func (s *Store) Where() (place string, there bool) { return "in memory", s.State != nil }
+func (s *Store) Where() (location string, there bool) { return "in memory", s.State != nil }
 
 // Notices has none.
 func (s *Store) Notices([]job.Digest) ([]string, error) { return nil, nil }

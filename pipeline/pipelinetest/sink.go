@@ -49,14 +49,14 @@ func SmallCertificate(modelDigest, software string) certify.Certificate {
 	}
 }
 
-// TestSink checks the contract of [pass.Sink]. place makes an empty place, and returns a
+// TestSink checks the contract of [pass.Sink]. location makes an empty location, and returns a
 // function that opens it as another process would; a sink opened before is no longer used.
-func TestSink(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pass.Sink)) {
+func TestSink(t *testing.T, location func(t *testing.T) (open func(t *testing.T) pass.Sink)) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, func(*testing.T) pass.Sink){
 		"model": testModel, "certificate": testCertificate, "canceled": testCanceledSink,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, place(t)) })
+		t.Run(name, func(t *testing.T) { test(t, location(t)) })
 	}
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 )
 
-// TestCheckpoints checks the contract of [fit.Checkpoints]; place is as for [TestSink].
-func TestCheckpoints(t *testing.T, place func(t *testing.T) (open func(t *testing.T) fit.Checkpoints)) {
+// TestCheckpoints checks the contract of [fit.Checkpoints]; location is as for [TestSink].
+func TestCheckpoints(t *testing.T, location func(t *testing.T) (open func(t *testing.T) fit.Checkpoints)) {
 	t.Helper()
-	t.Run("latest", func(t *testing.T) { testLatest(t, place(t)) })
-	t.Run("ownership", func(t *testing.T) { testStateOwnership(t, place(t)(t)) })
-	t.Run("canceled", func(t *testing.T) { testCanceledState(t, place(t)(t)) })
+	t.Run("latest", func(t *testing.T) { testLatest(t, location(t)) })
+	t.Run("ownership", func(t *testing.T) { testStateOwnership(t, location(t)(t)) })
+	t.Run("canceled", func(t *testing.T) { testCanceledState(t, location(t)(t)) })
 }
 
 // kept demands the state that a checkpoint has; nil: that there is none.

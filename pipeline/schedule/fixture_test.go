@@ -196,7 +196,7 @@ func (s *stage) certificates() map[int64]certify.Certificate {
 	return all
 }
 
-// An output is a place of which each change is a step.
+// An output is a location of which each change is a step.
 type output struct {
 	*pipelinetest.Output
 	s *stage

@@ -21,7 +21,7 @@ func versionOf(f dataset.ManifestFile) string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", f.Path, f.Bytes, f.Footer, written)
 }
 
-// contentOf identifies a file by place and content.
+// contentOf identifies a file by path and content.
 func contentOf(f dataset.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
 
 // use records the files of a finished run.
@@ -108,11 +108,11 @@ func (j *Job) filesAt(ctx context.Context, all []File, state *State, moment time
 			some = append(some, f)
 		}
 	}
-	place := map[string]int{} // below 0 for files of the run before, 0 for new ones
+	position := map[string]int{} // below 0 for files of the run before, 0 for new ones
 	for i, f := range state.files() {
-		place[versionOf(f)] = i - len(state.files())
+		position[versionOf(f)] = i - len(state.files())
 	}
-	slices.SortStableFunc(some, func(a, b File) int { return place[versionOf(a.ManifestFile)] - place[versionOf(b.ManifestFile)] })
+	slices.SortStableFunc(some, func(a, b File) int { return position[versionOf(a.ManifestFile)] - position[versionOf(b.ManifestFile)] })
 	return some, nil
 }
 

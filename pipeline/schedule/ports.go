@@ -72,7 +72,7 @@ type Lake interface {
 	Most(ctx context.Context, f File, column string) (float64, error)
 }
 
-// A File is a file of a lake, as in a manifest, and its place.
+// A File is a file of a lake, as in a manifest, and its location.
 type File struct {
 	dataset.ManifestFile
 	Where string

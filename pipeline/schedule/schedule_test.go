@@ -65,7 +65,7 @@ func TestNewFilesAndRowsTrigger(t *testing.T) {
 	if r == nil || r.Scheduled.Trigger != "rows 100" || r.Scheduled.Sequence != 2 || r.Scheduled.Number != 2 {
 		t.Fatalf("100 rows: %+v", r)
 	}
-	// What was taken before keeps its place, so that no row changes its subset.
+	// What was taken before keeps its order, so that no row changes its subset.
 	var names string
 	for _, f := range r.Scheduled.Files {
 		names += f.Path

@@ -137,10 +137,10 @@ func TestFollowerContinues(t *testing.T) {
 
 // The contract of writers of files holds for the one in memory.
 func TestMemoryWriter(t *testing.T) {
-	place := &Place{}
-	open := func(*testing.T) (scoretest.FileWriter[Nothing], func()) { return place.Open(), func() {} }
+	memory := &Memory{}
+	open := func(*testing.T) (scoretest.FileWriter[Nothing], func()) { return memory.Open(), func() {} }
 	scoretest.TestFileWriter(t, open, func(int) Nothing { return Nothing{} }, func(_ *testing.T, f score.File) (numbers []int64) {
-		for _, row := range place.Rows()[f.Name] {
+		for _, row := range memory.Rows()[f.Name] {
 			numbers = append(numbers, row.Row)
 		}
 		return numbers

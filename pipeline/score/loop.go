@@ -45,7 +45,7 @@ type unit struct {
 	broken atomic.Bool // a piece has failed: later ones are skipped
 }
 
-// A work is a piece to predict, or an error in its place.
+// A work is a piece to predict, or an error instead.
 type work[B any] struct {
 	Piece[B]
 

@@ -73,21 +73,21 @@ func models() *Pointers {
 type bench struct {
 	pointers *Pointers
 	files    *Files
-	place    *Place
+	memory   *Memory
 	events   *events
 	notices  []string
 }
 
 func newBench(files ...string) *bench {
 	return &bench{
-		pointers: models(), files: &Files{Names: files, Rows: 10, Batch: 3, Columns: []string{"x"}}, place: &Place{}, events: &events{},
+		pointers: models(), files: &Files{Names: files, Rows: 10, Batch: 3, Columns: []string{"x"}}, memory: &Memory{}, events: &events{},
 	}
 }
 
 // process begins a process.
 func (b *bench) process(step func(string) error) (*score.Loop[Nothing], *score.Follower) {
 	f := score.NewFollower(score.Config{Pointers: b.pointers, Ready: ready, Notice: func(text string) { b.notices = append(b.notices, text) }})
-	w := b.place.Open()
+	w := b.memory.Open()
 	w.Step = step
 	return &score.Loop[Nothing]{
 		Follower: f, Reader: b.files, Writer: w, Events: b.events, Has: w.Has, AtOnce: 3, Due: score.Due{Rows: 4, Every: time.Second}, Once: true, After: time.After,
@@ -98,7 +98,7 @@ func (b *bench) process(step func(string) error) (*score.Loop[Nothing], *score.F
 // by so many models at most.
 func (b *bench) agree(t *testing.T, models int, files ...string) {
 	t.Helper()
-	rows := b.place.Rows()
+	rows := b.memory.Rows()
 	if len(rows) != len(files) {
 		t.Errorf("%d files have predictions, want %d", len(rows), len(files))
 	}
@@ -106,7 +106,7 @@ func (b *bench) agree(t *testing.T, models int, files ...string) {
 		by := map[string]bool{}
 		for i, row := range rows[name] {
 			if by[row.By] = true; row.Row != int64(i) {
-				t.Errorf("%s: row %d at place %d", name, row.Row, i)
+				t.Errorf("%s: row %d at position %d", name, row.Row, i)
 			}
 		}
 		if len(rows[name]) != b.files.Rows || len(by) > models {
@@ -137,7 +137,7 @@ func TestModelsChangeBetweenUnitsOnly(t *testing.T) {
 	}
 	b.agree(t, 1, names...)
 	by := map[string]int{}
-	for _, rows := range b.place.Rows() {
+	for _, rows := range b.memory.Rows() {
 		by[rows[0].By]++
 	}
 	if len(by) != 2 || b.events.tally != (score.Tally{Rows: 400, Units: 40}) {
@@ -193,7 +193,7 @@ func TestFailingFileStopsNoOther(t *testing.T) {
 	if failed, err := l.Run(t.Context()); failed != 1 || err != nil {
 		t.Fatal(failed, err)
 	}
-	if rows := b.place.Rows(); len(rows["a"]) != 10 || len(rows["b"]) != 6 || len(rows["c"]) != 10 {
+	if rows := b.memory.Rows(); len(rows["a"]) != 10 || len(rows["b"]) != 6 || len(rows["c"]) != 10 {
 		t.Errorf("%v", rows)
 	}
 	b.files.Bad = nil
@@ -224,8 +224,8 @@ func TestFailingFileStopsNoOther(t *testing.T) {
 	})
 	l.AtOnce = 1
 	defer f.Close()
-	if failed, err := l.Run(t.Context()); failed != 1 || err != nil || len(b.place.Rows()["a"]) != 3 || len(b.place.Rows()["b"]) != 10 {
-		t.Errorf("%d, %v, %v", failed, err, b.place.Rows())
+	if failed, err := l.Run(t.Context()); failed != 1 || err != nil || len(b.memory.Rows()["a"]) != 3 || len(b.memory.Rows()["b"]) != 10 {
+		t.Errorf("%d, %v, %v", failed, err, b.memory.Rows())
 	}
 }
 
@@ -236,8 +236,8 @@ func TestRecordsThatFailEndTheLoop(t *testing.T) {
 	l, f := b.process(nil)
 	defer f.Close()
 	l.Has = nil
-	if _, err := l.Run(t.Context()); err == nil || len(b.place.Rows()["b"]) > 0 {
-		t.Errorf("%v, %v", err, b.place.Rows())
+	if _, err := l.Run(t.Context()); err == nil || len(b.memory.Rows()["b"]) > 0 {
+		t.Errorf("%v, %v", err, b.memory.Rows())
 	}
 }
 
@@ -268,7 +268,7 @@ func TestWaitsForAModel(t *testing.T) {
 				t.Errorf("%q", said)
 			}
 			b.pointers.Move("one")
-			for len(b.place.Rows()["a"]) < 10 {
+			for len(b.memory.Rows()["a"]) < 10 {
 				time.Sleep(100 * time.Millisecond)
 				synctest.Wait()
 			}
@@ -320,7 +320,7 @@ func TestCommitsWhenDue(t *testing.T) {
 		var commits []string
 		begun, sent := time.Now(), 0
 		l, f := b.process(nil)
-		w := b.place.Open()
+		w := b.memory.Open()
 		w.Step = func(what string) error {
 			switch what {
 			case "send":

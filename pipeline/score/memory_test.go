@@ -148,23 +148,23 @@ type Row struct {
 	By  string // id of the certificate
 }
 
-// Place is where predictions go in memory. It outlives the writers to it.
-type Place struct {
+// Memory is where predictions go in memory. It outlives the writers to it.
+type Memory struct {
 	mu   sync.Mutex
 	rows map[string][]Row
 	done map[string]bool
 }
 
 // Rows are the predictions that are there for good, by file. The caller owns the map.
-func (p *Place) Rows() map[string][]Row {
+func (p *Memory) Rows() map[string][]Row {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.rows)
 }
 
-// Writer writes to a place: what is not committed is lost with it.
+// Writer writes to a memory: what is not committed is lost with it.
 type Writer struct {
-	of *Place
+	of *Memory
 	// Step is called before each step; its error ends the step. Nil: nothing happens.
 	Step func(what string) error
 
@@ -175,7 +175,7 @@ type Writer struct {
 var _ score.Writer[Nothing] = (*Writer)(nil)
 
 // Open begins to write, as another process does.
-func (p *Place) Open() *Writer {
+func (p *Memory) Open() *Writer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.rows == nil {

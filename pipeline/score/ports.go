@@ -67,13 +67,13 @@ type Columns[T, V any] struct {
 
 // Records are the records of the rows of a log.
 type Records interface {
-	// Place is the place of the record of row i.
-	Place(i int) (partition int, offset int64, key []byte)
+	// Position is the position of the record of row i.
+	Position(i int) (partition int, offset int64, key []byte)
 	// Kept are the members of the record of row i to keep, as JSON; nil means that it has none.
 	Kept(i int) [][]byte
 	// Ends are the offsets behind the piece, by partition. They count records without a row.
 	Ends() map[int]int64
-	// Letter is the record of row i as it was, with headers that say its place, and why it has no
+	// Letter is the record of row i as it was, with headers that say its position, and why it has no
 	// prediction.
 	Letter(i int, reason string) Letter
 }
@@ -101,13 +101,13 @@ type Log interface {
 // Parts are the rows of a piece by partition, in the order of their first rows.
 func Parts(rows int, of Records) []Part {
 	var parts []Part
-	places := map[int]int{}
+	positions := map[int]int{}
 	for i := range rows {
-		partition, _, _ := of.Place(i)
-		at, known := places[partition]
+		partition, _, _ := of.Position(i)
+		at, known := positions[partition]
 		if !known {
 			at = len(parts)
-			places[partition] = at
+			positions[partition] = at
 			parts = append(parts, Part{partition, make([]int, 0, rows-i)})
 		}
 		parts[at].Rows = append(parts[at].Rows, i)

@@ -15,7 +15,7 @@ import (
 
 // A Window is consecutive rows of each partition of a topic, in segments.
 type Window struct {
-	N        int64 // its number at this place, in the order of windows
+	N        int64 // its number at this location, in the order of windows
 	Of       pipeline.TopicIdentity
 	Segments []dataset.Segment
 	Firsts   map[int]int64 // offset that it begins at, by partition
@@ -31,8 +31,8 @@ func (w *Window) Count() (n int64) {
 	return n
 }
 
-// place names the offsets.
-func (w *Window) place() string {
+// offsets names the offsets.
+func (w *Window) offsets() string {
 	var all []string
 	for _, p := range slices.Sorted(maps.Keys(w.Firsts)) {
 		if w.Firsts[p] < w.Ends[p] {
@@ -45,15 +45,15 @@ func (w *Window) place() string {
 // Windows are the windows of a member's partitions.
 type Windows interface {
 	// Fill blocks until window n has all its rows. The window begins behind another one or, with
-	// nil, at the group's position. Fill resumes the same window of an earlier process; if the
-	// place has another window, it returns [ErrOther] before it reads anything. It tells fills as
+	// nil, at the group's location. Fill resumes the same window of an earlier process; if the
+	// location has another window, it returns [ErrOther] before it reads anything. It tells fills as
 	// [Events] has it.
 	Fill(ctx context.Context, n int64, behind *Window, fills func(rows int64) func(rows int64)) (*Window, error)
 	// Discard removes the rows of window n.
 	Discard(n int64) error
 }
 
-// ErrOther says that the place of a window has rows of another one.
+// ErrOther says that the location of a window has rows of another one.
 var ErrOther = errors.New("it has rows of another window")
 
 // A Log is what the members of a group publish to.
@@ -65,9 +65,9 @@ type Log interface {
 	Current(ctx context.Context) (Pointer, error)
 	// Pull reads a published artifact. A missing one is [ErrNotFound].
 	Pull(ctx context.Context, id string) (Artifact, error)
-	// Places are those that the rows of a window are about, after the open transactions of all
+	// Locations are those that the rows of a window are about, after the open transactions of all
 	// other members.
-	Places(ctx context.Context, w *Window) ([]Place, error)
+	Locations(ctx context.Context, w *Window) ([]Location, error)
 	// Publisher publishes the result of a window.
 	Publisher(w *Window) Publisher
 }
@@ -90,8 +90,8 @@ var (
 	ErrOvertaken = errors.New("another job has published these rows")
 )
 
-// A Place has one current certificate.
-type Place struct {
+// A Location has one current certificate.
+type Location struct {
 	Name    string
 	Current Pointer // zero if nothing is current
 }
@@ -105,7 +105,7 @@ type Pointer struct {
 // An Artifact is a certificate and its model as the bytes of their files.
 type Artifact struct{ Document, Model []byte }
 
-// Folders keep the windows of one place, and what is made of them.
+// Folders keep the windows of one location, and what is made of them.
 type Folders interface {
 	// Left are the numbers of unfinished windows of earlier processes, ascending.
 	Left() ([]int64, error)
@@ -119,7 +119,7 @@ type Folders interface {
 
 // A Folder keeps what belongs to one unfinished window.
 type Folder interface {
-	// Note reads a note, nil if there is none; where is its place for messages.
+	// Note reads a note, nil if there is none; where is its location for messages.
 	Note(name string) (text []byte, where string, err error)
 	// PutNote writes a note, durably and whole.
 	PutNote(name string, text []byte) error

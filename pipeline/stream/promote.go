@@ -16,18 +16,18 @@ type deciding struct {
 	work *work
 	full *Window
 	out  pipeline.Output
-	why  string // why it does not at some place; "": it does
+	why  string // why it does not at some location; "": it does
 }
 
 // Publish publishes the result of a window, and moves the pointers that it replaces.
 func (d *deciding) Publish(ctx context.Context, r *pipeline.Result, verdict error) error {
 	var points []string
 	if verdict == nil {
-		places, err := d.work.Log.Places(ctx, d.full)
+		locations, err := d.work.Log.Locations(ctx, d.full)
 		if err != nil {
 			return err
 		}
-		for _, at := range places {
+		for _, at := range locations {
 			why, err := d.stays(ctx, at, r)
 			if err != nil {
 				return err
@@ -40,8 +40,8 @@ func (d *deciding) Publish(ctx context.Context, r *pipeline.Result, verdict erro
 	return d.Publisher.Publish(ctx, r, points)
 }
 
-// stays says why a result does not replace the certificate that is current at a place; "": it does.
-func (d *deciding) stays(ctx context.Context, at Place, r *pipeline.Result) (why string, err error) {
+// stays says why a result does not replace the certificate that is current at a location; "": it does.
+func (d *deciding) stays(ctx context.Context, at Location, r *pipeline.Result) (why string, err error) {
 	w := d.work
 	if w.Promote.Within == 0 || at.Current.ID == "" || at.Current.Of != d.full.Of {
 		return "", nil

@@ -45,7 +45,7 @@ func (s *Stream) Run(ctx context.Context, t Tenure) error {
 // manyWindows bounds the number of full windows that wait: more than a disk has room for.
 const manyWindows = 1 << 16
 
-// windows fills and certifies windows, from the group's position on.
+// windows fills and certifies windows, from the group's location on.
 func (s *Stream) windows(ctx context.Context, t Tenure) error {
 	if err := s.begin(ctx, t.Log); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 
 // untrained is the fault of a window. Rows that cannot be trained stop the stream for good.
 func untrained(ctx context.Context, full *Window, k int64, fault error) error {
-	fault = fmt.Errorf("window of certificate number %d, %s: %w", k, full.place(), fault)
+	fault = fmt.Errorf("window of certificate number %d, %s: %w", k, full.offsets(), fault)
 	if ctx.Err() != nil || !fit.Untrainable(fault) {
 		return fault
 	}

@@ -205,9 +205,9 @@ func (w *world) Pull(_ context.Context, id string) (Artifact, error) {
 	return a, nil
 }
 
-// Places is the one that there is.
-func (w *world) Places(context.Context, *Window) ([]Place, error) {
-	return []Place{{"name", w.current}}, nil
+// Locations is the one that there is.
+func (w *world) Locations(context.Context, *Window) ([]Location, error) {
+	return []Location{{"name", w.current}}, nil
 }
 
 // modelOf is the model of a number, modelText stands for its bytes on topics.

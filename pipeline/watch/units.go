@@ -71,13 +71,13 @@ func (c *counted) seeIn(id string, loss uint64) error {
 		c.bad++
 		return nil
 	}
-	at, seen := c.places[id]
+	at, seen := c.positions[id]
 	if !seen {
-		if c.places == nil {
-			c.places = map[string]int{}
+		if c.positions == nil {
+			c.positions = map[string]int{}
 		}
 		at = len(c.units)
-		c.places[id], c.units = at, append(c.units, unitRows{id: id})
+		c.positions[id], c.units = at, append(c.units, unitRows{id: id})
 	}
 	return c.units[at].losses.AddUnits(loss)
 }

@@ -71,7 +71,7 @@ func read(t *testing.T, k *kept, by []*score.Predictor, files []file, last, wait
 		Known: func(context.Context, score.Piece[[]row]) (func([]row, int) bool, error) {
 			return func([]row, int) bool { return false }, nil
 		},
-		Placed: func(s *watch.State, p score.Piece[[]row], _ []row) { s.Files = append(s.Files, p.File.Name) },
+		AddPosition: func(s *watch.State, p score.Piece[[]row], _ []row) { s.Files = append(s.Files, p.File.Name) },
 	})
 	for i := len(s.Files); i < len(files) && i <= last+1; i++ {
 		at := int64(0)
@@ -109,7 +109,7 @@ type told struct {
 	first, over int    // files: of its first row, and in which it ends; after all files: it is open
 	by          int    // the model of its first row
 	cut         bool   // by a row of another model
-	place       [2]int // of its first row
+	position    [2]int // of its first row
 	losses      []uint64
 }
 
@@ -122,7 +122,7 @@ func byDefinition(files []file, wait int) map[string]*told {
 	begins := map[int]bool{}
 	later := func(u *told, f int) (n int) { // units that have begun behind it, up to a file
 		for _, o := range all {
-			if o.place[0] <= f && slices.Compare(o.place[:], u.place[:]) > 0 {
+			if o.position[0] <= f && slices.Compare(o.position[:], u.position[:]) > 0 {
 				n++
 			}
 		}
@@ -131,7 +131,7 @@ func byDefinition(files []file, wait int) map[string]*told {
 	for f := range files {
 		for i, r := range files[f].rows {
 			if r.labelled && r.day != "" && all[r.day] == nil {
-				all[r.day], begins[f] = &told{first: f, over: len(files), by: files[f].by, place: [2]int{f, i}}, true
+				all[r.day], begins[f] = &told{first: f, over: len(files), by: files[f].by, position: [2]int{f, i}}, true
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func expected(t *testing.T, files []file, by, wait int, id string, bound float64
 		if a.over != b.over {
 			return a.over - b.over
 		}
-		return slices.Compare(a.place[:], b.place[:])
+		return slices.Compare(a.position[:], b.position[:])
 	})
 	for _, u := range over {
 		sum := new(big.Int)

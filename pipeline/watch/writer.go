@@ -28,10 +28,10 @@ type Config[B any] struct {
 	// rows of its sample, from before it, or from elsewhere.
 	Known func(ctx context.Context, p score.Piece[B]) (func(beside B, row int) bool, error)
 	// Again reports whether the rows of a file were counted before, in a copy of it. It is called
-	// after Placed for all earlier files. nil means no.
+	// after AddPosition for all earlier files. nil means no.
 	Again func(p score.Piece[B]) bool
-	// Placed adds the position of a counted piece to the state; of a file, of its last piece.
-	Placed func(s *State, p score.Piece[B], beside B)
+	// AddPosition adds the position of a counted piece to the state; of a file, of its last piece.
+	AddPosition func(s *State, p score.Piece[B], beside B)
 	// Where is the position of a row of a counted piece; of a file, its path.
 	Where func(p score.Piece[B], beside B, row int) string
 	// Told, if it is not nil, is told the latest test when it is stored.
@@ -64,7 +64,7 @@ type counted struct {
 	losses                 []uint64       // without units
 	at                     []int          // their rows in the piece
 	units                  []unitRows     // in the order of their first rows
-	places                 map[string]int // of units
+	positions              map[string]int // of units
 	unlabelled, bad, known int64
 }
 
@@ -104,7 +104,7 @@ func (t *Test) add(c counted) error {
 func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Tally, error) {
 	var c counted
 	var n score.Tally
-	var beside B // valid during the call below, except for places of records, which the piece owns
+	var beside B // valid during the call below, except for positions of records, which the piece owns
 	known, err := w.cfg.Known(ctx, p)
 	if err != nil {
 		return nil, n, err
@@ -159,7 +159,7 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
 		}
 	}
 	w.now.Subject = p.By.Subject
-	w.cfg.Placed(w.now, p, beside)
+	w.cfg.AddPosition(w.now, p, beside)
 	w.done, w.by, w.put = w.now, p.By, false
 	w.now = w.done.clone()
 	return nil

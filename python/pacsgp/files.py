@@ -152,8 +152,8 @@ def numbers(column):
     """A column as float64, NaN for what is null or bad."""
     t, valid = column.type, ~column.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_dictionary(t):
-        values, places = np.append(numbers(column.dictionary), np.nan), column.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        return values[np.where(valid, places, len(values) - 1).astype(np.int64)]
+        values, positions = np.append(numbers(column.dictionary), np.nan), column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        return values[np.where(valid, positions, len(values) - 1).astype(np.int64)]
     if pa.types.is_floating(t) or pa.types.is_boolean(t):
         return column.to_numpy(zero_copy_only=False).astype(float)
     if pa.types.is_decimal(t):

@@ -124,5 +124,5 @@ class FirstPass:
             return columns
         rows = filled_rows(encodings, self.columns, self.values(self.reference))
         found = [standardise(column) for column in [*rows[:len(columns) - 1], rows[-1]]]
-        found[-1] = 0.0 if mean_column(self.job) else centre(rows[-1], found[-1][0]), found[-1][1]  # the column takes the place of the centre
+        found[-1] = 0.0 if mean_column(self.job) else centre(rows[-1], found[-1][0]), found[-1][1]  # the column replaces the centre
         return [{**a, "centre": c, "scale": s} for a, (c, s) in zip(columns, found)]

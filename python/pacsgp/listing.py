@@ -30,13 +30,13 @@ def listing(paths):
 
 def under(path, above):
     """The data files of a folder and of those below it, links followed."""
-    place, found = os.path.realpath(path), []
-    for name in os.listdir(path) if place not in above else []:
+    position, found = os.path.realpath(path), []
+    for name in os.listdir(path) if position not in above else []:
         below = os.path.join(path, name)
         if name.startswith(("_", ".")):
             continue
         if os.path.isdir(below):
-            found += under(below, [*above, place])
+            found += under(below, [*above, position])
         elif name.lower().endswith(ENDINGS):
             found.append(below)
     return found

@@ -156,10 +156,10 @@ def misfit(model, rows):
 def best_constant(loss, targets):
     """The best of 512 candidates on these targets (formats.md, 6.4)."""
     ordered, width = np.sort(targets), max(loss.get("epsilon", 0.0), loss.get("above", 0.0))
-    places = ordered[np.arange(256) * (len(ordered) - 1) // 255] + 0.0  # no -0
+    positions = ordered[np.arange(256) * (len(ordered) - 1) // 255] + 0.0  # no -0
     if loss["kind"] == "relative-zero-one":
-        width = loss["epsilon"] * np.abs(places)
-    candidates = np.stack([places, places + width], axis=1).ravel()
+        width = loss["epsilon"] * np.abs(positions)
+    candidates = np.stack([positions, positions + width], axis=1).ravel()
     sums = [in_order(0.0, constant_loss(loss, targets, c)) for c in candidates]
     return float(candidates[int(np.argmin(sums))])
 

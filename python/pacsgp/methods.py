@@ -1,5 +1,5 @@
 """The methods of a certificate: what their claims state, the arithmetic, and what the losses on rows
-say to it (formats.md, 6). A new one is a class here, and its place in METHODS."""
+say to it (formats.md, 6). A new one is a class here, and an entry in METHODS."""
 import importlib.util
 from decimal import Decimal
 from fractions import Fraction

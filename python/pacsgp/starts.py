@@ -62,13 +62,13 @@ def negative_log_evidence(x, y, theta, family, of):
 
 
 def check_peaks(model, job, first_pass):
-    """The peaks stand at one of the two places beside the estimate (formats.md, 6.2)."""
+    """The peaks stand at one of the two positions beside the estimate (formats.md, 6.2)."""
     rows = first_pass.values(first_pass.reference)
     estimates = estimate(model.scale_features(rows[:len(model.features)].T), model.scale_target(rows), model.meta["kernel"], not model.meta["isotropic"], model.widths)
     for p, at in zip(model.meta["theta"], estimates):
         grid, apart = p["grid"], spacing(p["grid"])
-        place = (at - grid["min"]) / (grid["step"] * apart)
-        beside = [apart * max(0, min((grid["count"] - 1) // apart, k)) for k in (math.floor(place), math.ceil(place))]
+        position = (at - grid["min"]) / (grid["step"] * apart)
+        beside = [apart * max(0, min((grid["count"] - 1) // apart, k)) for k in (math.floor(position), math.ceil(position))]
         need(grid.get("centre", 0) in beside, f"the prior rows put the peak of {p['name']!r} at the index {beside[0]} or {beside[1]}, the certificate at {grid.get('centre', 0)}")
     ok("the peaks of the weights stand beside the estimate from the prior rows")
 

@@ -118,7 +118,7 @@ func (p *post) flush(ctx context.Context) error {
 	if len(p.waiting) == 0 {
 		return nil
 	}
-	pieces, err := p.to.packed(p.waiting, lettersBytes, func(i int) broker.Record { return p.to.place(p.waiting[i]) })
+	pieces, err := p.to.packed(p.waiting, lettersBytes, func(i int) broker.Record { return p.to.withoutRecord(p.waiting[i]) })
 	if err == nil {
 		err = send(ctx, p.writer, parcel{p.to.name, p.to.at(p.partition), pieces})
 	}

@@ -87,7 +87,7 @@ func lettersAreSentOnce(t *testing.T, client *broker.Client, address string) {
 	}
 }
 
-// A letter that the topic does not take is its place and its reason.
+// A letter that the topic does not take is its position and its reason.
 func TestLetterThatIsTooLarge(t *testing.T) {
 	c, client := cluster(t)
 	create(t, client, "rows", 1, nil)

@@ -82,13 +82,13 @@ const (
 	batchBytes  = 100
 )
 
-// placeHeaders is how many headers of a dead letter say what it is about, behind the record's own.
-const placeHeaders = 5
+// positionHeaders is how many headers of a dead letter say what it is about, behind the record's own.
+const positionHeaders = 5
 
-// place is a dead letter without the record, which is too large: its topic, partition, offset and time
+// withoutRecord is a dead letter without the record, which is too large: its topic, partition, offset and time
 // are there, and the reason says so.
-func (o outlet) place(letter broker.Record) broker.Record {
-	headers := append([]broker.Header{}, letter.Headers[max(0, len(letter.Headers)-placeHeaders):]...)
+func (o outlet) withoutRecord(letter broker.Record) broker.Record {
+	headers := append([]broker.Header{}, letter.Headers[max(0, len(letter.Headers)-positionHeaders):]...)
 	if n := len(headers); n > 0 {
 		headers[n-1].Value = fmt.Appendf(nil, "%s; the record is not here: %s", headers[n-1].Value, o.refusal(room(letter)))
 	}

@@ -141,14 +141,14 @@ func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, 
 		objects := sink.NewPredictionObjects(by.CarriedIn(p.cfg.Source, part.Partition), p.cfg.Keep...)
 		records := make([]broker.Record, 0, len(part.Rows))
 		for _, i := range part.Rows {
-			partition, offset, key := of.Place(i)
+			partition, offset, key := of.Position(i)
 			from := len(text)
 			text = objects.Append(text, partition, offset, int(batch[i].Ordinal), batch[i], of.Kept(i)...)
 			records = append(records, broker.Record{Key: key, Value: text[from:len(text):len(text)]})
 		}
 		pieces, err := p.to.packed(records, pieceBytes, func(at int) broker.Record {
 			i := part.Rows[at]
-			partition, offset, _ := of.Place(i)
+			partition, offset, _ := of.Position(i)
 			if batch[i].Reason == "" {
 				batch[i].Reason = "its prediction with key and members cannot be sent: " + p.to.refusal(room(records[at]))
 			}

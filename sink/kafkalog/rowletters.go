@@ -15,7 +15,7 @@ import (
 func (o outlet) letters(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (parcels []parcel, err error) {
 	records := map[int][]broker.Record{}
 	for i := range batch {
-		partition, offset, _ := of.Place(i)
+		partition, offset, _ := of.Position(i)
 		if batch[i].Reason == "" || offset < sent[partition] {
 			continue
 		}
@@ -27,7 +27,7 @@ func (o outlet) letters(batch []pipeline.Prediction, of score.Records, sent map[
 		records[partition] = append(records[partition], r)
 	}
 	for _, partition := range slices.Sorted(maps.Keys(records)) {
-		pieces, err := o.packed(records[partition], lettersBytes, func(i int) broker.Record { return o.place(records[partition][i]) })
+		pieces, err := o.packed(records[partition], lettersBytes, func(i int) broker.Record { return o.withoutRecord(records[partition][i]) })
 		if err != nil {
 			return nil, err
 		}

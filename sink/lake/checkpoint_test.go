@@ -46,20 +46,20 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 	ctx := t.Context()
 	one, two := job.Digest{1}, job.Digest{2}
 	first, second := d.Checkpoint(one), d.Checkpoint(two)
-	place, _ := second.Where()
+	location, _ := second.Where()
 	fatal.If(t, errors.Join(first.Save(ctx, []byte("one")), second.Save(ctx, []byte("two"))))
 	if state, err := first.Load(ctx); err != nil || string(state) != "one" {
 		t.Errorf("the first job's checkpoint is %q, %v", state, err)
 	}
-	if said := others(t, d, one); len(said) != 1 || !strings.HasPrefix(said[0], place+" is kept for another job") {
-		t.Errorf("Notices() = %q, want that of %s", said, place)
+	if said := others(t, d, one); len(said) != 1 || !strings.HasPrefix(said[0], location+" is kept for another job") {
+		t.Errorf("Notices() = %q, want that of %s", said, location)
 	}
 	// What is no checkpoint is not taken for another job's.
-	fatal.If(t, os.WriteFile(place+"x", []byte("garbage"), 0o600))
-	if said := others(t, d, one); len(said) != 2 || !strings.Contains(said[1], place+"x is damaged") {
+	fatal.If(t, os.WriteFile(location+"x", []byte("garbage"), 0o600))
+	if said := others(t, d, one); len(said) != 2 || !strings.Contains(said[1], location+"x is damaged") {
 		t.Errorf("beside garbage Notices() = %q", said)
 	}
-	fatal.If(t, os.Remove(place+"x"))
+	fatal.If(t, os.Remove(location+"x"))
 	fatal.If(t, first.Clear(ctx))
 	if state, err := second.Load(ctx); err != nil || string(state) != "two" {
 		t.Errorf("after the first job has ended the second one's checkpoint is %q, %v", state, err)

@@ -6,7 +6,7 @@
 // moment, or met a full disk, leaves only hidden files, which the next [Open]
 // removes. Run again, the job writes the same bytes.
 //
-// An address s3://bucket/prefix is such a directory in a store: an object takes the place of a file, and
+// An address s3://bucket/prefix is such a directory in a store: an object replaces a file, and
 // the lock excludes nobody: of two writers of an object the slower one fails ([objects.Files]).
 //
 // The directory of a job:

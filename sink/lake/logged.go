@@ -102,8 +102,8 @@ func loggedName(topic string, partition int, first, end int64) string {
 	return fmt.Sprintf("part-%s-%d-%020d-%020d.parquet", topic, partition, first, end)
 }
 
-// loggedPlace returns partition and end from the name of a file; false for names of other topics.
-func loggedPlace(topic, name string) (partition int, end int64, ok bool) {
+// loggedPosition returns partition and end from the name of a file; false for names of other topics.
+func loggedPosition(topic, name string) (partition int, end int64, ok bool) {
 	var first int64
 	numbers, ok := strings.CutPrefix(name, "part-"+topic+"-")
 	if _, err := fmt.Sscanf(numbers, "%d-%d-%d.parquet", &partition, &first, &end); err != nil || !ok {
@@ -124,7 +124,7 @@ func (w *Logged) Positions(differs func(was LogID, path string) error) (map[int]
 	}
 	ends := map[int]int64{}
 	for _, name := range names {
-		if partition, end, ok := loggedPlace(w.cfg.Topic, name); ok {
+		if partition, end, ok := loggedPosition(w.cfg.Topic, name); ok {
 			ends[partition] = max(ends[partition], end)
 		}
 	}
@@ -135,15 +135,15 @@ func (w *Logged) Positions(differs func(was LogID, path string) error) (map[int]
 func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(context.Context) error, score.Tally, error) {
 	var n score.Tally
 	var parts []score.Part
-	var columns []sink.Placed
+	var columns []sink.Positioned
 	var of score.Records
 	sendLetters := func(context.Context) error { return nil }
 	err := p.Predict(ctx, func(batch []pipeline.Prediction, records score.Records) (err error) {
 		of, n, parts = records, score.Count(batch), score.Parts(len(batch), records)
-		columns = make([]sink.Placed, len(parts))
+		columns = make([]sink.Positioned, len(parts))
 		for at, part := range parts {
 			for _, i := range part.Rows {
-				partition, offset, key := of.Place(i)
+				partition, offset, key := of.Position(i)
 				columns[at].Add(batch[i], partition, offset, key, of.Kept(i)...)
 			}
 		}
@@ -163,12 +163,12 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 			w.by = p.By
 		}
 		for at, part := range parts {
-			_, first, _ := of.Place(part.Rows[0])
+			_, first, _ := of.Position(part.Rows[0])
 			file, err := w.file(part.Partition, first)
 			if err != nil {
 				return err
 			}
-			if err := file.out.WritePlaced(columns[at]); err != nil {
+			if err := file.out.WritePositioned(columns[at]); err != nil {
 				return err
 			}
 		}
@@ -193,7 +193,7 @@ func (w *Logged) file(partition int, first int64) (*openFile, error) {
 		return nil, err
 	}
 	carries := w.by.CarriedIn(w.cfg.Topic, partition)
-	w.open[partition] = &openFile{file: file, out: sink.NewPredictions(file, carries, sink.PlaceColumns(w.cfg.Keep...)...), first: first}
+	w.open[partition] = &openFile{file: file, out: sink.NewPredictions(file, carries, sink.PositionColumns(w.cfg.Keep...)...), first: first}
 	return w.open[partition], nil
 }
 

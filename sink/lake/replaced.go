@@ -85,7 +85,7 @@ func predictedFile(path string) (string, error) {
 	return sink.PredictedFile(file, size)
 }
 
-// remove removes files of predictions of one folder. Those in their place are durable first.
+// remove removes files of predictions of one folder. Those that replace them are durable first.
 func (w *Predictions) remove(paths []string) error {
 	folder := filepath.Dir(paths[0])
 	if err := durable.SyncDir(w.cfg.FS, folder); err != nil {

@@ -93,8 +93,8 @@ func newRows(c certify.Certificate) string {
 	if u := c.Ledger.Units; u != nil {
 		rows = "the rows of a new unit of " + columns(u.Columns)
 	}
-	if places := partitions(c.Sample.Segments); places != "" {
-		rows += " of " + places
+	if positions := partitions(c.Sample.Segments); positions != "" {
+		rows += " of " + positions
 	}
 	return rows
 }

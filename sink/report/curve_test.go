@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// The panel of a curve takes the place of training; each step reaches to the next tolerance.
+// The panel of a curve replaces training; each step reaches to the next tolerance.
 func TestFigureOfACurve(t *testing.T) {
 	plain, curved := testFigure(), testFigure()
 	curved.Held = 100

@@ -138,8 +138,8 @@ func about(c certify.Certificate) []Field {
 		{"model", short(c.Model.Digest)},
 		{"job", short(c.Job.Digest)},
 	}
-	if places := offsets(c.Sample.Segments); places != "" {
-		fields = append(fields, Field{"offsets", places})
+	if positions := offsets(c.Sample.Segments); positions != "" {
+		fields = append(fields, Field{"offsets", positions})
 	}
 	return fields
 }

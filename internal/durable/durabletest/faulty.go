@@ -59,7 +59,7 @@ func (f *Faulty) Operations() int {
 	return f.operations
 }
 
-// step counts an operation and runs it, or fails in its place.
+// step counts an operation and runs it, or fails instead.
 func (f *Faulty) step(op Operation, effect func() error) error {
 	f.mu.Lock()
 	f.operations++

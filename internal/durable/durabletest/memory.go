@@ -76,7 +76,7 @@ func (m *Memory) empty() *Memory {
 	return left
 }
 
-// Put places a durable file, and its folders, without counting as an operation.
+// Put puts a durable file, and its folders, without counting as an operation.
 func (m *Memory) Put(name string, content []byte) {
 	_ = m.MkdirAll(filepath.Dir(name)) // no file is in the way of a test
 	m.mu.Lock()

@@ -43,7 +43,7 @@ type object struct {
 	at   time.Time
 }
 
-// A Fault answers a request in the place of the server. n is its number among the reads of objects,
+// A Fault answers a request instead of the server. n is its number among the reads of objects,
 // 0 for other requests. It returns false for a request that is to be answered.
 type Fault func(w http.ResponseWriter, r *http.Request, n int) bool
 

@@ -26,7 +26,7 @@ import "math"
 // any in what is computed from two elements. Of a Matérn block it is variance·(p(a)·e), with t = −a
 // and p(a) = 1 + a or (third·a + 1)·a + 1, and the slope is steep·e or steep·((1 + a)·e).
 
-// Places in scalars. The assembly knows them by the same names.
+// Positions in scalars. The assembly knows them by the same names.
 const (
 	expMax = iota
 	expMin

@@ -4,7 +4,7 @@ package linalg
 
 import "math"
 
-// Places in constants, of eight numbers each, behind those of the scalars.
+// Positions in constants, of eight numbers each, behind those of the scalars.
 const (
 	expPlain  = scalarCount + iota // the T_j
 	expLow                         // with j·2⁴⁹ taken from their bits

@@ -6,7 +6,7 @@
 //
 //   - Results do not depend on the number of workers.
 //   - In a product or a right-hand solve, a row of the result depends on that row
-//     of the left operand and on the right operand alone: not on neighbouring rows, on its place in
+//     of the left operand and on the right operand alone: not on neighbouring rows, on its position in
 //     the block, or on the block's size. (Left-hand solves promise it for columns.)
 //   - Every instruction set gives the same bits, because all do the same fused
 //     multiply-adds in the same order. NaNs excepted: a NaN is a NaN everywhere,

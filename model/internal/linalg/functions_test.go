@@ -25,8 +25,8 @@ var functions = []struct {
 	{"pdf", normPDF, 2.3, func(x float64) float64 { return math.Exp(-0.5*x*x) / math.Sqrt(2*math.Pi) }},
 }
 
-// A vector is a point of testdata/functions.csv: f(x) = value + rest units in the last
-// place.
+// A vector is a point of testdata/functions.csv: f(x) = value + rest units in the
+// last place.
 type vector struct{ x, value, rest float64 }
 
 func readVectors(t *testing.T) map[string][]vector {
@@ -104,7 +104,7 @@ func TestFunctionSpecialValues(t *testing.T) {
 	})
 }
 
-// TestFunctionLengths: every length 0..66 at an odd place, with guards, in place and
+// TestFunctionLengths: every length 0..66 at an odd position, with guards, in place and
 // not, and each value the same as alone, also beside one that takes another path.
 func TestFunctionLengths(t *testing.T) {
 	r := newRand()
@@ -147,7 +147,7 @@ func TestNormCDFPDF(t *testing.T) {
 			equalBits(t, "both at once", out.Slice(2, 4, 0, n), out.Slice(0, 2, 0, n))
 			copy(out.Row(3), x.Data)
 			NormCDFPDF(out.Row(2), out.Row(3), out.Row(3))
-			equalBits(t, "both in place of x", out.Slice(2, 4, 0, n), out.Slice(0, 2, 0, n))
+			equalBits(t, "both instead of x", out.Slice(2, 4, 0, n), out.Slice(0, 2, 0, n))
 			return out
 		})
 	}

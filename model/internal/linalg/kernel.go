@@ -44,7 +44,7 @@ type kernelBlock struct {
 //	√(variance·dst[i, j])·(C₁Δ + C₂δ) + dst[i, j]·Ru + variance·2⁻⁴⁰⁰
 //
 // with C₁ = 1.25, 0.46, 0.37 and C₂ = 1.5, 1.03, 1.15: docs/explanation/theory.md, section 10. Rows should spread
-// over no more than some thousand length scales. Values at a place where exp is below 2⁻⁴⁹⁷ become 0 or err by as much. A NaN in either
+// over no more than some thousand length scales. Values at a position where exp is below 2⁻⁴⁹⁷ become 0 or err by as much. A NaN in either
 // row gives NaN; an infinite distance gives 0; scaled elements must not overflow. An element
 // depends on its two rows and c alone, and not on their order.
 func (p *Pool) Kernel(profile *Profile, x, z Mat, origin, invScale []float64, variance float64, dst, slope Mat) {

@@ -52,7 +52,7 @@ func (p polynomial) slope() polynomial {
 	return d
 }
 
-// most bounds |p| within so far from a place: the terms there, each at its largest.
+// most bounds |p| within so far from a position: the terms there, each at its largest.
 func (p polynomial) most(at, within float64) float64 {
 	shifted := append(polynomial{}, p...)
 	for i := range shifted {
@@ -272,7 +272,7 @@ func TestFunctionErrorsAreProven(t *testing.T) {
 	}
 }
 
-// Each set gives the bits of the formula, at three places of each piece and of as many of exp.
+// Each set gives the bits of the formula, at three positions of each piece and of as many of exp.
 func TestFunctionsAreTheSameInAllSets(t *testing.T) {
 	random := newRand()
 	var x []float64

@@ -22,7 +22,7 @@ func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 var guard = math.Float64frombits(0x7ff8dead_beef0001)
 
 // randMat returns a matrix with a stride that exceeds its columns by gap, at an odd
-// place in memory, with guards between the rows and around all.
+// position in memory, with guards between the rows and around all.
 func randMat(r *rand.Rand, rows, cols, gap int) Mat {
 	stride := cols + gap
 	data := make([]float64, rows*stride+8)

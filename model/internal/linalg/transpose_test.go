@@ -13,7 +13,7 @@ func TestTransposeAndMirror(t *testing.T) {
 			for i := range a.Rows {
 				for j := range a.Cols {
 					if dst.Row(j)[i] != a.Row(i)[j] {
-						t.Fatalf("%v: element (%d, %d) is not at its place", shape, i, j)
+						t.Fatalf("%v: element (%d, %d) is not at its position", shape, i, j)
 					}
 				}
 			}

@@ -20,7 +20,7 @@ type FileWriter[B any] interface {
 
 // TestFileWriter demands of a writer of predictions of files what [score.Loop] relies on: each row
 // has one prediction, whatever was sent by a process that ended before it was committed. open
-// begins to write to one place, as a process that ends the one before; beside are the kept values
+// begins to write to one location, as a process that ends the one before; beside are the kept values
 // of so many rows; found are the rows of a file that readers see, in order.
 func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B], end func()), beside func(rows int) B, found func(t *testing.T, f score.File) []int64) {
 	c := contract[B]{beside, found}
@@ -91,7 +91,7 @@ func (c contract[B]) expect(t *testing.T, w FileWriter[B], name string, rows int
 	got := c.found(t, fileOf(name))
 	for i, row := range got {
 		if row != int64(i) {
-			t.Errorf("%s: row %d at place %d", name, row, i)
+			t.Errorf("%s: row %d at location %d", name, row, i)
 		}
 	}
 	if len(got) != rows {

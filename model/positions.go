@@ -8,8 +8,8 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// A place is the start of a search of a [Collapsed].
-type place struct {
+// A position is the start of a search of a [Collapsed].
+type position struct {
 	parameters
 	unit []float64 // [d]: lengthscales, in which Z moves
 }
@@ -20,16 +20,16 @@ func (c *Collapsed) findStart(rows Rows) error {
 	if !c.cfg.Exact {
 		usual = usualRows(rows.Slice(0, min(rows.Len(), c.cfg.StartRows())))
 	}
-	places, err := c.places(rows, usual)
+	positions, err := c.positions(rows, usual)
 	if err != nil {
 		return err
 	}
-	c.allocate(places[0].z.Rows)
-	if c.start = places[0]; len(places) == 1 {
+	c.allocate(positions[0].z.Rows)
+	if c.start = positions[0]; len(positions) == 1 {
 		return nil
 	}
-	least, best := math.Inf(1), places[0]
-	for _, p := range places {
+	least, best := math.Inf(1), positions[0]
+	for _, p := range positions {
 		if value, end := c.try(p, usual); value < least {
 			least, best = value, end
 		}
@@ -38,29 +38,29 @@ func (c *Collapsed) findStart(rows Rows) error {
 	return nil
 }
 
-// places are those of the configured starts, or the published one and one found on the start
+// positions are those of the configured starts, or the published one and one found on the start
 // rows.
-func (c *Collapsed) places(rows, usual Rows) ([]place, error) {
-	var all []place
+func (c *Collapsed) positions(rows, usual Rows) ([]position, error) {
+	var all []position
 	for _, s := range c.cfg.Starts {
-		all = append(all, c.placeOf(s, rows, usual))
+		all = append(all, c.positionOf(s, rows, usual))
 	}
 	if len(all) > 0 {
 		return all, nil
 	}
-	all = append(all, c.placeOf(Start{Theta: make([]float64, c.cfg.Parameters())}, rows, usual))
+	all = append(all, c.positionOf(Start{Theta: make([]float64, c.cfg.Parameters())}, rows, usual))
 	if c.cfg.Objective.bounds() && !c.cfg.Exact {
-		p, err := c.trainedPlace(usual)
+		p, err := c.trainedPosition(usual)
 		return append(all, p), err
 	}
 	s, err := c.estimatedStart(usual)
-	return append(all, c.placeOf(s, rows, usual)), err
+	return append(all, c.positionOf(s, rows, usual)), err
 }
 
-// placeOf returns the place of a start: with the configured inducing points, k-means centres by
+// positionOf returns the position of a start: with the configured inducing points, k-means centres by
 // its lengthscales, or all rows.
-func (c *Collapsed) placeOf(s Start, rows, usual Rows) place {
-	p := c.newPlace(parameters{theta: s.Theta, lnNoise: s.LnNoise})
+func (c *Collapsed) positionOf(s Start, rows, usual Rows) position {
+	p := c.newPosition(parameters{theta: s.Theta, lnNoise: s.LnNoise})
 	if c.cfg.Exact {
 		p.z = linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: append([]float64(nil), rows.X...)}
 		return p
@@ -77,32 +77,32 @@ func (c *Collapsed) placeOf(s Start, rows, usual Rows) place {
 	return p
 }
 
-// trainedPlace is the result of a [Trainer] on mini-batches of the start rows, with fewer
+// trainedPosition is the result of a [Trainer] on mini-batches of the start rows, with fewer
 // operations than a few gradients on many rows.
-func (c *Collapsed) trainedPlace(rows Rows) (place, error) {
+func (c *Collapsed) trainedPosition(rows Rows) (position, error) {
 	t, err := NewTrainer(c.cfg.Config, rows)
 	if err != nil {
-		return place{}, err
+		return position{}, err
 	}
 	defer t.Close()
 	for from := 0; t.phase == Joint; {
 		if err := t.Begin(); err != nil {
-			return place{}, err
+			return position{}, err
 		}
 		for left := t.Want().Rows; left > 0; {
 			n := min(left, rows.Len()-from)
 			some := rows.Slice(from, from+n)
 			if err := t.Add(some.X, some.Y); err != nil {
-				return place{}, err
+				return position{}, err
 			}
 			left, from = left-n, (from+n)%rows.Len()
 		}
 		if err := t.End(); err != nil {
-			return place{}, err
+			return position{}, err
 		}
 	}
 	const noise = 0.3 // of bounds that are small, about
-	p := c.newPlace(parameters{theta: t.theta, lnNoise: math.Log(noise)})
+	p := c.newPosition(parameters{theta: t.theta, lnNoise: math.Log(noise)})
 	p.z = t.z
 	return p, nil
 }
@@ -119,9 +119,9 @@ func (c *Collapsed) estimatedStart(rows Rows) (Start, error) {
 	return Start{Theta: e.Theta, LnNoise: e.LnNoise}, nil
 }
 
-// newPlace returns the place of parameters.
-func (c *Collapsed) newPlace(p parameters) place {
-	at := place{parameters: p, unit: make([]float64, c.cfg.Dim)}
+// newPosition returns the position of parameters.
+func (c *Collapsed) newPosition(p parameters) position {
+	at := position{parameters: p, unit: make([]float64, c.cfg.Dim)}
 	expandScales(p.theta, c.cfg.of(c.cfg.Dim), at.unit)
 	for j, v := range at.unit {
 		at.unit[j] = 1 / v
@@ -135,8 +135,8 @@ const (
 	trial     = 20 // gradients
 )
 
-// try searches from a place, and returns the lowest value and its place.
-func (c *Collapsed) try(p place, rows Rows) (least float64, end place) {
+// try searches from a position, and returns the lowest value and its position.
+func (c *Collapsed) try(p position, rows Rows) (least float64, end position) {
 	rows = rows.Slice(0, min(rows.Len(), max(trialRows, 2*p.z.Rows)))
 	c.start, end, least = p, p, math.Inf(1)
 	search := newDescent(c.free(p), trial)
@@ -144,7 +144,7 @@ func (c *Collapsed) try(p place, rows Rows) (least float64, end place) {
 	for point := search.next(); point != nil; point = search.next() {
 		e := c.evaluate(point, rows).orUnusable(len(point))
 		if e.value < least {
-			least, end = e.value, c.newPlace(c.parametersAt(point))
+			least, end = e.value, c.newPosition(c.parametersAt(point))
 		}
 		search.answer(e)
 	}

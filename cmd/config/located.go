@@ -39,8 +39,8 @@ func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	return of
 }
 
-// choicePlaced turns faults of a choice of columns into faults of the job file.
-func choicePlaced(err error, file *yamlfile.File, j job.Job) error {
+// choiceLocated turns faults of a choice of columns into faults of the job file.
+func choiceLocated(err error, file *yamlfile.File, j job.Job) error {
 	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func choicePlaced(err error, file *yamlfile.File, j job.Job) error {
 		if choice.Index >= 0 {
 			key = fmt.Sprintf("%s[%d]", key, choice.Index)
 		}
-		at := cmp.Or(file.Place(key), file.Place(choice.Key))
+		at := cmp.Or(file.Position(key), file.Position(choice.Key))
 		all[i] = fmt.Errorf("%w: %s%s: %s", job.ErrConfig, at, choice.Key, choice.Text)
 	}
 	return errors.Join(all...)

@@ -20,25 +20,25 @@ func EndEarlier(ctx context.Context, cfg Config) error {
 	return EndOthers(ctx, cfg)
 }
 
-// Places reads what is current under names. It awaits the ends of
+// Locations reads what is current under names. It awaits the ends of
 // all open transactions, for they may hide what was committed behind them.
-func Places(ctx context.Context, client *broker.Client, t Topics, names []string) ([]stream.Place, error) {
+func Locations(ctx context.Context, client *broker.Client, t Topics, names []string) ([]stream.Location, error) {
 	t = t.WithDefaults()
 	if err := settled(ctx, client, t.Current); err != nil {
 		return nil, err
 	}
-	var places []stream.Place
+	var locations []stream.Location
 	for _, n := range names {
-		at := stream.Place{Name: n}
+		at := stream.Location{Name: n}
 		p, err := Current(ctx, client, t, n)
 		if err == nil {
 			at.Current = stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Source)}
 		} else if !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}
-		places = append(places, at)
+		locations = append(locations, at)
 	}
-	return places, nil
+	return locations, nil
 }
 
 // settled waits until all that a topic has now is decided: committed or aborted.
