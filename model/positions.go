@@ -109,7 +109,7 @@ func (c *Collapsed) trainedPosition(rows Rows) (position, error) {
 
 // estimatedStart is the estimate of the exact process on some rows.
 func (c *Collapsed) estimatedStart(rows Rows) (Start, error) {
-	e, err := estimate(c.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), c.cfg.Kernel, c.cfg.Scales, func() {})
+	e, err := estimate(c.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), 0, c.cfg.Kernel, c.cfg.Scales, func() {})
 	if err != nil {
 		return Start{}, err
 	}

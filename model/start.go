@@ -18,8 +18,10 @@ const (
 )
 
 // noiseCandidates are the standard deviations of the noise, in scaled units,
-// whose posteriors are tried as start of q.
+// whose posteriors are tried as start of q: usualNoise first.
 var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
+
+const usualNoise = 2
 
 // startValues sets θ to its estimate, and then Z and q for the configured number of inducing points
 // or, with grow, for the number that grow finds.
@@ -32,7 +34,7 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	}
 	rows = usualRows(rows)
 	some := clipped(rows)
-	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.Scales, t.started)
+	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), estimateEarly, t.cfg.Kernel, t.cfg.Scales, t.started)
 	if err != nil {
 		return err
 	}
@@ -127,7 +129,8 @@ func fewerInducing(m, asked int) string {
 	return fmt.Sprintf("%d inducing points instead of %d: there are no more different start rows", m, asked)
 }
 
-// startPosterior scans the noise of the Gaussian likelihood's posterior.
+// startPosterior searches the noise of the Gaussian likelihood's posterior: from the last best
+// candidate to smaller ones while they lower the bound, else to larger ones.
 func (t *Trainer) startPosterior(rows Rows) error {
 	m := t.z.Rows
 	for i := range m {
@@ -138,8 +141,11 @@ func (t *Trainer) startPosterior(rows Rows) error {
 	}
 	gram, moment := linalg.NewMat(m, m), make([]float64, m)
 	t.leastSquares(clipped(rows), gram, moment)
-	best := math.Inf(1)
-	for _, sd := range noiseCandidates {
+	some := rows.Slice(0, min(rows.Len(), boundRows))
+	best, from := math.Inf(1), t.startNoise
+	at, by := from, -1
+	for at >= 0 && at < len(noiseCandidates) {
+		sd := noiseCandidates[at]
 		err := gaussianPosterior(t.pool, gram, moment, sd*sd, t.mean, t.precision, t.factor)
 		if t.factored = err == nil; err != nil {
 			return err
@@ -147,13 +153,21 @@ func (t *Trainer) startPosterior(rows Rows) error {
 		if err := t.derive(); err != nil {
 			return err
 		}
-		t.estimateBound(rows.Slice(0, min(rows.Len(), boundRows)))
-		if t.last.value < best {
-			best = t.last.value
+		t.estimateBound(some)
+		t.started()
+		lower := t.last.value < best
+		if lower {
+			best, t.startNoise = t.last.value, at
 			t.best = t.last
 			t.keepBest()
 		}
-		t.started()
+		if !lower || at == 0 {
+			if by > 0 || t.startNoise != from {
+				break
+			}
+			at, by = from, 1
+		}
+		at += by
 	}
 	t.restoreBest()
 	t.last = t.best
@@ -184,8 +198,10 @@ const boundRows = 4096
 // estimateBound estimates the bound of q on some rows.
 func (t *Trainer) estimateBound(some Rows) {
 	t.sweep.reset(false)
+	t.sweep.valueOnly = true
 	t.sweep.add(some.X, some.Y)
 	t.sweep.flush()
+	t.sweep.valueOnly = false
 	t.measure()
 }
 

@@ -18,8 +18,9 @@ import (
 // certificate's predictor is the whitened one.
 type sweep struct {
 	*prior
-	loss loss.Loss
-	back bool // collect the derivatives with respect to θ and Z too
+	loss      loss.Loss
+	back      bool // collect the derivatives with respect to θ and Z too
+	valueOnly bool // collect no derivatives at all
 	// keepNegative is the share of negative curvature in bigH, in [0, 1].
 	keepNegative float64
 	// likelihood is the price of E(f−y)²/2, instead of the losses; 0: they count.
@@ -139,6 +140,9 @@ func (s *sweep) flush() {
 			s.spread += s.e[i] * s.e[i]
 		}
 		s.gSelf += s.w[i]
+	}
+	if s.valueOnly {
+		return
 	}
 	s.pool.Gemm(true, false, 1, k, column(s.g[:n]), 1, column(s.h))
 	s.pool.SyrkWeighted(s.curvature[:n], k, 1, s.bigH)

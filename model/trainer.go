@@ -81,6 +81,7 @@ type Trainer struct {
 
 	state
 
+	startNoise         int // index of the best of noiseCandidates so far
 	starts, mostStarts int // evaluations of start values, and the most that there will be
 
 	// Derived from the state by Begin.
@@ -115,7 +116,7 @@ func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 		return nil, fmt.Errorf("%w: %d start rows of %d features, want at least one of %d", ErrConfig, start.Len(), start.Dim, cfg.Dim)
 	}
 	start = start.Slice(0, min(start.Len(), cfg.StartRows()))
-	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
+	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers), startNoise: usualNoise}
 	if err := t.startValues(start, grow); err != nil {
 		t.Close()
 		return nil, err

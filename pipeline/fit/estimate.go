@@ -80,7 +80,7 @@ func work(c model.Config, grown bool, workers int) float64 {
 		squares := 2*gradient*float64(batch) + (6+gradient)*float64(m) + elementCost*float64(workers)*gradient
 		return RowWork(m, float64(batch)) + squares*square
 	}
-	const noises, scored, rounds, usual = 5, 4096, 8, 12
+	const noises, scored, rounds, usual = 3, 4096, 8, 12
 	rows := int(min(c.N, dataset.StartRows))
 	sizes := []int{c.Inducing}
 	if grown {
