@@ -18,7 +18,7 @@ type schedule struct{ natural, theta, z float64 }
 const (
 	naturalRate = 0.2
 	naturalLast = 0.1
-	thetaRate   = 0.04
+	thetaRate   = 0.08
 	zRate       = 0.085 // length of a step of one point, about, in lengthscales
 	zRateMost   = 0.03  // of one coordinate, in lengthscales
 	ramp        = 10    // steps until θ and Z move by full ones
@@ -28,7 +28,7 @@ const (
 
 	evidenceNatural = 0.495
 	evidenceLast    = 0.099
-	evidenceTheta   = 2 * thetaRate
+	evidenceTheta   = 0.08
 	evidenceZ       = 0.1
 	evidenceZMost   = 0.005 // of one coordinate, in lengthscales, for each feature, at least four
 	evidenceFlat    = 0.1   // times flatGain

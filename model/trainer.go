@@ -141,6 +141,9 @@ func (t *Trainer) allocate(m int) {
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
 	t.precision, t.bestLambda = linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.optTheta, t.optZ = newAdam(p), newAdam(m*t.cfg.Dim)
+	if !t.cfg.ELBO {
+		t.optTheta.beta2, t.optZ.beta2 = boundBeta2, boundBeta2
+	}
 	t.factor = linalg.NewMat(m, m)
 	t.sMinus, t.work = linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.meanStep = make([]float64, m)
