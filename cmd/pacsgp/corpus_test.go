@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -167,6 +168,11 @@ func makeCase(t *testing.T, c corpusCase) {
 	r := record(t, out)
 	writeFile(t, c.model, readFile(t, filepath.Join(out, r.Model)))
 	writeFile(t, c.certificate, readFile(t, filepath.Join(out, r.Certificate)))
+	if c.name == "zero-one" {
+		fatal.If(t, errors.Join(os.Remove(filepath.Join(out, "run.png")), os.Remove(filepath.Join(out, ".lock"))))
+		fatal.If(t, os.RemoveAll(filepath.Join(c.dir, "out")))
+		fatal.If(t, os.CopyFS(filepath.Join(c.dir, "out"), os.DirFS(out)))
+	}
 	if c.name == "window" {
 		c.rows = filepath.Join(c.dir, "rows")
 		fatal.If(t, os.RemoveAll(c.rows))
@@ -175,6 +181,28 @@ func makeCase(t *testing.T, c corpusCase) {
 	data, err := json.MarshalIndent(verdictOn(t, c), "", "  ")
 	fatal.If(t, err)
 	writeFile(t, filepath.Join(c.dir, "verdict.json"), append(data, '\n'))
+}
+
+// All files of an output folder are read as they were once written: nothing is trained again, and both
+// programs find what is current and the row of the certificate.
+func TestOutputOfTheCorpus(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fatal.If(t, os.CopyFS(dir, os.DirFS(corpus)))
+	rows, out := filepath.Join(dir, "rows.parquet"), filepath.Join(dir, "zero-one", "out")
+	fatal.If(t, os.Chtimes(rows, time.Unix(0, 0), time.Unix(0, 0))) // before that run
+	if a := pacsgp(t, "train", filepath.Join(dir, "zero-one", "job.yaml"), "-o", out); a.status != 0 || !strings.Contains(a.log, "nothing is trained") {
+		t.Errorf("status %d: %s%s", a.status, a.log, a.message)
+	}
+	succeed(t, "verify", out, rows)
+	row := []string{"verify", only(t, filepath.Join(out, "model-*.parquet")), only(t, filepath.Join(out, "certificate-*.parquet")), rows}
+	succeed(t, row...)
+	if run := verifytest.Verify(t, [][]string{row})[0]; run.Status != 0 {
+		t.Errorf("Python: %s", run.Out)
+	}
+	if said, status := verifytest.Python(t, "-c", "import pacsgp, sys; print(pacsgp.Model(sys.argv[1]).id)", out); status != 0 || !strings.Contains(row[2], strings.TrimSpace(said)) {
+		t.Errorf("Python: status %d: %s", status, said)
+	}
 }
 
 // Numbers of certificates that are changed by hand are refused by both programs.
