@@ -29,14 +29,14 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 	want, law := choice.Predictor(declared, &stated.Part)
 	far := func(a, b float64) bool { return !(math.Abs(a-b) <= fit.SameNumbers*math.Abs(b)) }
 	if stated.Part != want.Part || far(stated.Noise, want.Noise) || far(stated.Factor, want.Factor) {
-		return fmt.Errorf("%w: Q and the rows give the predictor %+v, the model has %+v", job.ErrRefused, want, stated)
+		return fmt.Errorf("%w: posterior and rows give the predictor %+v, the model has %+v", job.ErrRefused, want, stated)
 	}
 	var off, size float64
 	for j, w := range law.Mean {
 		off, size = off+(w-m.Predictive.Mean[j])*(w-m.Predictive.Mean[j]), size+w*w
 	}
 	if most := min(fit.MostApart, max(fit.SameWeights, fit.Roundings*0x1p-52*f.Condition)); !(math.Sqrt(off) <= most*math.Sqrt(size)+fit.SameWeights) {
-		return fmt.Errorf("%w: Q and the rows give other weights of predictions than the model has", job.ErrRefused)
+		return fmt.Errorf("%w: posterior and rows give other weights of predictions than the model has", job.ErrRefused)
 	}
 	_, variance, err := fit.LawsAt(m.Predictive, s.Scaled(s.Start), res.Workers)
 	if err != nil {
@@ -48,9 +48,8 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 	}
 	for i, found := range variance {
 		if far(max(0, found)+want.Factor*want.Noise, max(0, again[i])+want.Factor*want.Noise) {
-			return fmt.Errorf("%w: Q and the rows give other deviations than the model has", job.ErrRefused)
+			return fmt.Errorf("%w: posterior and rows give other deviations than the model has", job.ErrRefused)
 		}
 	}
-	v.note("the predictor follows from Q and the rows that are not held out")
 	return nil
 }

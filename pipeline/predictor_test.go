@@ -46,7 +46,7 @@ func TestForgedPredictorIsRefused(t *testing.T) {
 		fatal.If(t, errors.Join(err, pass.Close()))
 		p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
 		_, err = p.verify(t, r.Certificate, r.Model, r.ModelDigest, l)
-		if refused := errors.Is(err, job.ErrRefused) && strings.Contains(err.Error(), "Q and the rows give"); refused != (name != "honest") || err != nil && !refused {
+		if refused := errors.Is(err, job.ErrRefused) && strings.Contains(err.Error(), "posterior and rows give"); refused != (name != "honest") || err != nil && !refused {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -91,12 +91,12 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 		if a := said.Parent; a != nil {
 			from = fmt.Sprintf(", beginning with the model of certificate %.12s…", a.Certificate)
 		}
-		v.note("trained again from the configuration on the training rows alone%s, the model is the same to the last byte", from)
+		v.note("trained again on the training rows alone%s, the model has the same bytes", from)
 		return nil
 	case c.Publisher.Software != software:
 		return fmt.Errorf("%w: %q trains another model than %q, which made the certificate", ErrNotRepeatable, software, c.Publisher.Software)
 	default:
-		return fmt.Errorf("%w: trained again from the configuration on the training rows alone, the model has the SHA-256 %s, not %s: it was trained in another way, or on other rows", job.ErrRefused, got, c.Model.Digest)
+		return fmt.Errorf("%w: trained again on the training rows alone, the model has the SHA-256 %s, not %s: the published one was trained in another way, or on other rows too", job.ErrRefused, got, c.Model.Digest)
 	}
 }
 

@@ -86,6 +86,7 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	if err := v.predictor(ctx, src, s, m, j, res); err != nil {
 		return nil, err
 	}
+	v.note("every number, computed again from model and rows, is the same")
 	v.Evidence = true
 	return v, nil
 }
@@ -160,11 +161,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 			return j, err
 		}
 	}
-	if err := compare(c, j, m, modelDigest, found); err != nil {
-		return j, err
-	}
-	v.note("model and certificate follow from the job")
-	return j, nil
+	return j, compare(c, j, m, modelDigest, found)
 }
 
 // countableRows bounds the rows that are hashed in a check without rows, which takes some seconds.
@@ -210,11 +207,7 @@ func (v *Verification) rows(c certify.Certificate, m pass.Model, modelDigest str
 	if stated := c.GroupValues(); !slices.Equal(found.GroupValues(), stated) {
 		return fmt.Errorf("the prior rows, or the job, give groups by the values %v, the certificate has %v", found.GroupValues(), stated)
 	}
-	if err := compare(c, job, m, modelDigest, found); err != nil {
-		return err
-	}
-	v.note("every number, computed again from model and rows, is the same")
-	return nil
+	return compare(c, job, m, modelDigest, found)
 }
 
 // firstPassAgain makes the first pass again; they must still be the sample.
@@ -256,7 +249,6 @@ func (v *Verification) features(ctx context.Context, m pass.Model, j job.Job, op
 			return err
 		}
 	}
-	v.note("the features are those that the job's rule gives on these data")
 	return nil
 }
 
@@ -281,6 +273,5 @@ func (v *Verification) centre(s *pass.FirstPass, c certify.Certificate, j job.Jo
 				job.ErrRefused, c.Model.Theta[i].Name, below, above, c.Model.Theta[i].Grid.Centre)
 		}
 	}
-	v.note("the peaks of the grid's weights are in a cell beside the estimate of the prior rows")
 	return nil
 }

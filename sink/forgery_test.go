@@ -185,7 +185,7 @@ func TestForgeriesAreRefusedByBoth(t *testing.T) {
 		f := all[i]
 		_, reason, _ := strings.Cut(r.Out, "REFUSED")
 		switch err := goVerifies(t, f.args); {
-		case f.want == "" && err != nil && !strings.Contains(err.Error(), "Q and the rows give"): // the predictor, which is another one
+		case f.want == "" && err != nil && !strings.Contains(err.Error(), "posterior and rows give"): // the predictor, which is another one
 			t.Errorf("%s: this program refuses it: %v", f.name, err)
 		case f.want != "" && err == nil:
 			t.Errorf("%s: this program accepts it", f.name)

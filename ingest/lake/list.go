@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // A listed is a file with the keys in its path.
@@ -60,7 +60,7 @@ func (l *lister) notices() []string {
 	if len(l.passed) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("not read, because they are no files or their names do not end in .parquet: %s, the first is %s", count(len(l.passed), "entry", "entries"), l.passed[0])}
+	return []string{fmt.Sprintf("not read, because they are no files or their names do not end in .parquet: %s, the first is %s", words.Count(len(l.passed), "entry", "entries"), l.passed[0])}
 }
 
 // isNew reports whether a file was not listed yet, also by way of links: else its rows would count
@@ -370,11 +370,4 @@ func unescape(s string) string {
 		return plain
 	}
 	return s
-}
-
-func count(n int, one, several string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + several
 }

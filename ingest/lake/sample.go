@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -103,13 +104,13 @@ func absent(f dataset.ManifestFile, names []string) string {
 	for strings.HasPrefix(end, "../") {
 		end = end[len("../"):]
 	}
-	size, whole := count(int(f.Bytes), "byte", "bytes"), len(strings.Split(end, "/"))
+	size, whole := words.Count(f.Bytes, "byte"), len(strings.Split(end, "/"))
 	for _, name := range names {
 		if commonEnd(name, end) == whole {
 			return fmt.Sprintf("%s has changed: the manifest has a file of %s with another footer", name, size)
 		}
 	}
-	return fmt.Sprintf("%s is missing (%s, %s)", f.Path, size, count(int(f.Rows), "row", "rows"))
+	return fmt.Sprintf("%s is missing (%s, %s)", f.Path, size, words.Count(f.Rows, "row"))
 }
 
 // Err returns an error that names missing files, nil if there are none.
@@ -123,16 +124,16 @@ func (s Sample) Err() error {
 	if more := len(s.Missing) - len(shown); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return fmt.Errorf("%w: of %s of the sample %d are not among the data as the manifest has them: %s",
-		job.ErrRefused, count(len(s.Paths)+len(s.Missing), "file", "files"), len(s.Missing), text)
+	return fmt.Errorf("%w: of %s of the training run %d are missing from the data, or have changed: %s",
+		job.ErrRefused, words.Count(len(s.Paths)+len(s.Missing), "file"), len(s.Missing), text)
 }
 
 // Lines describes the result, for people.
 func (s Sample) Lines() []string {
-	text := fmt.Sprintf("the manifest names %s, all of which are among the data", count(len(s.Paths), "file", "files"))
+	text := fmt.Sprintf("all %s of the training run are in the data", words.Count(len(s.Paths), "file"))
 	if len(s.Others) > 0 {
-		text += fmt.Sprintf("; not in the sample are %s of them, the first is %s. Who chose the sample by the values of its rows has no certificate: see that the choice does not depend on them",
-			count(len(s.Others), "file", "files"), s.Others[0])
+		text += fmt.Sprintf("; it did not use %s, the first is %s: if files were chosen by the values of their rows, the bounds are void",
+			words.Count(len(s.Others), "file"), s.Others[0])
 	}
 	return []string{text}
 }
