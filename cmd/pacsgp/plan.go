@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -19,6 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func planCommand(w system) *cobra.Command {
@@ -27,7 +29,7 @@ func planCommand(w system) *cobra.Command {
 	var o config.Overrides
 	cmd := &cobra.Command{
 		Use:   "plan job.yaml",
-		Short: "Say what a job would read and what so many rows can certify, from footers alone",
+		Short: "Say what a job would read and what so many rows can certify, without reading them",
 		Args:  orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := loadJob(cmd.Context(), path, w, o)
@@ -105,7 +107,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if asJSON {
 		err = printJSON(w.stdout, out)
 	} else {
-		err = out.print(w.stdout)
+		err = out.print(w.paper, w.style)
 	}
 	return errors.Join(err, faults)
 }
@@ -143,42 +145,46 @@ func faultsOf(j job.Job, columns []config.Told, rows int64) error {
 	return errors.Join(append(faults, hints...)...)
 }
 
-func (p planned) print(w io.Writer) error {
+func (p planned) print(w io.Writer, style report.Style) error {
+	line := func(head, text string) { report.WriteWrapped(w, head, text, style) }
 	var features, nulls []string
 	for _, c := range p.Columns {
 		features = append(features, c.Name)
 		switch {
 		case c.Nulls > 0:
-			nulls = append(nulls, fmt.Sprintf("%d in %q%s", c.Nulls, c.Name, map[bool]string{true: " (filled)"}[c.Filled]))
+			nulls = append(nulls, words.Number(c.Nulls)+" in "+words.Name(c.Name)+map[bool]string{true: " (filled)"}[c.Filled])
 		case c.Uncounted > 0:
-			nulls = append(nulls, fmt.Sprintf("not counted in %q", c.Name))
+			nulls = append(nulls, "not counted in "+words.Name(c.Name))
 		}
 	}
 	if nulls == nil {
 		nulls = []string{"none in the used columns"}
 	}
-	_, _ = fmt.Fprintf(w, "files      %d\ntarget     %s\nfeatures   %d: %s\nnulls      %s, by the footers\n",
-		p.Files, features[len(features)-1], p.Features, strings.Join(features[:p.Features], ", "), strings.Join(nulls, ", "))
+	line("files      ", words.Number(int64(p.Files)))
+	line("target     ", features[len(features)-1])
+	line("features   ", fmt.Sprintf("%d: %s", p.Features, strings.Join(features[:p.Features], ", ")))
+	line("nulls      ", strings.Join(nulls, ", "))
 	for _, text := range p.Notices {
-		_, _ = fmt.Fprintln(w, "note      ", text)
+		line("note       ", text)
 	}
-	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), about %d train (fitting and certifying%s), %d hold-out\n",
-		p.Rows, p.Reference, p.Train, map[bool]string{true: ": the N of the bound"}[p.Units == nil], p.Holdout)
+	line("rows       ", fmt.Sprintf("%s: %s prior, about %s training, about %s held out", words.Number(p.Rows), words.Number(p.Reference), words.Number(p.Train), words.Number(p.Holdout)))
 	if u := p.Units; u != nil {
-		_, _ = fmt.Fprintf(w, "units      %d by %q: %d prior, %d training (the N of the bound), %d held out\n", u.Reference+u.Train+u.Holdout, u.Columns, u.Reference, u.Train, u.Holdout)
+		line("units      ", fmt.Sprintf("%s by %q: %s prior, %s training, %s held out", words.Number(u.Reference+u.Train+u.Holdout), u.Columns, words.Number(u.Reference), words.Number(u.Train), words.Number(u.Holdout)))
 	}
-	_, _ = fmt.Fprintf(w, "time       about %s with M = %d, by the speed of this machine just now, without reading\n\n", inTime(p.Seconds), p.Inducing)
-	_, _ = fmt.Fprintf(w, "What so many can certify, with delta %v:\n", p.Delta)
+	line("time       ", fmt.Sprintf("about %s with %d inducing points, and the time for reading", inTime(p.Seconds), p.Inducing))
+	_, _ = fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
-	header := "  missed\tbound for a draw of Q\t"
-	if p.Holdout > 0 {
-		header += "for predictions, by the first look at the hold-out\t"
+	predictions := slices.ContainsFunc(p.Bounds, func(b pipeline.PlanBound) bool { return b.Holdout > 0 })
+	line("", "What so many rows can certify, with "+words.Confidence(p.Delta)+" confidence:")
+	header := "  if missed are\ta random draw misses at most"
+	if predictions {
+		header += "\tpredictions miss at most"
 	}
 	_, _ = fmt.Fprintln(table, header)
 	for _, b := range p.Bounds {
-		line := fmt.Sprintf("  %.0f %%\t%s\t", 100*b.Missed, words.PercentUp(b.Draw))
-		if b.Holdout > 0 {
-			line += words.PercentUp(b.Holdout) + "\t"
+		line := fmt.Sprintf("  %.0f %%\t%s", 100*b.Missed, words.PercentUp(b.Draw))
+		if predictions {
+			line += "\t" + words.PercentUp(b.Holdout)
 		}
 		_, _ = fmt.Fprintln(table, line)
 	}
@@ -187,15 +193,12 @@ func (p planned) print(w io.Writer) error {
 
 // inTime is a time in words, to two digits.
 func inTime(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	switch {
-	case d < time.Second:
-		return "1s"
+	switch d := time.Duration(s * float64(time.Second)); {
 	case d < 100*time.Second:
-		return d.Round(time.Second).String()
+		return words.Count(int64(max(1, math.Round(s))), "second")
 	case d < 100*time.Minute:
-		return fmt.Sprintf("%.0fm", d.Minutes())
+		return words.Count(int64(math.Round(d.Minutes())), "minute")
 	default:
-		return fmt.Sprintf("%.0fh", d.Hours())
+		return words.Count(int64(math.Round(d.Hours())), "hour")
 	}
 }

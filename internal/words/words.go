@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Count prints a number of things: 1 row, 2 rows. The plural adds an s unless it is given.
+// Count prints a number of things: 1 row, 2,000 rows. The plural adds an s unless it is given.
 func Count[N int | int64](n N, thing string, plural ...string) string {
 	if n != 1 {
 		if thing += "s"; len(plural) > 0 {
 			thing = plural[0]
 		}
 	}
-	return strconv.FormatInt(int64(n), 10) + " " + thing
+	return Number(int64(n)) + " " + thing
 }
 
 // AtMost prints an upper bound in [0, 1] rounded up, with at least four decimals and
