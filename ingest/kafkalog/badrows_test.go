@@ -10,9 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // Where bad rows are tolerated, a record with a bad value is a row with a NaN there, and
@@ -88,6 +92,17 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 	if !strings.HasPrefix(letters[1], `0/2 {"x":4 topic`) || !strings.HasSuffix(letters[2], " (no value)") {
 		t.Errorf("values were touched: %q", letters)
 	}
+	src, err := w.Open(t.Context(), dataset.Choice{Features: []string{"x"}, Target: "in.y", Mark: true})
+	fatal.If(t, err)
+	_, err = pipelinetest.Each(t.Context(), src, 0, func(record arrow.Record) {
+		reasons := record.Column(2).(*array.String)
+		for i, want := range map[int]string{1: `offset 1: column "x" is null`, 2: "offset 2: the JSON object is cut off", 4: `offset 4: column "in.y" has more digits`} {
+			if !reasons.IsNull(0) || !strings.HasPrefix(reasons.Value(i), want) {
+				t.Errorf("row %d: %q, want %q", i, reasons.Value(i), want)
+			}
+		}
+	})
+	fatal.If(t, err)
 	fatal.If(t, Remove(cfg.Folder))
 	if _, err := os.Stat(cfg.Folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("removed, the spool has left something: %v", err)

@@ -23,21 +23,25 @@ const (
 	columnTime      = "$timestamp"
 )
 
+// columnReason has the reasons of bad rows, null for others; a spool without any does not have it.
+const columnReason = "$reason"
+
 var placeColumns = []string{columnTopic, columnPartition, columnOffset, columnTime}
 
 // A block has the rows of one segment.
 type block struct {
-	names   []string    // of the decoded columns
-	columns [][]float64 // [len(names)][rows]
-	offsets []int64     // [rows]
-	times   []int64     // [rows], milliseconds since 1970
-	topic   string      // "": rows have no position
+	names   []string       // of the decoded columns
+	columns [][]float64    // [len(names)][rows]
+	offsets []int64        // [rows]
+	times   []int64        // [rows], milliseconds since 1970
+	topic   string         // "": rows have no position
+	reasons map[int]string // of bad rows
 	encoded job.Encodings
 }
 
 func newBlock(cfg Config) *block {
 	names := cfg.decoded()
-	return &block{names: names, columns: make([][]float64, len(names)), topic: cfg.Topic, encoded: cfg.Encoded}
+	return &block{names: names, columns: make([][]float64, len(names)), topic: cfg.Topic, encoded: cfg.Encoded, reasons: map[int]string{}}
 }
 
 func (b *block) rows() int { return len(b.offsets) }
@@ -86,6 +90,7 @@ func (b *block) clear() {
 		b.columns[j] = column[:0]
 	}
 	b.offsets, b.times = b.offsets[:0], b.times[:0]
+	clear(b.reasons)
 }
 
 // schema returns the schema of a spool's files: columns as doubles, and the position of each row.
@@ -96,6 +101,9 @@ func (b *block) schema() *parquet.Schema {
 		g[columnPartition] = parquet.Leaf(parquet.Int32Type)
 		g[columnOffset] = parquet.Leaf(parquet.Int64Type)
 		g[columnTime] = parquet.Timestamp(parquet.Millisecond)
+	}
+	if len(b.reasons) > 0 {
+		g[columnReason] = parquet.Encoded(parquet.Optional(parquet.String()), &parquet.RLEDictionary)
 	}
 	for _, name := range b.names {
 		g[name] = parquet.Leaf(parquet.DoubleType)
@@ -160,6 +168,15 @@ func (b *block) column(to *parquet.ColumnWriter, name string, partition int64) e
 		return writeValues(to, b.offsets, func(int64) parquet.Value { return topic })
 	case name == columnPartition:
 		return writeValues(to, b.offsets, func(int64) parquet.Value { return parquet.Int32Value(int32(partition)) }) //nolint:gosec // as Kafka numbers them
+	case name == columnReason:
+		row := -1
+		return writeValues(to, b.offsets, func(int64) parquet.Value {
+			row++
+			if reason, ok := b.reasons[row]; ok {
+				return parquet.ByteArrayValue([]byte(reason)).Level(0, 1, 0)
+			}
+			return parquet.Value{}
+		})
 	case name == columnTime:
 		return writeValues(to, b.times, parquet.Int64Value)
 	default:
@@ -167,7 +184,7 @@ func (b *block) column(to *parquet.ColumnWriter, name string, partition int64) e
 	}
 }
 
-// writeValues writes the values of a required column, which need no levels.
+// writeValues writes the values of a column.
 func writeValues[T any](to *parquet.ColumnWriter, values []T, of func(T) parquet.Value) error {
 	var piece [1024]parquet.Value
 	for len(values) > 0 {

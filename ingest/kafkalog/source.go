@@ -70,6 +70,8 @@ type Source struct {
 	*lake.Source
 
 	segments []dataset.Segment
+	paths    []string
+	marks    bool
 }
 
 var _ dataset.Source = (*Source)(nil)
@@ -85,7 +87,7 @@ func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{src, w.Segments}
+	s := &Source{src, w.Segments, w.Paths, want.Mark}
 	if len(src.Shards()) != len(w.Paths) {
 		return nil, fmt.Errorf("kafka: the spool has %d row groups for %d segments: somebody changed its files; remove the folder", len(src.Shards()), len(w.Paths))
 	}

@@ -49,6 +49,9 @@ func (w *writer) add(r *broker.Record) error {
 	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
 		return w.bad(r, err)
 	}
+	if err != nil {
+		w.block.reasons[w.block.rows()] = fmt.Sprintf("offset %d: %v", r.Offset, err)
+	}
 	if err != nil && w.spool.cfg.Letters {
 		if err := w.letters.put(w.spool.cfg, w.partition, r, err); err != nil {
 			return err
