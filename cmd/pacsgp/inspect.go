@@ -43,28 +43,24 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	switch kind := sink.KindOf(data); {
-	case kind != "":
-		return fmt.Errorf("%s: it is %s; inspect prints a model (model-….parquet) or a certificate (certificate-….json or .parquet)", path, kind)
-	case sink.IsModel(data):
+	if sink.IsModel(data) {
 		m, digest, err := sink.ModelIn(path, data)
 		if err != nil {
 			return err
 		}
 		return inspectModel(w, m, digest, asJSON)
-	default:
-		c, id, err := sink.CertificateIn(path, data)
-		if err != nil {
-			return err
-		}
-		if err := inspectCertificate(w, path, c, asJSON); err != nil {
-			return err
-		}
-		for _, text := range config.Noticed(objects.Dir(path), id) {
-			newDisplay(w).notice("noticed by its run: " + text)
-		}
-		return nil
 	}
+	c, id, err := sink.CertificateIn(path, data)
+	if err != nil {
+		return err
+	}
+	if err := inspectCertificate(w, path, c, asJSON); err != nil {
+		return err
+	}
+	for _, text := range config.Noticed(objects.Dir(path), id) {
+		newDisplay(w).notice("noticed by its run: " + text)
+	}
+	return nil
 }
 
 // inspectCertificate prints a certificate that does not contradict itself.
