@@ -22,9 +22,8 @@ type Sample struct {
 }
 
 // Find looks for the files of a manifest among the data of the paths. It identifies a file by size
-// and footer, wherever the lake is now. Equal files go to those of the manifest whose paths end most
-// alike: if one is gone, it is missing, and not another one. It opens only files with the size of one
-// of the sample.
+// and footer, wherever the lake is now; of equal files it takes the one whose path ends most alike. It
+// opens only files with the size of one of the sample.
 func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sample, error) {
 	var found Sample
 	from := newStore()
@@ -36,10 +35,9 @@ func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sa
 		bytes  int64
 		footer string
 	}
-	sample, sizes := map[content][]int{}, map[int64]bool{}
-	for i, f := range files {
-		c := content{f.Bytes, f.Footer}
-		sample[c], sizes[f.Bytes] = append(sample[c], i), true
+	sizes := map[int64]bool{}
+	for _, f := range files {
+		sizes[f.Bytes] = true
 	}
 	there := map[content][]string{}
 	for _, name := range names {
@@ -54,31 +52,16 @@ func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sa
 			there[c] = append(there[c], name)
 		}
 	}
-	type pair struct {
-		file, alike int
-		name        string
-	}
-	chosen, matched := make([]string, len(files)), map[string]bool{}
-	for c, equal := range sample {
-		var pairs []pair
-		for _, i := range equal {
-			for _, name := range there[c] {
-				pairs = append(pairs, pair{i, commonEnd(files[i].Path, name), name})
-			}
-		}
-		slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.alike, a.alike) })
-		for _, p := range pairs {
-			if chosen[p.file] == "" && !matched[p.name] {
-				chosen[p.file], matched[p.name] = p.name, true
-			}
-		}
-	}
-	for i, f := range files {
-		if chosen[i] == "" {
-			found.Missing = append(found.Missing, absent(f, names))
+	matched := map[string]bool{}
+	for _, f := range files {
+		c := content{f.Bytes, f.Footer}
+		if len(there[c]) == 0 {
+			found.Missing = append(found.Missing, fmt.Sprintf("%s is missing or has changed (%s, %s)", f.Path, words.Count(f.Bytes, "byte"), words.Count(f.Rows, "row")))
 			continue
 		}
-		found.Paths = append(found.Paths, chosen[i])
+		name := slices.MaxFunc(there[c], func(a, b string) int { return cmp.Compare(commonEnd(f.Path, a), commonEnd(f.Path, b)) })
+		there[c] = slices.DeleteFunc(there[c], func(other string) bool { return other == name })
+		matched[name], found.Paths = true, append(found.Paths, name)
 	}
 	for _, name := range names {
 		if !matched[name] {
@@ -96,21 +79,6 @@ func commonEnd(a, b string) int {
 		n++
 	}
 	return n
-}
-
-// absent describes a file of the manifest that is missing or has changed.
-func absent(f dataset.ManifestFile, names []string) string {
-	end := f.Path
-	for strings.HasPrefix(end, "../") {
-		end = end[len("../"):]
-	}
-	size, whole := words.Count(f.Bytes, "byte"), len(strings.Split(end, "/"))
-	for _, name := range names {
-		if commonEnd(name, end) == whole {
-			return fmt.Sprintf("%s has changed: the manifest has a file of %s with another footer", name, size)
-		}
-	}
-	return fmt.Sprintf("%s is missing (%s, %s)", f.Path, size, words.Count(f.Rows, "row"))
 }
 
 // Err returns an error that names missing files, nil if there are none.
