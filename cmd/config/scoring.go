@@ -408,5 +408,5 @@ func (t *topicScoring) predict(ctx context.Context, out score.Writer[score.Recor
 		Follower: t.follower, Reader: t.rows, Writer: out, Events: t.Events, AtOnce: t.rows.Workers, Due: due, Once: t.Once, After: time.After,
 	}
 	_, err = l.Run(ctx)
-	return t.rows.Behind(err, group, files, t.Output.Folder)
+	return err
 }

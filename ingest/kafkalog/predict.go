@@ -299,22 +299,6 @@ func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int
 	return u.offsets.CommitOffsetsAs(ctx, as, u.Group, u.Topic, ends, u.Note(subject))
 }
 
-// Behind adds to the error of a partition that ends too early whether the later offset is the group's
-// or from the files of a folder.
-func (u *Unpredicted) Behind(err error, group, files map[int]int64, folder string) error {
-	e, ok := errors.AsType[*BehindError](err)
-	if !ok {
-		return err
-	}
-	switch p := e.Partition; {
-	case files[p] == e.Next && group[p] < e.Next:
-		err = fmt.Errorf("%w; the names of the files in %s say that rows up to there are predicted", err, folder)
-	case group[p] == e.Next:
-		err = fmt.Errorf("%w; that is the offset of group %q", err, u.Group)
-	}
-	return err
-}
-
 // Hint adds a remedy to the error of a topic that was made anew, or lost rows without predictions.
 // output describes what to choose anew besides the group.
 func (u *Unpredicted) Hint(err error, output string) error {

@@ -133,7 +133,7 @@ func TestGone(t *testing.T) {
 	cfg.Folder = filepath.Join(t.TempDir(), "new")
 	cfg.From = Position{Offsets: map[int]int64{0: 5}}
 	_, err = Spool(t.Context(), cfg)
-	if !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "offsets 5 to 11 are gone") || !strings.Contains(err.Error(), "written at") {
+	if !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "offsets 5 to 11 are gone") {
 		t.Errorf("error %v, want one that names the offsets 5 to 11", err)
 	}
 	cfg.Folder = filepath.Join(t.TempDir(), "replay")

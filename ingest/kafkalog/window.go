@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -83,7 +82,7 @@ func (cfg Config) freeze(ctx context.Context) ([]span, error) {
 	for _, p := range partitions {
 		switch {
 		case first[p] < earliest[p]:
-			return nil, cfg.gone(ctx, p, first[p], earliest[p])
+			return nil, &GoneError{Topic: cfg.Topic, Partition: p, First: first[p], Start: earliest[p]}
 		case end[p] > latest[p]:
 			return nil, fmt.Errorf("kafka: topic %q, partition %d: the window ends at the offset %d, but what is committed ends at %d", cfg.Topic, p, end[p], latest[p])
 		case first[p] > end[p]:
@@ -144,17 +143,6 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 	return found, err
 }
 
-// gone returns the error of lost offsets, with the time of the oldest record that is left.
-func (cfg Config) gone(ctx context.Context, partition int, first, start int64) error {
-	var err error = &GoneError{Topic: cfg.Topic, Partition: partition, First: first, Start: start}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // an empty partition has no oldest record
-	defer cancel()
-	if at, ok, _ := cfg.firstTime(ctx, span{partition, start, math.MaxInt64}); ok {
-		err = fmt.Errorf("%w; the oldest that is left was written at %s", err, time.UnixMilli(at).UTC().Format(time.RFC3339))
-	}
-	return err
-}
-
 // explain replaces the error of an offset that the topic does not have by its cause.
 func (cfg Config) explain(ctx context.Context, err error) error {
 	at, ok := errors.AsType[*broker.OffsetError](err)
@@ -166,22 +154,7 @@ func (cfg Config) explain(ctx context.Context, err error) error {
 		return errors.Join(err, lost)
 	}
 	if start := earliest[at.Partition]; at.Offset < start {
-		return cfg.gone(ctx, at.Partition, at.Offset, start)
+		return &GoneError{Topic: cfg.Topic, Partition: at.Partition, First: at.Offset, Start: start}
 	}
 	return fmt.Errorf("%w, which it had when the window was frozen: it was made anew, or has lost records", err)
-}
-
-var errFound = errors.New("found")
-
-// firstTime returns the time of the first record of a span, milliseconds since 1970; false for a
-// span without records.
-func (cfg Config) firstTime(ctx context.Context, of span) (at int64, ok bool, err error) {
-	err = cfg.Client.Read(ctx, broker.Range{Topic: cfg.Topic, Partition: of.Partition, First: of.First, End: of.End, FetchBytes: 1 << 16}, func(r *broker.Record) error {
-		at, ok = r.Time, true
-		return errFound
-	})
-	if errors.Is(err, errFound) {
-		err = nil
-	}
-	return at, ok, err
 }
