@@ -22,21 +22,65 @@ import (
 
 // A ScoreFile is a score file: one YAML document.
 type ScoreFile struct {
-	Kafka          Cluster                     `yaml:"kafka"`
-	Model          folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
-	Source         scoreSourceConfig           `yaml:"source"`
-	Keep           []string                    `yaml:"passthrough"`
-	Output         folderOr[string]            `yaml:"output"` // of predictions
-	BadRows        scoreBadRows                `yaml:"rejected"`
-	Replaced       string                      `yaml:"replaced"` // what becomes of predictions of a file's earlier content
-	Members        string                      `yaml:"members"`
-	SessionTimeout *yamlfile.Duration          `yaml:"session_timeout"`
-	Poll           yamlfile.Duration           `yaml:"poll"`
-	Serve          Serve                       `yaml:"serve"`
-	Workers        int                         `yaml:"workers"`
-	Memory         yamlfile.Size               `yaml:"memory"`
+	followed
+
+	Keep           []string           `yaml:"passthrough"`
+	Output         folderOr[string]   `yaml:"output"` // of predictions
+	BadRows        scoreBadRows       `yaml:"rejected"`
+	Replaced       string             `yaml:"replaced"` // what becomes of predictions of a file's earlier content
+	Members        string             `yaml:"members"`
+	SessionTimeout *yamlfile.Duration `yaml:"session_timeout"`
+}
+
+// followed is what score and watch files declare of a model and of the rows.
+type followed struct {
+	Kafka   Cluster                     `yaml:"kafka"`
+	Model   folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
+	Source  scoreSourceConfig           `yaml:"source"`
+	Poll    yamlfile.Duration           `yaml:"poll"`
+	Serve   Serve                       `yaml:"serve"`
+	Workers int                         `yaml:"workers"`
+	Memory  yamlfile.Size               `yaml:"memory"`
 
 	Folder string // of the file
+}
+
+// place makes relative paths those of the folder of the file.
+func (c *followed) place(path string, output *string) {
+	c.Folder = filepath.Dir(path)
+	relativePaths(c.Folder, c.Source.Kafka.files(), c.Kafka.files(), []*string{&c.Model.Folder, output})
+}
+
+// check adds the faults of all but the rows.
+func (c *followed) check(faults *yamlfile.Faults) {
+	c.Kafka.check(c.OnTopics() || c.Model.Kafka != (scoreTopicsConfig{}), faults)
+	if c.OnTopics() {
+		c.Source.Kafka.Cluster = c.Kafka
+	}
+	c.checkModel(faults)
+	c.Serve.check(faults)
+	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
+	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
+}
+
+// fromFiles adds the faults of rows of files. key declares a folder, which must not be among them.
+func (c *followed) fromFiles(key, folder string, faults *yamlfile.Faults) {
+	source := SourceSection{Paths: c.Source.Paths}
+	source.relativeTo(c.Folder)
+	c.Source.Paths = source.Paths
+	from := source.origin(job.Job{}, folder, faults)
+	if folder == "" {
+		return
+	}
+	if found := from.Finds(filepath.Join(folder, "lake", "rows.parquet")); found != "" {
+		faults.Add(key, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", folder, found)
+	}
+}
+
+// fromTopic adds the faults of rows of a topic.
+func (c *followed) fromTopic(faults *yamlfile.Faults) {
+	faults.Unless(len(c.Source.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
+	c.Source.Kafka.check("source.kafka", faults)
 }
 
 // A folderOr is a directory, or topics.
@@ -80,7 +124,7 @@ type scoreSourceConfig struct {
 }
 
 // OnTopics reports whether rows come from a topic.
-func (c ScoreFile) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
+func (c followed) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
 
 // ToTopic reports whether predictions go to a topic.
 func (c ScoreFile) ToTopic() bool { return c.Output.Kafka != "" }
@@ -106,12 +150,9 @@ func checkScore(_ context.Context, path string, env Environment) (ScoreFile, []y
 	if t.Empty() {
 		return c, t.Faults, nil
 	}
-	c.Folder = filepath.Dir(path)
-	relativePaths(c.Folder, c.Source.Kafka.files(), c.Kafka.files(),
-		[]*string{&c.Model.Folder, &c.Output.Folder})
+	c.place(path, &c.Output.Folder)
 	var faults yamlfile.Faults
-	c.setCluster(&faults)
-	c.checkModel(&faults)
+	c.check(&faults)
 	if c.OnTopics() {
 		c.checkTopics(&faults)
 	} else {
@@ -127,9 +168,6 @@ func checkScore(_ context.Context, path string, env Environment) (ScoreFile, []y
 		}
 		faults.Unless(!slices.Contains(c.Keep[:i], name), fmt.Sprintf("passthrough[%d]", i), "%q is named twice", name)
 	}
-	c.Serve.check(&faults)
-	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
-	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
 	return c, t.Merge(faults), nil
 }
 
@@ -146,7 +184,7 @@ func (c ScoreFile) canKeep(name string) error {
 }
 
 // checkModel adds the faults of the origin of models.
-func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
+func (c followed) checkModel(faults *yamlfile.Faults) {
 	k := c.Model.Kafka
 	if reflect.ValueOf(k).IsZero() {
 		faults.Unless(c.Model.Folder != "" && (!isRemote(c.Model.Folder) || objects.CheckOutput(c.Model.Folder) == nil), "model", "name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
@@ -156,26 +194,10 @@ func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
 	faults.Unless(k.Name != "", key+".name", "give the name that the model is published under")
 }
 
-// setCluster gives the topic of rows its cluster.
-func (c *ScoreFile) setCluster(faults *yamlfile.Faults) {
-	c.Kafka.check(c.OnTopics() || c.Model.Kafka != (scoreTopicsConfig{}), faults)
-	if c.OnTopics() {
-		c.Source.Kafka.Cluster = c.Kafka
-	}
-}
-
 // checkFiles adds the faults of a source of files.
 func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
-	source := SourceSection{Paths: c.Source.Paths}
-	source.relativeTo(c.Folder)
-	c.Source.Paths = source.Paths
-	from := source.origin(job.Job{}, c.Output.Folder, faults)
+	c.fromFiles("output", c.Output.Folder, faults)
 	faults.Unless(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output", "name the directory for the predictions; only those of rows of a topic can go to a topic")
-	if c.Output.Folder != "" {
-		if found := from.Finds(filepath.Join(c.Output.Folder, "lake", "predictions.parquet")); found != "" {
-			faults.Add("output", "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.Folder, found)
-		}
-	}
 	faults.Unless(c.Replaced == "" || slices.Contains(replacedWords, c.Replaced), "replaced", "%q is neither keep nor remove", c.Replaced)
 	faults.Unless(c.BadRows.To == badRowsTo{}, "rejected.to", "it is for records of a topic; predictions of files give the reason in the row itself")
 	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is only for rows of a topic")
@@ -184,11 +206,9 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 
 // checkTopics adds the faults of a source that is a topic.
 func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
-	const key = "source.kafka"
 	k := c.Source.Kafka
-	faults.Unless(len(c.Source.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
-	k.check(key, faults)
-	faults.Unless(k.Group != "", key+".group", "name the group whose offsets say what has been predicted")
+	c.fromTopic(faults)
+	faults.Unless(k.Group != "", "source.kafka.group", "name the group whose offsets say what has been predicted")
 	to := c.Output.Kafka
 	faults.Unless((c.Output.Folder == "") != (to == "") && !isRemote(c.Output.Folder), "output", "name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
 	faults.Unless(to == "" || to != k.Topic, "output.kafka", "%s is the topic of the rows; name another topic", to)
@@ -208,10 +228,10 @@ func (c ScoreFile) Session() time.Duration {
 }
 
 // Every is the time between two looks for new files and models.
-func (c ScoreFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
+func (c followed) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
 // Resources are the limits for predicting.
-func (c ScoreFile) Resources() job.Resources {
+func (c followed) Resources() job.Resources {
 	r := job.Resources{Workers: c.Workers, Memory: int64(c.Memory)}
 	if r.Workers == 0 {
 		r.Workers = runtime.GOMAXPROCS(0)
