@@ -26,7 +26,7 @@ const usualNoise = 2
 // startValues sets θ to its estimate, and then Z and q for the configured number of inducing points
 // or, with grow, for the number that grow finds.
 func (t *Trainer) startValues(rows Rows, grow bool) error {
-	t.mostStarts = estimateSteps + len(noiseCandidates)
+	t.mostStarts = estimateSteps + 2*len(noiseCandidates) // of all inducing points, and of half
 	var sizes []int
 	if grow {
 		sizes = Doublings(t.cfg.Inducing)

@@ -121,6 +121,10 @@ func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 		t.Close()
 		return nil, err
 	}
+	if err := t.coarsen(usualRows(start)); err != nil {
+		t.Close()
+		return nil, err
+	}
 	t.skipEmptyPhases()
 	return t, nil
 }
@@ -153,8 +157,8 @@ func (t *Trainer) allocate(m int) {
 	t.reached, t.jointBound, t.gainBound = math.Inf(1), math.Inf(1), math.Inf(1)
 }
 
-// Inducing returns M, which may be less than was asked for.
-func (t *Trainer) Inducing() int { return t.z.Rows }
+// Inducing returns M, which may be less than was asked for: that of the end, where training begins with fewer.
+func (t *Trainer) Inducing() int { return max(t.z.Rows, t.later.Rows) }
 
 // Notice returns a message to the user about the start or the end of training, or "".
 func (t *Trainer) Notice() string { return t.notice }
