@@ -31,12 +31,20 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 	if stated.Part != want.Part || far(stated.Noise, want.Noise) || far(stated.Factor, want.Factor) {
 		return fmt.Errorf("%w: posterior and rows give the predictor %+v, the model has %+v", job.ErrRefused, want, stated)
 	}
-	var off, size float64
-	for j, w := range law.Mean {
-		off, size = off+(w-m.Predictive.Mean[j])*(w-m.Predictive.Mean[j]), size+w*w
+	most := min(fit.MostApart, max(fit.SameWeights, fit.Roundings*0x1p-52*f.Condition))
+	apart := func(found, again []float64) bool {
+		var off, size float64
+		for j, w := range again {
+			off, size = off+(w-found[j])*(w-found[j]), size+w*w
+		}
+		return !(math.Sqrt(off) <= most*math.Sqrt(size)+fit.SameWeights)
 	}
-	if most := min(fit.MostApart, max(fit.SameWeights, fit.Roundings*0x1p-52*f.Condition)); !(math.Sqrt(off) <= most*math.Sqrt(size)+fit.SameWeights) {
+	if apart(m.Predictive.Mean, law.Mean) {
 		return fmt.Errorf("%w: posterior and rows give other weights of predictions than the model has", job.ErrRefused)
+	}
+	different := fmt.Errorf("%w: posterior and rows give other deviations than the model has", job.ErrRefused)
+	if apart(m.Predictive.Factor, law.Factor) { // away from the rows
+		return different
 	}
 	_, variance, err := fit.LawsAt(m.Predictive, s.Scaled(s.Start), res.Workers)
 	if err != nil {
@@ -48,7 +56,7 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 	}
 	for i, found := range variance {
 		if far(max(0, found)+want.Factor*want.Noise, max(0, again[i])+want.Factor*want.Noise) {
-			return fmt.Errorf("%w: posterior and rows give other deviations than the model has", job.ErrRefused)
+			return different
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ from .losses import UNIT
 from .refusal import need
 
 XI_LIMIT = 10_000_000_000
+WIDER = Decimal("1." + "0" * 49 + "1")  # what is rounded up is above an exact float64 too
 DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
@@ -25,14 +26,16 @@ def precise(check):
 
 
 def gaussian_kl(model):
-    """KL(N(m, CC') || N(0, I)) in nats (formats.md, 6.1): squares without an error, and
+    """The bound on KL(N(m, CC') || N(0, I)) in nats (formats.md, 6.1): squares without an error, and
     one logarithm of the determinant."""
     every = np.concatenate([model.mean, model.c[np.tril_indices(len(model.mean))]])
-    squares = Decimal(math.fsum(np.concatenate(exact_products(every, every))))
+    squares = np.concatenate(exact_products(every, every))
+    total = math.fsum(squares)
     determinant = Decimal(1)
     for c in model.c.diagonal().tolist():
         determinant *= Decimal(c)
-    return max(Decimal(0), (squares - len(model.mean)) / 2 - determinant.ln())
+    divergence = max(Decimal(0), (Decimal(total) + Decimal(math.fsum([*squares, -total])) - len(model.mean)) / 2 - determinant.ln())
+    return divergence + Decimal(1e-9) * (1 + divergence)
 
 
 def spacing(grid):
@@ -56,16 +59,18 @@ def ln_inverse_weight(families, theta):
 
 
 def ln_xi(n):
-    """ln of sum_k C(n,k) (k/n)^k (1-k/n)^(n-k) = sum_i n!/((n-i)! n^i) (formats.md, 6.3)."""
+    """ln of sum_k C(n,k) (k/n)^k (1-k/n)^(n-k) = sum_i n!/((n-i)! n^i), with terms in units of 2^-62 that are
+    rounded up (formats.md, 6.3)."""
     if n > XI_LIMIT:
-        return Decimal(2).ln() + Decimal(n).ln() / 2
-    total, term = Decimal(0), Decimal(1)
-    for i in range(n + 1):
+        return Decimal(4 * n).ln() / 2
+    total, term = 0, 1 << 62
+    for i in range(1, n + 1):
         total += term
-        term = term * (n - i) / n
-        if term < Decimal("1e-40"):
+        term = -(-term * (n - i + 1) // n)
+        if term <= 4 * (n // i):
+            term = -(-term * n // i)
             break
-    return total.ln()
+    return (Decimal(total + term) / (1 << 62)).ln()
 
 
 def kl(q, p):
@@ -74,9 +79,9 @@ def kl(q, p):
 
 
 def kl_inverse(q, c):
-    """The largest p with kl(q, p) <= c."""
+    """The largest p with kl(q, p) <= c, rounded up."""
     if q >= 1:
-        return Decimal(1)
+        return 1.0
     inner, outer = q, Decimal(1)
     for _ in range(160):
         middle = (inner + outer) / 2
@@ -84,16 +89,23 @@ def kl_inverse(q, c):
             inner = middle
         else:
             outer = middle
-    return outer
+    return upward(outer)
 
 
-def close(stated, true, what, loose="4e-15"):
-    """A stated bound is not below the truth, and not far from it."""
-    need(number(stated), f"{what} is stated as {stated!r}")
-    true, size = Decimal(true), max(Decimal(1), abs(Decimal(true)))
-    excess = Decimal(stated) - true
-    need(excess >= Decimal("-1e-40") * size, f"{what} is stated as {stated}, which is below {float(true)}")
-    need(excess <= Decimal(loose) * size, f"{what} is stated as {stated}, far from {float(true)}")
+def upward(x):
+    """The smallest float64 that is not below a decimal number."""
+    nearest = float(x)
+    return nearest if Decimal(nearest) >= x else math.nextafter(nearest, math.inf)
+
+
+def per_example(inverse, n):
+    """ln 1/delta for each of n examples, both rounded up."""
+    return Decimal(upward(Decimal(upward(inverse)) / n * WIDER))
+
+
+def close(stated, true, what):
+    """A stated number is the truth, rounded up."""
+    need(number(stated) and stated == upward(true), f"{what} is stated as {stated!r}, and is {upward(true)!r}")
 
 
 def mean_of(total, n, up):

@@ -3,7 +3,7 @@ import math
 from decimal import Decimal
 
 from . import unit
-from .bound import close, kl_inverse, mean_of
+from .bound import close, kl_inverse, mean_of, per_example
 from .dependence import strongest
 from .groups import beside, grouping
 from .job import inducing_most, members
@@ -50,7 +50,7 @@ def claims(cert, methods):
         shared *= number * (number + 1)
     found = [g for m in methods for g in m.claims((shared * (looked(cert) if m.subset == "holdout" else 1) / Decimal(weights[m.subset]) / declared).ln())]
     baseline = cert["claims"][0].get("baseline")
-    close(baseline, kl_inverse(Decimal(mean_of(total(cert["baseline"]["sum"], n), n, False)), -declared.ln() / n), "the bound of the constant")
+    close(baseline, Decimal(kl_inverse(Decimal(mean_of(total(cert["baseline"]["sum"], n), n, False)), per_example(-declared.ln(), n))), "the bound of the constant")
     useful = lambda g: any(b < 1 and b < baseline for b in (g["bound"], *(e["bound"] for e in g.get("by_group", []))))
     void = lambda g: not cert["model"]["jitter"]["holds"] or (inside(cert) if g["subset"] == "training" else ended(cert))
     found = [{**g, "baseline": baseline, "status": "void" if void(g) else "certified" if useful(g) else "vacuous"} for g in found]

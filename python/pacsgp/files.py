@@ -105,14 +105,8 @@ def data_file(path):
         raise Refused(f"{path}: {err}") from None
 
 
-def read(file, group, columns, grouped):
-    """Yields the values of some columns of a shard, [len(columns), rows]. grouped: by column the texts of
-    groups or levels by their numbers."""
-    for batch in file.batches(group, [c.name for c in columns]):
-        yield np.stack([values(batch, c, grouped.get(c.name)) for c in columns])
-
-
 def values(batch, column, known):
+    """Those of a column of a shard; known: the texts of groups or levels by their numbers."""
     path = column.name.split(".") if column.depth > 1 else [column.name]
     array = batch.column(batch.schema.get_field_index(path[0]))
     if len(path) > 1:

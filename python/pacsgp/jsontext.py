@@ -1,6 +1,7 @@
 """JSON: strict reading, and the forms of its values."""
 import json
 import math
+from decimal import Decimal
 
 from .refusal import Refused, need
 
@@ -10,7 +11,7 @@ number = lambda v: (integer(v) or isinstance(v, float)) and math.isfinite(v)
 
 
 def read_json(data, what):
-    """JSON without NaN, infinities and members that stand twice."""
+    """JSON without NaN, infinities and members that stand twice, and with numbers in their shortest form."""
     def constant(name):
         raise Refused(f"{name} in the {what}")
 
@@ -18,7 +19,13 @@ def read_json(data, what):
         names = [name for name, _ in pairs]
         need(len(set(names)) == len(names), f"a member stands twice in the {what}: {names}")
         return dict(pairs)
-    return json.loads(data, parse_constant=constant, object_pairs_hook=members)
+
+    def shortest(text):
+        v = float(text)
+        short = f"{Decimal(repr(v)).normalize():f}" if v == 0 or 1e-6 <= abs(v) < 1e21 else repr(v).replace("e-0", "e-")
+        need(short == text, f"{text} in the {what} is no number in its shortest form")
+        return v
+    return json.loads(data, parse_constant=constant, object_pairs_hook=members, parse_float=shortest, parse_int=lambda text: int(text) if text != "-0" else -0.0)
 
 
 def fits(value, form, where):

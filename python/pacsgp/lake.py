@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 
 from .encode import LARGEST
-from .files import data_file, read
+from .files import data_file, values
 from .listing import hive_keys, hive_number, listing
 from .refusal import Refused, need
 from .unit import label
@@ -75,9 +75,9 @@ class Lake:
             for g, rows in enumerate(table.groups):
                 if not rows:
                     continue
-                for values in self.read(table, g, stored, rows):
-                    out = np.empty((len(names), values.shape[1]))
-                    out[[c is not None for c in columns]] = values
+                for found in self.read(table, g, stored, rows):
+                    out = np.empty((len(names), found.shape[1]))
+                    out[[c is not None for c in columns]] = found
                     for j, (name, c) in enumerate(zip(names, columns)):
                         if c is None:
                             out[j] = self.of_key(name, keys[name])
@@ -95,9 +95,9 @@ class Lake:
             return
         got = 0
         try:
-            for block in read(table, group, columns, self.grouped):
-                yield block
-                got += block.shape[1]
+            for batch in table.batches(group, [c.name for c in columns]):
+                yield np.stack([values(batch, c, self.grouped.get(c.name)) for c in columns])
+                got += batch.num_rows
         except pa.ArrowException as err:
             raise Refused(f"{table.path}: {err}") from None
         need(got == rows, f"{table.path} has {got} rows in a shard of {rows}")
@@ -120,9 +120,3 @@ class Lake:
             usable = {name for name in usable if every.count(name) == 1 and name and not PANDAS_INDEX.fullmatch(name)}
             common = usable if common is None else common & usable
         return sorted(common - index - {target, *exclude} | {*encoded}, key=lambda name: name.encode("utf-8", "surrogateescape"))
-
-
-def check_segments(lake, stated):
-    """Each shard has as many rows as its segment."""
-    for (path, g, rows), s in zip(lake.groups, stated):
-        need(rows == s["rows"], f"{path}, row group {g} has {rows} rows, the segment that the certificate names has {s['rows']}")

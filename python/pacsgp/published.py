@@ -88,12 +88,11 @@ def current(folder):
     path = os.path.join(folder, "current.json")
     if not os.path.exists(path):
         raise Refused(f"{folder}: there is no current.json, so that nothing in it is certified and current: name a model file and its certificate")
-    with open(path, "rb") as f:
-        try:
+    try:
+        with open(path, "rb") as f:
             pointer = json.load(f)
-        except ValueError:  # damaged, or no text
-            pointer = None
-    need(isinstance(pointer, dict), f"{path} is no pointer")
-    names = [pointer.get(name) for name in ("model", "certificate")]
-    need(pointer.get("format") == "pacsgp-current/1" and all(isinstance(name, str) and name == os.path.basename(name) for name in names), f"{path} is no pointer")
+        names = [os.path.basename(pointer[name]) for name in ("model", "certificate")]
+    except (ValueError, KeyError, TypeError):  # damaged, or no text
+        pointer = names = None
+    need(names and pointer.get("format") == "pacsgp-current/1" and names == [pointer["model"], pointer["certificate"]], f"{path} is no pointer")
     return [os.path.join(folder, name) for name in names]

@@ -7,7 +7,7 @@ from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
 from .groups import seen as seen_groups, text_column
 from .job import mean_column
-from .lake import Lake, check_segments
+from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter, features
 from .losses import Losses, best_constant, constant_loss, misfit, units, whole
 from .model import Model, fine_enough
@@ -51,7 +51,7 @@ def check_rows(model, cert, job, methods, holds, paths):
     compare(cert["counts"], first_pass.counts, "counts")
     compare(cert["duplicates"], {**job["duplicates"], **first_pass.copies}, "duplicates")
     if "segments" in data:
-        check_segments(lake, data["segments"])
+        need([rows for _, _, rows in lake.groups] == [s["rows"] for s in data["segments"]], "the row groups have other numbers of rows than the segments that the certificate names")
     encodings = seen_levels(job, columns, first_pass.values(first_pass.reference))
     follows(model, job, first_pass.scaling(model, encodings), len(first_pass.train), encodings)
     ok(f"splits and scaling: {len(first_pass.reference)} prior, {len(first_pass.holdout)} hold-out and {len(first_pass.train)} training rows by the key {job['split']['key']!r}")
