@@ -71,7 +71,7 @@ func TestOtherMeaningsAreRefused(t *testing.T) {
 			if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.log+a.stdout, "is a "+stated+" in the model") {
 				t.Errorf("score says %d: %+v", a.status, a)
 			}
-			out, status := verifytest.Python(t, "-m", "pacsgp", "predict", model, filepath.Join(dir, "q.parquet"), path)
+			out, status := verifytest.Python(t, "-c", "import sys, pacsgp; pacsgp.Model(*sys.argv[1:3]).predict(sys.argv[3])", model, certificate, path)
 			if status != 1 || !strings.Contains(out, fmt.Sprintf("'t' is '%s' in the model and '%s' in these rows", stated, given)) {
 				t.Errorf("Python, %s for %s: %d %s", given, stated, status, out)
 			}

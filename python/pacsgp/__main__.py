@@ -1,7 +1,6 @@
-"""Verify a certificate, or predict from a model file, without the Go program.
+"""Verify a certificate without the Go program.
 
     python -m pacsgp verify MODEL CERTIFICATE [DATA ...] [--id ID] [--strict] [--json]
-    python -m pacsgp predict MODEL OUT DATA ... [--certificate CERTIFICATE]
     python -m pacsgp batch
 
 MODEL is a model file, CERTIFICATE its JSON document (of its row of Parquet the document is read), DATA files
@@ -21,11 +20,8 @@ import json
 import os
 import sys
 
-from .certificate import claim, read_certificate
-from .model import Model
-from .predict import write_predictions
 from .refusal import Refused, here, plain
-from .verify import check_files, verify
+from .verify import verify
 
 
 def arguments(call):
@@ -37,29 +33,9 @@ def arguments(call):
     check.add_argument("data", nargs="*")
     check.add_argument("--id", help="the certificate's id, as you know it from elsewhere")
     check.add_argument("--strict", action="store_true", help="end with 3 while something that could be checked was not")
-    predict = commands.add_parser("predict", help="write predictions for DATA to a file of Parquet")
-    predict.add_argument("model")
-    predict.add_argument("out")
-    predict.add_argument("data", nargs="+")
-    predict.add_argument("--certificate")
-    for command in check, predict:
-        command.add_argument("--json", action="store_true", help="print JSON")
+    check.add_argument("--json", action="store_true", help="print JSON")
     commands.add_parser("batch", help="read calls from standard input, a JSON list of arguments a line")
     return parser.parse_args(call)
-
-
-def run(args):
-    """Carries out a call. Returns what is to be said of it."""
-    here(args.model, args.certificate or "", *args.data)
-    if args.command == "verify":
-        return verify(args.model, args.certificate, args.data, args.id, args.strict)
-    model, carried = Model(args.model), None
-    if args.certificate:
-        cert, document, found = read_certificate(args.certificate, None)
-        check_files(model, cert, document)
-        carried = found if claim(cert) else None
-    write_predictions(model, args.data, args.out, carried)
-    return {"status": 0}
 
 
 def main(call):
@@ -71,7 +47,8 @@ def main(call):
         return 0
     with contextlib.redirect_stdout(printed) if args.json else contextlib.nullcontext():
         try:
-            report = run(args)
+            here(args.model, args.certificate, *args.data)
+            report = verify(args.model, args.certificate, args.data, args.id, args.strict)
         except (FileNotFoundError, IsADirectoryError, ImportError) as err:
             report = {"status": 2, "refused": str(err)}
         except Exception as err:  # whatever the files bring about, they are refused

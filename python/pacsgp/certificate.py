@@ -55,6 +55,11 @@ def headline(cert):
     return plain(f"Predictions of {loss['target']} {lost} ({(100 - 100 * Decimal(repr(float(g['delta'])))).normalize():f} % confidence).")
 
 
+def cautions(cert):
+    """The warnings of a certificate in words."""
+    return [f"{w['code']}: " + " of ".join(f"{w[name]:.6g}" for name in ("count", "of", "value") if name in w) for w in cert["warnings"]]
+
+
 def read_job(cert, document):
     """The job that a certificate states."""
     stated = "".join(TOKENS.findall(document))

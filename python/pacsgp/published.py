@@ -4,13 +4,17 @@ import io
 import json
 import os
 import tempfile
+import warnings
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .certificate import cautions, claim, headline, read_certificate
+from .model import Model as ModelFile
 from .predict import Predictor, rows_for
 from .refusal import Refused, here, need, plain
+from .verify import check_files
 
 
 class Model:
@@ -27,9 +31,6 @@ class Model:
     """
 
     def __init__(self, path, certificate=None):
-        from .certificate import claim, read_certificate
-        from .model import Model as ModelFile
-        from .verify import check_files
         here(path, certificate or "")
         if certificate is None:
             path, certificate = current(path)
@@ -48,20 +49,29 @@ class Model:
 
     def predict(self, X, return_std=False):
         """Predictions [n] of the target for rows X: an array [n, features] in the order of
-        features, or an Arrow table or a data frame of pandas with columns of these names. Text, times
-        and missing values of a table are read as those of a file. The prediction is NaN for a row that
+        features, an Arrow table or a data frame of pandas with columns of these names, or a path of files. Text,
+        times and missing values of a table are read as those of a file. The prediction is NaN for a row that
         breaks the row rules of the certificate, and for one so far away that it cannot be computed
-        accurately.
+        accurately. Warnings say how many, and what else takes rows out of the certificate.
 
         With return_std also standard deviations [n] of the target. No guarantee speaks of them."""
         parts = [self._predictor.of(block) for block in self._blocks(X)]
-        mean, _, deviation = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(3))
+        mean, deviation = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(2))
+        said = [headline(self.certificate)] if self.claim is None else []
+        said += cautions(self.certificate)
+        for words in parts[0][2] if parts else ():
+            rows = sum(int(part[2][words].sum()) for part in parts)
+            said += [f"{rows} of {len(mean)} rows {words}"] if rows else []
+        for words in said:
+            warnings.warn(plain(words), stacklevel=2)
         return (mean, deviation) if return_std else mean
 
     def _blocks(self, rows):
         """The rows as the model takes them, [inputs, n] each."""
         if hasattr(rows, "columns") and hasattr(rows, "iloc"):
             rows = pa.Table.from_pandas(rows, preserve_index=False)
+        if isinstance(rows, (str, os.PathLike)):
+            return [block for _, block in rows_for(self._predictor.model, [os.fspath(rows)])]
         if not isinstance(rows, pa.Table):
             block = self._numbers(np.asarray(rows))
             return [block] if block.size else []
@@ -72,7 +82,7 @@ class Model:
         with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
             path = os.path.join(folder, "rows.parquet")
             pq.write_table(rows.select(self.features), path)
-            return [block for _, block in rows_for(self._predictor.model, [path])]
+            return self._blocks(path)
 
     def _numbers(self, array):
         """An array of numbers [n, inputs] as columns."""

@@ -1,7 +1,7 @@
 """Checks a certificate against its model and its rows."""
 from . import unit
 from .bound import precise
-from .certificate import check_findings, claim, headline, read_certificate, read_job
+from .certificate import cautions, check_findings, claim, headline, read_certificate, read_job
 from .dependence import in_steps, series
 from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
@@ -113,8 +113,8 @@ def verify(path, certificate, data, expected, strict):
     for words in left:
         print("--   not checked: " + words)
     print("--   cannot be checked: " + "; ".join(a["id"] for a in cert["assumptions"] if a["checked"] == "none"))
-    for w in cert["warnings"]:
-        print("warning  " + " ".join(str(v) for v in w.values()))
+    for words in cautions(cert):
+        print("warning  " + words)
     verdict = "VERIFIED" if data else "CONSISTENT"
     print(f"{verdict}  {headline(cert)}\ncertificate {found}")
     return {"status": 3 if claim(cert) is None or strict and left else 0, "verdict": verdict, "id": found, "not_checked": left}
