@@ -146,7 +146,14 @@ func (c Choice) unusable(t Table, found []Column, name string) string {
 		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
 	case found[0].Text && (slices.Contains(c.Labels, name) || c.Encoded[name]):
 	case found[0].Use == Unusable:
-		return fmt.Sprintf("%s: column %q is %s, which is not read as numbers: %s%s", t.Name, name, found[0].Type, found[0].Why, c.OrLeaveOut(name))
+		why := found[0].Why
+		switch {
+		case found[0].Text && name == c.Target:
+			why = "a target is a number: store it as one"
+		case found[0].Text && c.Target != "":
+			why = fmt.Sprintf("encode it in the job (encode: {%s: one-hot})", name)
+		}
+		return fmt.Sprintf("%s: column %q is %s, which is not read as numbers: %s%s", t.Name, name, found[0].Type, why, c.OrLeaveOut(name))
 	}
 	return ""
 }

@@ -31,6 +31,8 @@ type Overrides struct {
 type Environment struct {
 	Lookup func(string) (string, bool) // variables of the environment
 	Notice func(string)                // gets the reason for a wait
+
+	Offline bool // a check opens no source
 }
 
 // An ArgumentError is a fault of a command's arguments.

@@ -13,7 +13,10 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 		long[i], high[i], around[i] = 1<<53-int64(i), 1e15+float64(i), 1000+float64(i)
 	}
 	long[17] = 1<<53 + 1
-	one := make([]float64, 40)
+	one, nothing := make([]float64, 40), make([]any, 40)
+	for i := range nothing[1:] {
+		nothing[i] = float64(i)
+	}
 	moments := make([]int64, 40)
 	for i := range moments {
 		moments[i] = 1_700_000_000 + int64(i)
@@ -26,6 +29,7 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 	}{
 		"integer beyond 2^53":   {lines(40).with("x2", long), nil, exitFailure, `column "x2" has numbers of more digits than a float64 holds`},
 		"units by such":         {lines(40).with("k", long), jobFile{"unit": "k"}, exitFailure, "store the column as text if it tells units"},
+		"no target":             {lines(40).with("y", nothing), nil, exitFailure, "nothing stands for a target"},
 		"five rows":             {lines(5), nil, exitFailure, "5 rows leave 0 prior rows"},
 		"one value":             {lines(40).with("y", one), nil, exitFailure, "there is nothing to learn"},
 		"too coarse":            {lines(40).with("y", high), nil, exitFailure, "subtract a constant near to it where the column is made"},
@@ -65,4 +69,20 @@ func TestSmallDifferencesAreNoSingleValue(t *testing.T) {
 	dir := t.TempDir()
 	lines(40).with("x2", small).write(t, lakeFile(dir, 0))
 	pacsgp(t, "train", "-c", tiny(nil).write(t, dir)).says(t, exitFailure, `column "x2"`, "change its unit")
+}
+
+// Lint looks at the files of a job, unless it is told not to, and predict says what a folder is.
+func TestLintLooksAtTheSource(t *testing.T) {
+	dir := t.TempDir()
+	lines(40).write(t, lakeFile(dir, 0))
+	good := tiny(nil).write(t, dir)
+	pacsgp(t, "lint", good).says(t, 0, good+": ok")
+	for words, change := range map[string]jobFile{`has no column "z"`: {"target": "z"}, "nowhere does not exist": {"source": "nowhere/"}} {
+		bad := tiny(change).write(t, dir)
+		if a := pacsgp(t, "lint", bad); a.status != exitConfig || !strings.Contains(a.stdout, words) {
+			t.Errorf("status %d, %q, want %q", a.status, a.stdout, words)
+		}
+		pacsgp(t, "lint", "--offline", bad).says(t, 0, ": ok")
+	}
+	pacsgp(t, "predict", dir, dir, "-o", "x.parquet").says(t, exitFailure, "name the output directory of a job, before any data")
 }

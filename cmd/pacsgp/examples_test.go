@@ -41,7 +41,7 @@ func TestExamplesAreTaken(t *testing.T) {
 			t.Errorf("%s has no job", name)
 		}
 	}
-	if a := pacsgp(t, append([]string{"lint"}, files...)...); a.status != 0 {
+	if a := pacsgp(t, append([]string{"lint", "--offline"}, files...)...); a.status != 0 {
 		t.Errorf("status %d: %s%s", a.status, a.stdout, a.message)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,10 +23,11 @@ const (
 
 func lintCommand(w system) *cobra.Command {
 	var format string
+	var offline bool
 	cmd := &cobra.Command{
 		Use:   "lint FILE...",
 		Short: "Say all that is wrong with job, schedule and score files, without running them",
-		Long: "Check files as train, schedule and score do, and read no row. All faults are told at\n" +
+		Long: "Check files as train, schedule and score do, open the files of jobs, and read no row. All faults are told at\n" +
 			"once, one in a line with file, line and column; a key that is missing stands at the\n" +
 			"section that lacks it. Exit status: 0 without faults, 78 with some.",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -38,10 +40,11 @@ func lintCommand(w system) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return lint(cmd.Context(), w, args, format == formatJSON)
+			return lint(cmd.Context(), w, args, format == formatJSON, offline)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", formatText, "of the report: text, or json")
+	cmd.Flags().BoolVar(&offline, "offline", false, "do not look at the source")
 	return cmd
 }
 
@@ -61,11 +64,12 @@ type lintedItem struct {
 	Message string `json:"message"`
 }
 
-func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
+func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) error {
 	out := linted{Files: paths, Faults: []lintedItem{}}
-	bad := 0
+	bad, env := 0, w.environment()
+	env.Offline = offline
 	for _, path := range paths {
-		faults, err := config.Check(ctx, path, w.environment())
+		faults, err := config.Check(ctx, path, env)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -77,9 +81,11 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 		}
 		if len(faults) > 0 {
 			bad++
+		} else if !asJSON {
+			_, _ = fmt.Fprintf(w.stdout, "%s: ok\n", oneLine(path))
 		}
 		for _, f := range faults {
-			out.Faults = append(out.Faults, lintedItem{path, max(f.Line, 1), max(f.Column, 1), f.Key, job.Shortened(inPlainWords(f.Text))})
+			out.Faults = append(out.Faults, lintedItem{cmp.Or(f.File, path), max(f.Line, 1), max(f.Column, 1), f.Key, job.Shortened(inPlainWords(f.Text))})
 		}
 	}
 	if asJSON {

@@ -113,8 +113,9 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 }
 
 const (
-	hintNull    = "hint: train stops at the first null, unless fill has a value for it or rejected tolerates it; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
-	hintTooLong = "hint: store the column as text if it tells units or groups apart, as a double if it is a quantity, or leave it out (key exclude) if it is another identifier"
+	hintNull     = "hint: train stops at the first null, unless fill has a value for it or rejected tolerates it; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
+	hintNoTarget = "hint: train stops at the first null, and nothing stands for a target: leave such rows out of the files, by a rule that looks at a row's own values only, or tolerate them (rejected)"
+	hintTooLong  = "hint: store the column as text if it tells units or groups apart, as a double if it is a quantity, or leave it out (key exclude) if it is another identifier"
 )
 
 // faultsOf joins the faults of the columns that would stop train, by the footers, with hints.
@@ -131,7 +132,11 @@ func faultsOf(j job.Job, columns []config.Told, rows int64) error {
 			continue
 		}
 		if c.Nulls > 0 && !(float64(c.Nulls) <= j.BadRows.Tolerance*float64(rows)) {
-			fault(hintNull, c.Column, "has "+words.Count(c.Nulls, "null"))
+			hint := hintNull
+			if c.Column == j.Target {
+				hint = hintNoTarget
+			}
+			fault(hint, c.Column, "has "+words.Count(c.Nulls, "null"))
 		}
 		if c.TooLong != "" && !j.BadRows.Some() {
 			fault(hintTooLong, c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in "+c.TooLong)

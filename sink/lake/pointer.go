@@ -59,7 +59,7 @@ func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
 func CurrentIn(folder string) (pipeline.Current, error) {
 	p, err := ReadPointer(nil, folder)
 	if err == nil && p == nil {
-		err = fmt.Errorf("%s: nothing is current", objects.Join(folder, CurrentFile))
+		err = fmt.Errorf("%s: nothing is current (hint: name the output directory of a job, before any data; a run that ends with 3 makes nothing current)", objects.Join(folder, CurrentFile))
 	}
 	if err != nil {
 		return pipeline.Current{}, err
