@@ -3,9 +3,11 @@ package kafkalog_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -119,6 +122,36 @@ func TestTopicsThatLose(t *testing.T) {
 	}
 	if _, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, "none"); !errors.Is(err, kafkalog.ErrNotFound) {
 		t.Errorf("pull of a name that is not there: %v", err)
+	}
+}
+
+// TestRecordsOfTheFormats: an artifact and a pointer are read from records as docs/reference/formats.md
+// has them, whoever has sent them.
+func TestRecordsOfTheFormats(t *testing.T) {
+	c, client := cluster(t)
+	document, err := os.ReadFile("../../cmd/pacsgp/testdata/corpus/window/certificate.json")
+	fatal.If(t, err)
+	model, err := os.ReadFile("../../cmd/pacsgp/testdata/corpus/window/model.parquet")
+	fatal.If(t, err)
+	id, digest := sink.DigestOf(document), sink.DigestOf(model)
+	pointer := fmt.Sprintf(`{"format":"pacsgp-pointer/1","name":"m","certificate":%q,"model":%q,"predictor":"draw","status":"certified","bound":0.25,`+
+		`"segments":[{"topic":"rows","partition":1,"first":0,"end":9,"rows":8}],"source":{"cluster":"c","topic":"t"}}`, id, digest)
+	producer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	fatal.If(t, err)
+	defer producer.Close()
+	piece := func(i string, data []byte) *kgo.Record {
+		return &kgo.Record{Topic: "pacsgp-models", Key: []byte(digest + "/" + i), Value: data, Headers: []kgo.RecordHeader{{Key: "number", Value: []byte(i)}, {Key: "count", Value: []byte("2")}, {Key: "sha256", Value: []byte(digest)}}}
+	}
+	fatal.If(t, producer.ProduceSync(t.Context(), piece("0", model[:1000]), piece("1", model[1000:]),
+		&kgo.Record{Topic: "pacsgp-certificates", Key: []byte(id), Value: document}, &kgo.Record{Topic: "pacsgp-current", Key: []byte("m"), Value: []byte(pointer)}).FirstErr())
+	a, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, "m")
+	if err != nil || !bytes.Equal(a.Document, document) || !bytes.Equal(a.Model, model) {
+		t.Errorf("%d and %d bytes, %v", len(a.Document), len(a.Model), err)
+	}
+	p, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m")
+	fatal.If(t, err)
+	if again, err := json.Marshal(p); err != nil || string(again) != pointer {
+		t.Errorf("%s, %v", again, err)
 	}
 }
 
