@@ -58,7 +58,7 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 		return err
 	}
 	for _, text := range config.Noticed(objects.Dir(path), id) {
-		newDisplay(w).notice("noticed by its run: " + text)
+		newDisplay(w).notice("from its run: " + text)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func inspectCertificate(w system, path string, c certify.Certificate, asJSON boo
 		if err := report.WriteCertificate(w.paper, c, w.style); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(w.stdout, "\nnext       pacsgp verify checks it against model and rows: so far it does not contradict itself")
+		_, err := fmt.Fprintln(w.stdout, "\nnext       pacsgp verify (inspect compares the certificate with itself alone)")
 		return err
 	}
 	doc, err := certify.Marshal(c)

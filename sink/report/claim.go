@@ -16,7 +16,7 @@ func Headline(c certify.Certificate, g certify.Claim) string {
 	switch {
 	case g.Status == certify.StatusVoid:
 		return fmt.Sprintf("Nothing is certified about %s: %s.", of, failure(c, g))
-	case g.Status == certify.StatusVacuous && !(g.Bound < 1):
+	case g.Groups == nil && limit(c, g.Bound) == "100 %" || !(g.Bound < 1):
 		return fmt.Sprintf("Nothing is certified about %s: the bound is 100 %%.", of)
 	case g.Status == certify.StatusVacuous:
 		return fmt.Sprintf("Nothing useful is certified about %s: the bound, %s, is not below the best constant's, %s.", of, limit(c, g.Bound), limit(c, g.Baseline))
@@ -56,32 +56,34 @@ func subject(c certify.Certificate, g certify.Claim) string {
 func failure(c certify.Certificate, g certify.Claim) string {
 	switch {
 	case !c.Model.Jitter.Holds:
-		return "the factor in the model file is not exact enough"
+		return "rounding errors in the model file are too large"
 	case g.Subset == certify.SubsetHoldout:
-		return "a curve of these held-out rows was shown before, and no share of delta pays for another use"
+		return "an earlier job has shown a curve of these held-out rows"
 	case c.Mean != nil:
 		return "the column " + words.Name(c.Mean.Column) + " may have been fitted on the training rows"
 	}
 	return "the certificate has no claim about them"
 }
 
+// amount is a tolerance with its unit, rounded up.
+func amount(c certify.Certificate, tolerance float64) string {
+	return strings.TrimRight(words.AtMostDigits(tolerance)+" "+words.Unit(c.Loss.Unit), " ")
+}
+
 // miss is the condition for a loss of 1 if losses are 0 or 1, else the cost of an error e.
 func miss(c certify.Certificate) string {
 	l := c.Loss
-	amount := func(tolerance float64) string {
-		return strings.TrimRight(words.AtMostDigits(tolerance)+" "+words.Unit(l.Unit), " ")
-	}
 	switch l.Kind {
 	case certify.LossZeroOne:
-		return "off by more than " + amount(l.Epsilon)
+		return "off by more than " + amount(c, l.Epsilon)
 	case certify.LossBand:
-		return fmt.Sprintf("more than %s too low or more than %s too high", amount(l.Below), amount(l.Above))
+		return fmt.Sprintf("more than %s too low or more than %s too high", amount(c, l.Below), amount(c, l.Above))
 	case certify.LossRelativeZeroOne:
 		return "off by more than " + words.PercentDeclared(l.Epsilon) + " of the target"
 	case certify.LossSquared:
-		return fmt.Sprintf("(e / %s)^2, but at most 1", amount(l.Epsilon))
+		return fmt.Sprintf("(e / %s)^2, but at most 1", amount(c, l.Epsilon))
 	case certify.LossExponential:
-		return fmt.Sprintf("1 - exp(-(e / %s)^2)", amount(l.Epsilon))
+		return fmt.Sprintf("1 - exp(-(e / %s)^2)", amount(c, l.Epsilon))
 	case certify.LossRelative:
 	}
 	return "|e| / |target|, but at most 1"

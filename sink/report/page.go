@@ -51,20 +51,22 @@ func PageOf(c certify.Certificate) (Page, error) {
 		p.Claims = append(p.Claims, Claim{g.Status, Headline(c, g), evidence(c, g)})
 		p.Sections = append(p.Sections, Section{Title: string(g.ID), Fields: terms(c, g)})
 	}
-	rests := Section{Title: "Rests on"}
+	rests := Section{Title: "Checked by verify"}
 	for _, a := range c.Assumptions {
 		text, how := Assumption(c, a)
 		p.Assumptions = append(p.Assumptions, Field{text, how})
-		rests.Fields = append(rests.Fields, Field{string(a.ID), text + ": " + how})
+		if a.Checked == certify.CheckVerify {
+			rests.Fields = append(rests.Fields, Field{string(a.ID), text})
+		}
 	}
 	p.Sections = append(p.Sections, rests,
-		Section{Title: "Does not say", Fields: []Field{
-			{"a single row", "a bound is an average over new rows of the same source, not about one row or a part of them"},
-			{"another source", "it does not hold after the source has changed"},
-			{"this very bound", "among many jobs like this one, each on rows of its own, at most a share of delta state a bound that is too low"},
+		Section{Title: "Does not promise", Fields: []Field{
+			{"one row", "a bound is an average over all new rows, not about one of them or a part of them"},
+			{"another source", "a bound does not hold after the source has changed"},
+			{"certainty", "of many such certificates, each from rows of its own, a share of up to delta may have a bound that is too low"},
 		}},
-		Section{Title: "Is about", Fields: about(c)},
-		Section{Title: "Publisher says (cannot be checked)", Fields: publisher(c)})
+		Section{Title: "About", Fields: about(c)},
+		Section{Title: "Stated by the publisher (cannot be checked)", Fields: publisher(c)})
 	return p, nil
 }
 
@@ -72,28 +74,28 @@ func PageOf(c certify.Certificate) (Page, error) {
 func terms(c certify.Certificate, g certify.Claim) []Field {
 	all := []Field{
 		{"status", string(g.Status)},
-		{"bound", words.RoundUp(g.Bound, 5)},
-		{"best constant", words.RoundUp(g.Baseline, 5)},
-		{"n", words.Number(g.N)},
+		{"bound", limit(c, g.Bound)},
+		{"best constant", limit(c, g.Baseline)},
+		{"n", words.Count(g.N, Example(c))},
 	}
 	if g.Risk != nil {
-		all = append(all, Field{"empirical risk", words.RoundUp(*g.Risk, 5)})
+		all = append(all, Field{"empirical risk", limit(c, *g.Risk)})
 	}
 	nats := func(name string, x float64) {
 		all = append(all, Field{name, fmt.Sprintf("%s nats, %s a %s", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), Example(c))})
 	}
 	if g.ID == certify.ClaimDraw {
-		nats("KL of Q from P", c.Model.KL)
-		nats("ln 1/weight of theta", g.LnInverseWeight)
-		nats("ln xi(N)", g.LnXi)
+		nats("KL divergence", c.Model.KL)
+		nats("hyperparameters cost", g.LnInverseWeight)
+		nats("the theorem costs", g.LnXi)
 	}
-	nats("ln 1/delta", g.LnInverseDelta)
+	nats("the confidence costs", g.LnInverseDelta)
 	for i, of := range g.Groups {
-		all = append(all, Field{Group(c, i), fmt.Sprintf("at most %s; %s of %s rows missed", words.RoundUp(of.Bound, 5), words.Number(of.Misses), words.Number(of.N))})
+		all = append(all, Field{Group(c, i), fmt.Sprintf("at most %s; %s of %s rows missed", words.PercentUp(of.Bound), words.Number(of.Misses), words.Number(of.N))})
 	}
 	for _, percent := range []int{50, 90, 95, 99} {
 		if t, ok := g.Curve.Within(float64(percent) / 100); ok {
-			all = append(all, Field{fmt.Sprintf("%d %% lie within", percent), words.Plain(t)})
+			all = append(all, Field{fmt.Sprintf("%d %% lie within", percent), amount(c, t)})
 		}
 	}
 	return all
@@ -117,7 +119,7 @@ func about(c certify.Certificate) []Field {
 	if n := len(c.Model.Kernel.Families); n > 1 {
 		family += fmt.Sprintf(" (one of %d: %s)", n, strings.Join(c.Model.Kernel.Families, ", "))
 	}
-	rows := fmt.Sprintf("%s in %s: %s prior, %s training, %s held-out, %s duplicates dropped, %s rejected", words.Number(l.Rows), words.Count(c.Sample.Shards, "shard"),
+	rows := fmt.Sprintf("%s in %s: %s prior, %s training, %s held out, %s duplicates dropped, %s rejected", words.Number(l.Rows), words.Count(c.Sample.Shards, "shard"),
 		words.Number(l.Reference), words.Number(l.Train), words.Number(l.Holdout), words.Number(l.Copies), words.Number(l.Bad))
 	if l.Outside > 0 {
 		rows += fmt.Sprintf(", %s outside", words.Number(l.Outside))
@@ -133,7 +135,7 @@ func about(c certify.Certificate) []Field {
 		{"dependence", fmt.Sprintf("correlation %.3f of the targets of consecutive rows", c.Dependence.Correlation(1))},
 		{"features", strconv.Itoa(len(c.Features()))},
 		{"kernel", family + ", " + kind},
-		{"accuracy", fmt.Sprintf("predictions within %g of the exact ones; %s not proven, which count as missed", c.Model.Accuracy, words.Count(unproven, "row"))},
+		{"accuracy", fmt.Sprintf("predictions are within %s of exact arithmetic; %s beyond that, counted as missed", words.AtMostDigits(c.Model.Accuracy), words.Count(unproven, "row"))},
 		{"dataset", short(c.Sample.Digest)},
 		{"model", short(c.Model.Digest)},
 		{"job", short(c.Job.Digest)},
@@ -192,7 +194,7 @@ func publisher(c certify.Certificate) []Field {
 	d := c.Publisher
 	fields := []Field{
 		{"software", d.Software},
-		{"attempt", fmt.Sprintf("%d on these rows, %d in all, by its log", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
+		{"attempt", fmt.Sprintf("%d on these rows, %d in this output", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
 		{"trained on", d.Training.Machine},
 	}
 	if n := d.Training.Hurried; n > 0 {

@@ -18,31 +18,31 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 	case certify.AssumeIndependentUnits:
 		text = "units of " + columns(c.Ledger.Units.Columns) + " are independent draws of one source"
 	case certify.AssumeSplitFixed:
-		text = "which rows certify was fixed before their values were known"
+		text = "the split does not depend on the rows' values"
 	case certify.AssumeJobFixed:
-		text, checked = "the job was not tuned on the rows that certify", "first use of the held-out rows"
+		text, checked = "the job was not tuned on training or held-out rows", "first use of the held-out rows"
 		if l := c.Delta.Looks; l != nil {
 			checked = fmt.Sprintf("use %d of the held-out rows", len(l.Earlier)+1)
 		} else if c.Ledger.Holdout == 0 {
-			checked = ""
+			text, checked = "the job was not tuned on the training rows", ""
 		}
 	case certify.AssumeNumberReserved:
 		text = fmt.Sprintf("run %d of %s was reserved before a bound was known, and has one certificate", c.Delta.Sequence.Number, words.Name(c.Delta.Sequence.Name))
 	case certify.AssumeHoldoutUnseen:
 		text = "training did not use the held-out rows"
 	case certify.AssumeMeanFixed:
-		rows := map[bool]string{true: "held-out rows", false: "rows that certify"}[c.Ledger.Outside == 0 && c.Ledger.Holdout > 0]
+		rows := map[bool]string{true: "held-out rows", false: "training and held-out rows"}[c.Ledger.Outside == 0 && c.Ledger.Holdout > 0]
 		text = "the column " + words.Name(c.Mean.Column) + " was fitted without the " + rows
 	case certify.AssumeDuplicates:
-		text = "rows that equal an earlier row are copies of it, not draws of their own"
+		text = "repeated rows are copies, not independent draws"
 	case certify.AssumeLog:
 		text = "the rows are those of the topic at the stated offsets"
 	case certify.AssumePrior:
-		text = "prior, loss and split follow from the job and the prior rows"
+		text = "prior, loss and split follow from job and prior rows"
 	case certify.AssumeRisk:
-		text = "the losses are those of the model file on these rows, each proven"
+		text = "the losses are those of the model on these rows"
 	case certify.AssumeJitter:
-		text = "the factor in the model file is exact enough for the bound"
+		text = "rounding errors in the model file are small enough"
 	default:
 		text = string(a.ID)
 	}
@@ -84,7 +84,7 @@ func Warning(c certify.Certificate, w certify.Warning) string {
 		}
 		return fmt.Sprintf("%s are alike (correlation of their targets %.2f): unless the rows were sorted, they depend on each other, and the bounds may be too low", which, w.Value)
 	case certify.WarnLargeUnit:
-		return fmt.Sprintf("one unit has %s of the rows: a bound about units says little about rows", part)
+		return fmt.Sprintf("one unit has %s of the rows: the bound is an average over units, and says little about rows", part)
 	}
 	return string(w.Code)
 }
