@@ -122,13 +122,21 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 	g := how.Judge.Of(c)
 	switch {
 	case g.Status != certify.StatusCertified:
-		return NotCertified("finished, but the claim about the %s is %s", g.Predictor, g.Status)
+		return NotCertified("finished, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, Useless(g))
 	case how.Limit > 0 && !(g.Bound <= how.Limit):
-		return NotCertified("finished, but the bound for the %s, %s, is above what the job requires, %v",
-			g.Predictor, words.AtMost(g.Bound), how.Limit)
+		return NotCertified("finished, but the bound for the %s, %s, is above what the job requires, %s",
+			g.Predictor, words.PercentUp(g.Bound), words.PercentDeclared(how.Limit))
 	default:
 		return nil
 	}
+}
+
+// Useless says what to do about a claim that is not certified.
+func Useless(g certify.Claim) string {
+	if g.Status == certify.StatusVoid {
+		return "an assumption fails, see FAILS among those of the certificate"
+	}
+	return "use more rows, better features, or a larger epsilon"
 }
 
 // Exit statuses of a run.

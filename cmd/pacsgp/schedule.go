@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -174,9 +175,10 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		quiet = false
 		show.event(text)
 	}
+	var warned []string // of one round
 	s.Warn = func(text string) {
 		if how.once {
-			show.event(text) // the error at the end says it again
+			warned = append(warned, text)
 		} else {
 			show.notice(text)
 		}
@@ -196,11 +198,20 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	}
 	if how.once {
 		err := s.Once(ctx, all, clock)
-		if err == nil && quiet {
+		for _, text := range warned {
+			if err == nil || !strings.Contains(err.Error(), text) {
+				show.notice(text)
+			}
+		}
+		if err == nil && quiet && warned == nil {
 			_, err = fmt.Fprintln(w.stdout, "nothing is due: no job was run")
 			for _, j := range all {
-				if at, fault := j.Standing(); fault == nil && at.Fault() != "" {
+				at, fault := j.Standing()
+				if fault == nil && at.Fault() != "" {
 					_, _ = fmt.Fprintf(w.stdout, "%s: its last run has failed; pacsgp schedule run %[1]s tries it again now, with the same -c\n", j.Name)
+				}
+				if fault == nil && at.Last != nil && at.Last.Scheduled.Due != nil {
+					_, _ = fmt.Fprintf(w.stdout, "%s: the next run is due at %s\n", j.Name, at.Last.Scheduled.Due.UTC().Format("2006-01-02 15:04 UTC"))
 				}
 			}
 		}

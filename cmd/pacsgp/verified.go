@@ -23,7 +23,7 @@ type verified struct {
 // NotChecked lists what was not checked: what another check could, and what none can.
 func (v *verified) NotChecked() (could, cannot []string) {
 	if !v.Found.Evidence {
-		could = append(could, "prior, split and losses, for the rows were not read (give the data)")
+		could = append(could, "prior, split and losses: name the rows, as in pacsgp verify out/ lake/")
 	}
 	for _, a := range v.Found.NotChecked() {
 		text, how := report.Assumption(v.Certificate, a)
@@ -51,7 +51,7 @@ func (v *verified) Uncertified(strict bool) error {
 	case v.Unrepeated != nil:
 		return pipeline.NotCertified("%s", v.Unrepeated.Error())
 	case g.Status != certify.StatusCertified:
-		return pipeline.NotCertified("the certificate is what it says, and its claim about the %s is %s", g.Predictor, g.Status)
+		return pipeline.NotCertified("the certificate is correct, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, pipeline.Useless(g))
 	case strict && len(could) > 0:
 		return pipeline.NotCertified("not checked, though it could be: %s", strings.Join(could, "; "))
 	default:

@@ -46,6 +46,13 @@ func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error)
 	for _, text := range b.FirstPass.Notices {
 		env.Observer.ReportNotice(text)
 	}
+	log, err := env.Log.Log()
+	if err != nil {
+		return b, err
+	}
+	if j.Split.Holdout > 0 && slices.ContainsFunc(log.Uses, func(o Use) bool { return o.Curve && o.Rows == b.FirstPass.Held.Digest() }) {
+		env.Observer.ReportNotice("an earlier run into this output has shown a curve of these held-out rows: nothing can be certified from them about another model (hint: add rows, or use guarantees: [pac-bayes])")
+	}
 	configuration, err := j.Digest()
 	if err != nil {
 		return b, err
@@ -53,7 +60,7 @@ func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error)
 	if b.Attempt, err = (Attempt{Targets: b.FirstPass.Targets, Sample: b.FirstPass.Digest, Configuration: configuration}).record(env.Log); err != nil {
 		return b, err
 	}
-	env.Observer.ReportEvent(fmt.Sprintf("attempt %d on these rows, %d in all, by the log of the output", b.Attempt.OnTheseRows, b.Attempt.InThisLog))
+	env.Observer.ReportEvent(fmt.Sprintf("attempt %d on these rows, %d in this output", b.Attempt.OnTheseRows, b.Attempt.InThisLog))
 	return b, nil
 }
 

@@ -99,8 +99,5 @@ func reuse(j job.Job, s *pass.FirstPass, model string, env Environment) (paid *c
 		paid.Earlier = append(paid.Earlier, certify.GroupLooks(o.Count, max(1, o.Groups))...)
 		paid.Ended = paid.Ended || o.Curve
 	}
-	if paid != nil && paid.Ended {
-		env.Observer.ReportNotice("what follows from the held-out rows is void: an earlier job of this output has shown a curve of the same rows, after which no further use of them has a price (hint: add new rows)")
-	}
 	return paid, env.Log.PutLog(log)
 }

@@ -88,7 +88,7 @@ func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id str
 		return err
 	}
 	if g := who.Of(c); g.Status != certify.StatusCertified {
-		return pipeline.NotCertified("the pointer stays: the claim of %.12s… about the %s is %s", id, g.Predictor, g.Status)
+		return pipeline.NotCertified("the current model stays: nothing useful is certified about the %[2]s of %.12[1]s…, the claim is %[3]s", id, g.Predictor, g.Status)
 	}
 	return nil
 }
