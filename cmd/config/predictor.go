@@ -141,24 +141,32 @@ func (n *RowCounts) Add(other RowCounts) {
 // Notices are what a reader of the predictions should know.
 func (p Predictor) Notices(n RowCounts) (said []string) {
 	if n.Vague > 0 {
-		said = append(said, words.Count(n.Vague, "prediction")+" without a deviation: it is too small to be computed to a part in 256")
+		said = append(said, words.Count(n.Vague, "prediction")+" without a deviation, which is too small to be computed with two digits")
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Other)) {
-		words := fmt.Sprintf("%s of %d with a value of %q that the model does not know: it counts as other", words.Count(n.Other[name], "row"), n.Rows, name)
+		words := fmt.Sprintf("%s of %d with a value of %q that is in no prior row: it counts as other", words.Count(n.Other[name], "row"), n.Rows, name)
 		if n.Other[name] == n.Rows {
 			words += " (hint: is it text in the one, and numbers in the other?)"
 		}
 		said = append(said, words)
 	}
 	if n.Far > 0 {
-		said = append(said, fmt.Sprintf("%s far from the prior rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", words.Count(n.Far, "prediction"), pipeline.FarScales))
+		said = append(said, fmt.Sprintf("extrapolation: %s, where a feature lies more than %d of its scales from its centre; the certificate may not be about such rows", words.Count(n.Far, "prediction"), pipeline.FarScales))
 	}
 	return said
 }
 
 // Words say where predictions are, and what they are.
 func (p Predictor) Words(output string, n RowCounts) string {
-	return fmt.Sprintf("%s: %s, %d of them without a prediction (column reason says why)\n%s", output, words.Count(n.Rows, "row"), n.Refused, p.Interval.words())
+	return fmt.Sprintf("%s: predictions of %s%s\n%s", output, words.Count(n.Rows, "row"), Without(n.Refused, "column"), p.Interval.words())
+}
+
+// Without says how many rows have no prediction, and where the reason is; "" without one.
+func Without(refused int64, column string) string {
+	if refused == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s without one (%s reason says why)", words.Number(refused), column)
 }
 
 // An Interval is what the curve of a certificate promises: predictions ± tolerance cover a share of
@@ -175,21 +183,21 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 		return nil, nil
 	}
 	if !(0 < share && share < 1) {
-		return nil, Argument(fmt.Errorf("--interval: %v is no share of fresh rows between 0 and 1, such as 0.9", share))
+		return nil, Argument(fmt.Errorf("--interval: %v is no share of new rows between 0 and 1, such as 0.9", share))
 	}
 	g, ok := c.Claim(certify.ClaimCurve)
 	switch {
 	case !ok:
 		return nil, pipeline.NotCertified("--interval: the certificate has no curve (hint: guarantees: [pac-bayes, curve], or loss: {tolerance: any})")
 	case g.Status != certify.StatusCertified:
-		return nil, pipeline.NotCertified("--interval: the curve is %s", g.Status)
+		return nil, pipeline.NotCertified("--interval: the curve is %s (hint: pacsgp inspect says why)", g.Status)
 	}
 	tolerance, ok := g.Curve.Within(share)
 	if !ok {
-		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", words.Count(g.N, "held-out row"), share)
+		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance (hint: a smaller share, or more held-out rows)", words.Count(g.N, "held-out row"), share)
 	}
-	return &Interval{share, tolerance, fmt.Sprintf("lower and upper are the prediction -/+ %s: they cover at least %s of new rows (%s confidence)",
-		words.Plain(tolerance), words.PercentDeclared(share), words.Confidence(g.Delta))}, nil
+	return &Interval{share, tolerance, fmt.Sprintf("lower and upper are the prediction ± %s: they cover at least %s of new rows (%s confidence)",
+		words.AtMostDigits(tolerance), words.PercentDeclared(share), words.Confidence(g.Delta))}, nil
 }
 
 // words say what the columns are.

@@ -49,7 +49,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 			t.Fatalf("%+v is no interval around its mean", r)
 		}
 	}
-	for share, says := range map[string]string{"1": "no share of fresh rows", "-0.1": "no share", "0.999": "covers no share"} {
+	for share, says := range map[string]string{"1": "no share of new rows", "-0.1": "no share", "0.999": "covers no share"} {
 		if a := pacsgp(t, "predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval="+share); a.status == 0 || !strings.Contains(a.message, says) {
 			t.Errorf("--interval %s: %+v", share, a)
 		}

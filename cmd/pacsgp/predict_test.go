@@ -49,7 +49,7 @@ func TestPredict(t *testing.T) {
 	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what a killed call left is still there: %v", err)
 	}
-	if !strings.Contains(said.stdout, "600 rows, 0 of them without a prediction") {
+	if !strings.Contains(said.stdout, "predictions of 600 rows\n") {
 		t.Errorf("stdout = %q", said.stdout)
 	}
 	good := predictions(t, output)
@@ -92,7 +92,7 @@ func TestPredict(t *testing.T) {
 	table{"x2": x2[:40], "x1": x1[:40], "note": make([]string, 40)}.write(t, filepath.Join(marred, "a.parquet"))
 	table{"x1": x1[40:], "x2": x2[40:]}.write(t, filepath.Join(marred, "b.parquet"))
 	said = succeed(t, "predict", a.model, a.certificate, marred, "-o", output)
-	if !strings.Contains(said.stdout, "600 rows, 4 of them without a prediction") {
+	if !strings.Contains(said.stdout, "600 rows, 4 without one") {
 		t.Errorf("stdout = %q", said.stdout)
 	}
 	for i, p := range predictions(t, output) {

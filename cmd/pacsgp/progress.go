@@ -159,13 +159,13 @@ func (d *display) counted(what, words string, n, most int64, attrs ...any) {
 func phaseWords(phase job.Phase) string {
 	switch phase {
 	case job.PhaseFirstPass:
-		return "first pass: digest, split, scaling"
+		return "first pass: the rows are read, split and scaled"
 	case job.PhaseStart:
-		return "start values: lengthscales, noise and number of inducing points, on some of the rows"
+		return "start values: lengthscales, noise, number of inducing points"
 	case job.PhasePredictor:
-		return "predictor: least squares on all training rows"
+		return "predictions: least squares on all training rows"
 	case job.PhaseLastPass:
-		return "last pass: rows and model read again, exact risk"
+		return "last pass: rows and model are read again, and every row's loss is bounded"
 	case job.PhaseTrain, job.PhasePublish:
 	}
 	return string(phase)
@@ -208,8 +208,10 @@ func (d *display) say(level slog.Level, kind, text string) {
 			attrs = append(attrs, slog.String("hint", hint))
 		}
 		d.record(level, text, attrs...)
-	default:
+	case d.w.terminal > 0:
 		d.end()
+		report.WriteWrapped(d.w.stderr, kind, text, report.Style{Width: d.w.terminal})
+	default:
 		d.line(kind + text)
 	}
 }

@@ -88,7 +88,7 @@ func (e *scoreEvents) summary(w system, c config.ScoreFile, failed int) error {
 	if !c.OnTopics() {
 		rows = words.Count(e.files, "new file") + ", " + rows
 	}
-	_, err := fmt.Fprintf(w.stdout, "%s: predictions of %s, %d of them without a prediction (%s reason says why)\n", where, rows, e.sum.Refused, what)
+	_, err := fmt.Fprintf(w.stdout, "%s: predictions of %s%s\n", where, rows, config.Without(e.sum.Refused, what))
 	if failed > 0 {
 		err = errors.Join(err, fmt.Errorf("%s could not be predicted", words.Count(int64(failed), "file")))
 	}

@@ -189,7 +189,7 @@ func TestScoreOfBadRows(t *testing.T) {
 	y[3], x1[4] = nil, nil
 	x2 := make([]float64, 30)
 	table{"x1": x1, "x2": x2, "y": y}.write(t, filepath.Join(dir, "new", "bad.parquet"))
-	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "70 rows, 1 of them without a prediction")
+	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "70 rows, 1 without one")
 	rows := scored(t, dir)["bad"]
 	if r := rows[3]; r.Mean == nil || r.Y != nil || r.X1 == nil {
 		t.Errorf("a null beside a row: %+v", r)

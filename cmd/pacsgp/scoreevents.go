@@ -71,7 +71,7 @@ func (e *scoreEvents) Predicted(what score.Done) {
 	e.files += int64(len(what.Files))
 	e.mu.Unlock()
 	for _, f := range what.Files {
-		e.show.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in %s", f.Path, words.Count(f.Rows, "row"), f.Refused, e.where(f.File)))
+		e.show.event(fmt.Sprintf("%s: predictions of %s%s, in %s", f.Path, words.Count(f.Rows, "row"), config.Without(f.Refused, "column"), e.where(f.File)))
 		e.others(f.Path+": ", f.Tally)
 	}
 	e.tally(false)
@@ -89,8 +89,8 @@ func (e *scoreEvents) tally(now bool) {
 	if !e.records || n == 0 || !now && time.Since(e.since) < tallyEvery {
 		return
 	}
-	e.show.event(fmt.Sprintf("predicted %s in %s, %d of them without a prediction, by the model of certificate %.12s…",
-		words.Count(n, "row"), words.Count(e.sum.Units-e.last.Units, "batch", "batches"), e.sum.Refused-e.last.Refused, e.by))
+	e.show.event(fmt.Sprintf("predicted %s in %s%s, by the model of certificate %.12s…",
+		words.Count(n, "row"), words.Count(e.sum.Units-e.last.Units, "batch", "batches"), config.Without(e.sum.Refused-e.last.Refused, "its"), e.by))
 	e.others("", score.Tally{Rows: n, Other: e.sum.Other - e.last.Other})
 	e.since, e.last = time.Now(), e.sum
 }
@@ -98,6 +98,6 @@ func (e *scoreEvents) tally(now bool) {
 // others says how many rows have a level that the model does not know.
 func (e *scoreEvents) others(where string, n score.Tally) {
 	if n.Other > 0 {
-		e.show.notice(fmt.Sprintf("%s%d of %s with a value of an encoded feature that the model does not know: it counts as other", where, n.Other, words.Count(n.Rows, "row")))
+		e.show.notice(fmt.Sprintf("%s%d of %s with a value of an encoded feature that is in no prior row: it counts as other", where, n.Other, words.Count(n.Rows, "row")))
 	}
 }

@@ -112,10 +112,10 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 		point(t, dir, pointers[i-1])
 		r := startCommand(t, "watch", "-c", path, "--follow")
 		at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
-		r.find(t, "(rows test the model)")
+		r.find(t, "(new rows test certificate)")
 		got := -1.
 		for range 200 {
-			if got = scrape(t, at)["pacsgp_watch_alarm"]; got == want && (want == 0 || strings.Contains(r.says(), "alarm, certificate")) {
+			if got = scrape(t, at)["pacsgp_watch_alarm"]; got == want && (want == 0 || strings.Contains(r.says(), "ALARM, certificate")) {
 				break
 			}
 			time.Sleep(20 * time.Millisecond)

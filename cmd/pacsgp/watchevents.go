@@ -30,7 +30,7 @@ func newWatchEvents(show *display) *watchEvents {
 
 // Adopted logs another model.
 func (e *watchEvents) Adopted(by *score.Predictor) {
-	e.show.event("rows test the model of certificate " + by.ID)
+	e.show.event(fmt.Sprintf("new rows test certificate %.12s…", by.ID))
 }
 
 // Waits logs the reason for a wait, once.
@@ -57,7 +57,7 @@ func (e *watchEvents) Predicted(what score.Done) {
 	}
 }
 
-// counted logs what rows have said, now and then, and an alarm at once.
+// counted logs what was counted, now and then, and an alarm at once.
 func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	e.metrics.counted(t)
 	e.mu.Lock()
@@ -76,7 +76,7 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	e.show.event(r.Statement)
 	if alarm {
 		e.alarmed = by.ID
-		e.show.notice(fmt.Sprintf("alarm, certificate %.12s…: %s", by.ID, r.Alarm))
+		e.show.notice(fmt.Sprintf("ALARM, certificate %.12s…: %s", by.ID, r.Alarm))
 	}
 }
 

@@ -318,7 +318,7 @@ func (s *FirstPass) Scales(job job.Job) model.Scales {
 	return model.Scales{ARD: !job.Kernel.Isotropic, Widths: s.Encode.Widths(s.Features)}
 }
 
-// filled says what stands for missing values of the prior rows; nil: nothing is filled.
+// filled says what replaces missing values of the prior rows; nil: nothing is filled.
 func (s *FirstPass) filled() []string {
 	raw := s.Reference
 	raw.Encoded = nil
@@ -326,13 +326,13 @@ func (s *FirstPass) filled() []string {
 	for i, name := range s.Columns {
 		if e := s.Encode.Of(name); e.Fills() {
 			n := len(slices.DeleteFunc(raw.Column(i), func(v float64) bool { return !job.Missing(v) }))
-			all = append(all, fmt.Sprintf("%d have no %q (%v stands for it)", n, name, *e.Fill.With))
+			all = append(all, fmt.Sprintf("%d without %q (filled with %.4g)", n, name, *e.Fill.With))
 		}
 	}
 	if all == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("of %s %s", words.Count(int64(s.Reference.N), "prior row"), strings.Join(all, ", "))}
+	return []string{words.Count(int64(s.Reference.N), "prior row") + ": " + strings.Join(all, ", ")}
 }
 
 // leastNoticed is the least number of prior rows that show an identifier: independent rows have this many
