@@ -63,6 +63,11 @@ warnings.simplefilter("error")
 rng = np.random.default_rng(1)
 X = rng.normal(size=(400, 1))
 y = np.sin(X[:, 0]) + rng.normal(0, .1, 400)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    fitted = pacsgp.PACSGPRegressor(epsilon=0.5, job={"inducing": 10}).fit(X, y)
+    low, high = fitted.interval(X, 0.8)
+print("intervals cover", np.mean((low <= y) & (y <= high)) > 0.8, fitted.bound_ < 0.2, fitted.certificate_["format"])
 quick = pacsgp.PACSGPRegressor(epsilon=0.1, job={"inducing": 10, "train": {"passes": 3}})
 quick.job["duplicates"] = {"limit": 0.01}
 for rows in (slice(0, 400), slice(100, 400), [*range(300), *range(100)]):
@@ -76,7 +81,7 @@ try:
 except UserWarning as w:
     print(type(w).__name__, w)
 `)
-	for _, want := range []string{`UserWarning column "x1" is left out: it looks like an identifier`, "ValueError pacsgp train: ", "unusable rows", "hint: duplicates: drop"} {
+	for _, want := range []string{"intervals cover True True pacsgp-certificate/", `UserWarning column "x1" is left out: it looks like an identifier`, "ValueError pacsgp train: ", "unusable rows", "hint: duplicates: drop"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -104,7 +109,7 @@ func TestPythonModel(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	rows := `
-import os, sys, numpy as np, pyarrow as pa, pyarrow.parquet as pq
+import os, sys, unittest.mock, warnings, numpy as np, pyarrow as pa, pyarrow.parquet as pq
 rng = np.random.default_rng(1)
 n = 600
 a, carrier = rng.uniform(-3, 3, n), np.array(["AA", "WN", "ZZ"])[rng.integers(0, 3, n)]
@@ -147,12 +152,25 @@ for damaged in (b"", b"[1]", b"{}", b"\xff\xfe"):
         f.write(damaged)
     refused(lambda: pacsgp.Model("damaged"))
 refused(lambda: plain.predict(np.zeros((2, 3))))
+refused(lambda: plain.interval(table, 0.99))
+low, high = plain.interval(table, 0.5)
+print(np.allclose(high - low, 3), "within", np.mean((low <= table["y"]) & (table["y"] <= high)) > 0.9)
+sys.modules["matplotlib"] = None
+refused(lambda: plain.plot(table, table["y"]))
+axes = unittest.mock.MagicMock()
+print(plain.plot(table, table["y"], 0.5, axes) is axes, axes.errorbar.call_count, axes.set.call_args.kwargs["title"])
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    encoded.predict(pa.table({"a": [1.0, 99.0, None], "carrier": ["AA", "XX", "WN"], "gap": [0.0, None, 1.0]}))
+print(*(w.message for w in said), sep="\n")
 refused(lambda: plain.predict(table.select(["gap"])))
 print([name for name in ("scipy", "sklearn") if name in sys.modules])
 `, dir)
 	for _, want := range []string{
 		"['a', 'carrier', 'gap'] [nan nan] [] pacsgp-certificate/4 64", "the certificate is about another model file", "there is no current.json", strings.Repeat("Refused damaged/current.json is no pointer\n", 4), "have the shape (2, 3), want [n, 1]",
 		"the rows lack the columns ['a']", "\n[]", "<pacsgp.Model target='y', loss={'kind': 'zero-one', 'epsilon': 1.5}, bound=0.", "inducing=12> ['Model', 'NotCertified', 'PACSGPRegressor']",
+		"no interval that covers 99 % of new rows", "True within True", "ImportError plot needs matplotlib", "True 1 intervals that cover 50 % of new rows",
+		"1 of 3 rows have no prediction, for they break", "1 of 3 rows are extrapolated", "1 of 3 rows have a value of 'carrier' that the model does not know",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)

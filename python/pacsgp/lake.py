@@ -31,11 +31,11 @@ class Lake:
     grouped = {}  # by column: the texts of its groups or levels by their numbers
 
     def __init__(self, paths):
-        self.files = listing(paths)
-        self.tables = [data_file(path) for path in self.files]
-        self.keys = [hive_keys(path) for path in self.files]
+        tables = [data_file(path) for path in listing(paths)]
+        self.tables = [table for table in tables if any(table.groups)] or tables  # without rows a file may have any columns
+        self.keys = [hive_keys(table.path) for table in self.tables]
         self.texts = {name for keys in self.keys for name, value in keys.items() if hive_number(value) is None}
-        self.groups = [(path, g, rows) for path, table in zip(self.files, self.tables) for g, rows in enumerate(table.groups) if rows]
+        self.groups = [(table.path, g, rows) for table in self.tables for g, rows in enumerate(table.groups) if rows]
         self.rows = sum(rows for _, _, rows in self.groups)
 
     def columns(self, names):

@@ -8,7 +8,6 @@ from decimal import Decimal
 from .refusal import need
 
 ENDINGS = (".parquet", ".parq", ".pq", ".arrow", ".feather")
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def listing(paths):
@@ -62,7 +61,7 @@ def hive_keys(path):
 
 def hive_number(value):
     """A key's value, NaN for a bad one; None for a text, which a date is too."""
-    if value == NO_VALUE:
+    if value == "__HIVE_DEFAULT_PARTITION__":
         return math.nan
     if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", value, re.ASCII):
         return None

@@ -66,6 +66,35 @@ class Model:
             warnings.warn(plain(words), stacklevel=2)
         return (mean, deviation) if return_std else mean
 
+    def interval(self, X, share=0.9):
+        """The ends [n] of intervals that cover so large a share of new rows, with the certificate's confidence:
+        by its curve, or its one tolerance."""
+        return tuple(self.predict(X) + off for off in self._offsets(share))
+
+    def plot(self, X, y, share=0.9, axes=None):
+        """Draws predictions with their intervals against observed targets y, and returns the axes of matplotlib."""
+        (low, high), mean, y = self._offsets(share), self.predict(X), np.asarray(y, dtype=float)
+        if axes is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError as err:
+                raise ImportError("plot needs matplotlib: pip install matplotlib") from err
+            axes = pyplot.subplots()[1]
+        axes.errorbar(y, mean, yerr=[np.full(len(y), -low), np.full(len(y), high)], fmt=".", alpha=0.4)
+        axes.axline((y.mean(), y.mean()), slope=1, color="black")
+        axes.set(xlabel=f"observed {self.target}", ylabel=f"predicted {self.target}", title=f"intervals that cover {100 * share:g} % of new rows")
+        return axes
+
+    def _offsets(self, share):
+        """How far from predictions the ends of intervals are."""
+        need(0 < share < 1, f"share: {share} is no share of new rows, such as 0.9")
+        loss, claims = self.certificate["loss"], [g for g in self.certificate["claims"] if g["predictor"] == "prediction" and g["status"] == "certified"]
+        found = [(-s["tolerance"], s["tolerance"]) for g in claims for s in g.get("curve", {}).get("steps", []) if s["bound"] + share <= 1]
+        if loss["kind"] in ("zero-one", "band"):
+            found += [(-loss.get("above", loss.get("epsilon")), loss.get("below", loss.get("epsilon"))) for g in claims if g["bound"] + share <= 1]
+        need(found, f"the certificate has no interval that covers {100 * share:g} % of new rows: ask for a smaller share, or train with loss: {{tolerance: any}}")
+        return min(found, key=lambda ends: ends[1] - ends[0])
+
     def _blocks(self, rows):
         """The rows as the model takes them, [inputs, n] each."""
         if hasattr(rows, "columns") and hasattr(rows, "iloc"):

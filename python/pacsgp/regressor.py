@@ -72,14 +72,27 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
 
     def predict(self, X, return_std=False):
         """Predictions for rows, and with return_std standard deviations: those of Model.predict."""
+        rows = self._rows(X)  # refused if not fitted
+        return self.model_.predict(rows, return_std)
+
+    def interval(self, X, share=0.9):
+        """The ends of intervals that cover so large a share of new rows: those of Model.interval."""
+        rows = self._rows(X)
+        return self.model_.interval(rows, share)
+
+    def plot(self, X, y, share=0.9, axes=None):
+        """Predictions with their intervals against observed targets: Model.plot."""
+        rows = self._rows(X)
+        return self.model_.plot(rows, y, share, axes)
+
+    def _rows(self, X):
+        """Rows as the model takes them."""
         check_is_fitted(self)
         exact(X)
         if self._raw():
-            X = self._table(X, False)
-        else:
-            X = validate_data(self, X, reset=False, dtype=np.float64)
-            X = X[:, [self._names().index(name) for name in self.model_.features]]  # constant ones are none of the model
-        return self.model_.predict(X, return_std)
+            return self._table(X, False)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return X[:, [self._names().index(name) for name in self.model_.features]]  # constant ones are none of the model
 
     def _names(self):
         return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])]
