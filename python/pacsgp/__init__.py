@@ -3,6 +3,8 @@
 A second implementation of docs/reference/formats.md on pyarrow and numpy, and SciPy where a certificate has a
 curve. It shares no code with the Go program, so that one need not trust either. docs/howto/python.md shows its use.
 """
+from .published import Model
+
 __all__ = ["Model", "NotCertified", "PACSGPRegressor"]
 
 
@@ -11,11 +13,8 @@ def __dir__():
 
 
 def __getattr__(name):
-    """Members are loaded when they are used: PACSGPRegressor needs scikit-learn."""
-    if name == "Model":
-        from .published import Model
-        return Model
-    if name in ("NotCertified", "PACSGPRegressor"):
+    """Of these two, which need scikit-learn, the module is loaded when they are used."""
+    if name in __all__:
         try:
             from . import regressor
         except ModuleNotFoundError as err:

@@ -45,7 +45,7 @@ def check_job(job):
     wanted = KINDS[loss["kind"]].tolerances
     share = loss["kind"] == "relative-zero-one"
     right = tolerances == wanted and not (share and loss["epsilon"] > MOST_SHARE) or wanted == {"epsilon"} and tolerances == {"epsilon_std"} and not share and mode == "prior"
-    last_or_any = any(METHODS[m].subset == "holdout" for m in methods)
+    method, last_or_any = job["train"].get("method"), any(METHODS[m].subset == "holdout" for m in methods)
     for what, right in (
             ("the loss takes other tolerances", right),
             ("the families of kernels are no list without repetition", 1 <= len(job["kernel"]["family"]) == len({*job["kernel"]["family"]})),
@@ -67,7 +67,7 @@ def check_job(job):
             ("the settings do not go with a column of the mean", column is None or not KINDS[loss["kind"]].relative),
             ("a column of the mean that training rows may have made needs a hold-out", column is None or outside > 0 or "guarantees" not in job or last_or_any),
             ("the settings do not go with units", unit.check(job)),
-            ("the settings of a method do not fit it", fits_method(job)),
+            ("the settings of a method do not fit it", method is None or not {"objective", "batch", "buffer", "warm_start"} & job["train"].keys() and not (method in EXACT and "inducing" in job)),
             ("a limit of duplicates belongs to the policy limit", job["duplicates"]["policy"] == "limit" or job["duplicates"]["limit"] == 0)):
         need(right, "configuration: " + what)
 
@@ -82,12 +82,6 @@ def fits_groups(job, methods):
 
 
 EXACT = {"kl-PAC-GP", "sqrt-PAC-GP", "full-GP"}  # methods with all rows for inducing points
-
-
-def fits_method(job):
-    """Whether the settings of train belong to its method."""
-    method = job["train"].get("method")
-    return method is None or not {"objective", "batch", "buffer", "warm_start"} & job["train"].keys() and not (method in EXACT and "inducing" in job)
 
 
 def reference_count(n, job):

@@ -19,15 +19,6 @@ COLUMNS = pa.schema([pa.field(name, pa.float64() if name in ("mean", "weight") e
 SEAL = b"pacsgp-sha256\x18\x40"
 
 
-def check_seal(data, what):
-    """A file of Parquet has the checksum of itself in its footer."""
-    at = data.rfind(SEAL)
-    need(at >= 0, f"{what} has no checksum")
-    at += len(SEAL)
-    seal = hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest()
-    need(data[at:at + 64] == seal.encode(), f"{what} is damaged")
-
-
 def read_plain(data):
     """The table in the bytes of a model file, and its metadata. Nothing in it is compressed or repeated by a
     dictionary, so that no claim of its footer is larger than the file."""
@@ -51,7 +42,8 @@ class Model:
         with open(path, "rb") as f:
             data = f.read()
         self.digest = hashlib.sha256(data).hexdigest()
-        check_seal(data, "the model file")
+        at = data.rfind(SEAL) + len(SEAL)  # in the footer, where it has the checksum of itself
+        need(data[at:at + 64] == hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest().encode(), "the model file is damaged, or has no checksum")
         table, text = read_plain(data)
         self.meta = meta = read_json(text, "model's metadata")
         fits(meta, METADATA, "the model's metadata")

@@ -25,9 +25,8 @@ class Model:
     follow from each other and from the model. Whether they are true of the rows is checked by
     `python -m pacsgp verify` with the rows, or by the Go program.
 
-    certificate is the document as a dict, and id its SHA-256. claim is the one about predictions
-    that is certified with the least bound, a member of certificate["claims"], or None. features are the columns that a prediction needs, in order, and target is
-    the column that it predicts.
+    certificate is the document as a dict, and id its SHA-256. claim is the one about predictions that is certified
+    with the least bound, or None. features are the columns that a prediction needs, target the one it predicts.
     """
 
     def __init__(self, path, certificate=None):
@@ -102,7 +101,11 @@ class Model:
         if isinstance(rows, (str, os.PathLike)):
             return [block for _, block in rows_for(self._predictor.model, [os.fspath(rows)])]
         if not isinstance(rows, pa.Table):
-            block = self._numbers(np.asarray(rows))
+            array = np.asarray(rows)
+            need(array.ndim == 2 and array.shape[1] == len(self.features), f"the rows have the shape {array.shape}, want [n, {len(self.features)}]: {self.features}")
+            need(array.dtype.kind in "fiub", f"an array of {array.dtype} has no numbers: give a table or a data frame")
+            block = array.T.astype(float)
+            block[:, (np.abs(block) > 1 << 53).any(0) & (array.dtype.kind in "iu")] = np.nan
             return [block] if block.size else []
         missing = [name for name in self.features if name not in rows.column_names]
         need(not missing, f"the rows lack the columns {missing}")
@@ -112,14 +115,6 @@ class Model:
             path = os.path.join(folder, "rows.parquet")
             pq.write_table(rows.select(self.features), path)
             return self._blocks(path)
-
-    def _numbers(self, array):
-        """An array of numbers [n, inputs] as columns."""
-        need(array.ndim == 2 and array.shape[1] == len(self.features), f"the rows have the shape {array.shape}, want [n, {len(self.features)}]: {self.features}")
-        need(array.dtype.kind in "fiub", f"an array of {array.dtype} has no numbers: give a table or a data frame")
-        block = array.T.astype(float)
-        block[:, (np.abs(block) > 1 << 53).any(0) & (array.dtype.kind in "iu")] = np.nan
-        return block
 
 
 def current(folder):

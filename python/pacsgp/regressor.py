@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from .published import Model
 
-
 FEW = 100  # rows: of fewer no tenth can be spared for the scaling
 
 
@@ -64,10 +63,9 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))
         self.certificate_, self.claim_ = self.model_.certificate, self.model_.claim
         self.bound_ = self.claim_["bound"] if self.claim_ else 1.0
-        if self.claim_ and notices:
-            warnings.warn("\n".join(notices), stacklevel=2)
-        if not self.claim_:
-            warnings.warn("\n".join(["nothing is certified about predictions", *notices]), NotCertified, stacklevel=2)
+        notices = notices if self.claim_ else ["nothing is certified about predictions", *notices]
+        if notices:
+            warnings.warn("\n".join(notices), UserWarning if self.claim_ else NotCertified, stacklevel=2)
         return self
 
     def predict(self, X, return_std=False):
