@@ -1,5 +1,6 @@
 """What depends on reference and start rows: peaks, inducing points, default features."""
 import math
+import re
 
 import numpy as np
 
@@ -73,9 +74,18 @@ def check_peaks(model, job, first_pass):
     ok("the peaks of the weights stand beside the estimate from the prior rows")
 
 
+ID = re.compile(r"^(?ai:id|uuid|guid|row_?(id|number|num|no))\Z|(?ai:[_. -]id)\Z|[a-z]I[dD]\Z")
+
+
+def identifies(name, column, rows):
+    """Whether a column looks like an identifier on the prior rows (formats.md, 8)."""
+    whole = len(column) >= 20 and bool(np.all(column == np.trunc(column))) and len(np.unique(column)) == len(column)
+    return whole and (ID.search(name) is not None or bool(np.all(np.diff(column) > 0)) and np.ptp(column) <= 2 * rows)
+
+
 def check_default_features(model, job, lake, first_pass):
-    """Without a list, the features are all numeric columns that are not constant on the
-    prior rows."""
+    """Without a list, the features are all numeric columns that are neither constant nor
+    identifiers on the prior rows."""
     if "features" in job:
         return
     columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job), model.encode) if name not in model.inputs[len(model.features):] + beside(job)]
@@ -85,6 +95,8 @@ def check_default_features(model, job, lake, first_pass):
     if more:
         found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), first_pass.reference)] for first, block in lake.blocks(more)], axis=1)
         for name, column in zip(more, found):
+            if identifies(name, column, lake.rows):
+                continue
             column = column[~np.isnan(column)]
             need(not len(column) or standardise(column)[1] == 0, f"the data have the column {name!r}, which the job does not leave out")
     ok("the features are those that the job's rule gives on these data")
