@@ -189,7 +189,7 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	switch {
 	case !ok:
 		return nil, pipeline.NotCertified("--interval: the certificate has no curve (hint: guarantees: [pac-bayes, curve], or loss: {tolerance: any})")
-	case g.Status != certify.StatusCertified:
+	case g.Status == certify.StatusVoid: // a vacuous one is no better than a constant at ε, and holds
 		return nil, pipeline.NotCertified("--interval: the curve is %s (hint: pacsgp inspect says why)", g.Status)
 	}
 	tolerance, ok := g.Curve.Within(share)
