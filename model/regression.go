@@ -125,18 +125,6 @@ func (r *Regression) digits(y float64, to []float64) {
 	}
 }
 
-// Merge adds the sums of other rows, of the same posterior and the same number of rows in all.
-func (r *Regression) Merge(o *Regression) error {
-	if o.bits != r.bits || o.unit != r.unit || len(o.total) != len(r.total) {
-		return fmt.Errorf("model: regression: the parts belong to different models")
-	}
-	r.rows += o.rows
-	for i, v := range o.total {
-		r.total[i] += v
-	}
-	return nil
-}
-
 // A Fit is the Gaussian law of the weights of a [Regression]. Its predictions have the mean φᵀw and the variance
 // k(x,x) − |φ|² + φᵀB⁻¹φ, to which the noise comes, with
 //

@@ -27,13 +27,13 @@ func manifestOf(r *Result, files []dataset.File, shards []dataset.Shard, folder 
 	for _, f := range files {
 		groups += f.RowGroups
 	}
-	if groups != len(shards) || groups != len(r.Shards) {
-		return m, fmt.Errorf("manifest: %d row groups in the files, %d in the sample", groups, len(r.Shards))
+	if groups != len(shards) || groups != len(r.shards) {
+		return m, fmt.Errorf("manifest: %d row groups in the files, %d in the sample", groups, len(r.shards))
 	}
 	at := 0
 	for i, f := range files {
 		for range f.RowGroups {
-			m.Files[i].Shards = append(m.Files[i].Shards, dataset.ManifestShard{Rows: shards[at].Rows, Digest: r.Shards[at].String()})
+			m.Files[i].Shards = append(m.Files[i].Shards, dataset.ManifestShard{Rows: shards[at].Rows, Digest: r.shards[at].String()})
 			at++
 		}
 	}

@@ -77,7 +77,7 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 		return nil, fmt.Errorf("%w: the prior rows give the groups %v, training found %v", job.ErrChanged, found.GroupValues(), h.Groups)
 	}
 	found.Sample.Segments = h.Segments
-	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.ShardDigests(dataset.Indices(pass.Of.Columns))}
+	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, shards: pass.ShardDigests(dataset.Indices(pass.Of.Columns))}
 	r.Diagnostics = Diagnostics{
 		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
 		Notices: append([]string{}, h.Notices...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,

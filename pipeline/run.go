@@ -23,7 +23,7 @@ type Result struct {
 	Training    pass.Training
 	Diagnostics Diagnostics
 	PlotRows    PlotRows
-	Shards      []job.Digest // of the sample, in order, as the last pass read them
+	shards      []job.Digest // of the sample, in order, as the last pass read them
 }
 
 // Diagnostics are findings outside all theorems, for the run record.

@@ -18,7 +18,7 @@ var _ dataset.Rows = Rows(nil)
 func (r Rows) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	src, err := Open(ctx, Config{
 		Paths: r, Features: want.Features, Exclude: want.Exclude, Labels: want.Labels, Texts: want.Texts, Encoded: want.Encoded, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
-		Pages: want.Pages, NoDigests: want.NoDigests,
+		Pages: want.Pages,
 	})
 	if err != nil {
 		return nil, err

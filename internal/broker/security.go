@@ -17,12 +17,11 @@ type TLSFiles struct {
 	CA          string // authorities of the brokers' certificates; "": those of the system
 	Certificate string // of the client, with Key; "": none
 	Key         string
-	ServerName  string // that the brokers' certificates are to name; "": the host
 }
 
 // Load reads the files.
 func (f TLSFiles) Load() (*tls.Config, error) {
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: f.ServerName}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CA != "" {
 		pem, err := os.ReadFile(f.CA)
 		if err != nil {

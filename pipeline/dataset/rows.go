@@ -26,17 +26,16 @@ var ErrNoRows = errors.New("the window has no rows")
 // A Choice says which columns to read, and how. Its zero value reads all columns as features,
 // and stops at the first bad row.
 type Choice struct {
-	Features  []string         // nil: all columns but Exclude and Target
-	Exclude   []string         // columns that are no features, if Features is nil
-	Labels    []string         // columns behind the features, perhaps of text: see [job.UnitDecl]
-	Encoded   job.Encodings    // of features, whatever their type: text is read as labels
-	Texts     job.ColumnTexts  // of one of the columns behind the features
-	Target    string           // "": none is read
-	Mark      bool             // bad rows are marked, and do not stop the reading
-	Decoders  int              // goroutines that decode; 0: one
-	Pages     int64            // bytes of memory for pages; 0: as many as they need
-	NoDigests bool             // for rows without a certificate
-	Spooled   func(rows int64) // gets the number of spooled rows; or nil
+	Features []string         // nil: all columns but Exclude and Target
+	Exclude  []string         // columns that are no features, if Features is nil
+	Labels   []string         // columns behind the features, perhaps of text: see [job.UnitDecl]
+	Encoded  job.Encodings    // of features, whatever their type: text is read as labels
+	Texts    job.ColumnTexts  // of one of the columns behind the features
+	Target   string           // "": none is read
+	Mark     bool             // bad rows are marked, and do not stop the reading
+	Decoders int              // goroutines that decode; 0: one
+	Pages    int64            // bytes of memory for pages; 0: as many as they need
+	Spooled  func(rows int64) // gets the number of spooled rows; or nil
 }
 
 // Opened is a source, with facts known before a row is read.

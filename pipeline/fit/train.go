@@ -55,7 +55,6 @@ func (t *Training) Run(ctx context.Context) (*Fitted, error) {
 
 // A Training holds what all candidates share.
 type Training struct {
-	declared   job.Job
 	Job        job.Job // for the rows
 	env        Environment
 	FirstPass  *pass.FirstPass
@@ -74,13 +73,12 @@ type Training struct {
 
 // NewTraining prepares a training, from its checkpoint if there is one.
 func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job job.Job, env Environment, began time.Time) (*Training, error) {
-	declared := job
 	job = job.ForRows(s.Split.Rows)
 	f, err := NewFeed(ctx, src, s, env.Resources)
 	if err != nil {
 		return nil, err
 	}
-	t := &Training{declared: declared, Job: job, env: env, FirstPass: s, Feed: f, began: began, entered: time.Now(), saved: time.Now()}
+	t := &Training{Job: job, env: env, FirstPass: s, Feed: f, began: began, entered: time.Now(), saved: time.Now()}
 	t.late = func() bool {
 		limit := time.Duration(job.Train.Time)
 		return limit > 0 && t.spent() > limit

@@ -22,14 +22,13 @@ import (
 type FirstPass struct {
 	Columns  []string // of the source; the target is last
 	Used     []int    // the columns that count: features in order, those beside them or of units, the target
-	Shards   int
 	Split    dataset.Split
 	Features []job.Affine
 	Encode   job.Encodings // of some features
 	Target   job.Affine
 	Digest   job.Digest
 	Targets  job.Digest // of the multiset of the target's values
-	Copies   job.Copies
+	copies   job.Copies
 	Repeats  bool // the job drops copies, and there are some
 	Notices  []string
 
@@ -49,7 +48,7 @@ type FirstPass struct {
 // job leaves rows out, it reads the rows twice, because a row's subset must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
 func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*FirstPass, error) {
-	s := &FirstPass{Columns: src.Columns(), Shards: len(src.Shards()), means: meanings(src), labels: len(j.Labels()), grouped: j.Groups.Beside(j)}
+	s := &FirstPass{Columns: src.Columns(), means: meanings(src), labels: len(j.Labels()), grouped: j.Groups.Beside(j)}
 	if err := j.Suits(s.Columns, dataset.RowsOf(src)); err != nil {
 		return nil, err
 	}
@@ -62,7 +61,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		if err != nil {
 			return nil, err
 		}
-		if j.Copies.Policy == job.CopiesDropped && !j.Drops() && s.Copies.OfRows() > 0 {
+		if j.Copies.Policy == job.CopiesDropped && !j.Drops() && s.copies.OfRows() > 0 {
 			j.Repeats = true // read again, without the copies
 			continue
 		}
@@ -74,7 +73,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		}
 		used = s.Used
 	}
-	if err := j.Copies.Allow(s.Copies.OfRows(), s.Copies.Rows); err != nil {
+	if err := j.Copies.Allow(s.copies.OfRows(), s.copies.Rows); err != nil {
 		return nil, err
 	}
 	var err error
@@ -91,7 +90,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		s.Notices = append(s.Notices, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, words.Count(all, "row"), s.bad))
 	}
 	s.Repeats = j.Repeats
-	if text := j.Copies.Notice(s.Copies); text != "" {
+	if text := j.Copies.Notice(s.copies); text != "" {
 		s.Notices = append(s.Notices, text)
 	}
 	return s, nil
@@ -137,7 +136,7 @@ func (s *FirstPass) see(ctx context.Context, job job.Job, rows *rowPass, found *
 	if err := rows.owns(found, kept); err != nil {
 		return false, err
 	}
-	if s.Copies, err = found.counted(ctx); err != nil {
+	if s.copies, err = found.counted(ctx); err != nil {
 		return false, err
 	}
 	s.Held = found.held.rows

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -23,7 +22,6 @@ type Found struct {
 	Reference []job.Affine  // scaling by the prior rows: features, then target
 	Referred  string        // digest of the prior rows
 	Encode    job.Encodings // by the prior rows and the job; nil without rows
-	Passed    time.Duration // time of the pass over the rows
 
 	Kept dataset.RawRows // prior rows, or start rows if there are none, in the order of their ordinals
 }
@@ -32,7 +30,6 @@ type Found struct {
 // features in order, those beside them, and the target. known has the baseline's prediction in raw
 // units, and the values of groups.
 func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, res job.Resources) (found *Found, err error) {
-	began := time.Now()
 	prepared, err := Prepare(ctx, src, m, job, known, dataset.NewSecret(), nil, res)
 	if err != nil {
 		return nil, err
@@ -46,7 +43,7 @@ func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, known S
 	if found, err = pass.Result(ctx, job, m); err != nil {
 		return nil, err
 	}
-	found.Passed, found.Sample.Segments = time.Since(began), dataset.SegmentsOf(src)
+	found.Sample.Segments = dataset.SegmentsOf(src)
 	return found, nil
 }
 
