@@ -33,9 +33,15 @@ func kindIn(t *yamlfile.File) string {
 	}
 }
 
+// renamed has the keys of earlier builds, in any file.
+var renamed = map[string][]string{
+	"roles": {"split"}, "bad_rows": {"rejected"}, "copies": {"duplicates"}, "judge": {"require"},
+	"keep": {"retain", "passthrough"}, "tolerance": {"limit"},
+}
+
 // kindOf is the kind of file that decodes into a type.
 func kindOf(t reflect.Type) yamlfile.Kind {
-	k := yamlfile.Kind{Err: job.ErrConfig, Nearest: ingest.Nearest}
+	k := yamlfile.Kind{Err: job.ErrConfig, Renamed: renamed, Nearest: ingest.Nearest}
 	switch t {
 	case reflect.TypeFor[ScheduleFile]():
 		k.Name, k.Page, k.Bad = KindSchedule, "docs/reference/schedule.md", "bad schedule"

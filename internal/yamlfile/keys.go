@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -52,8 +53,10 @@ func (t *File) meant(unknown, section string, of reflect.Type) string {
 		return "" // a suggestion would hide what is wrong with it
 	}
 	own := pathsOf(of, false)
-	if near := t.Kind.Nearest(unknown, own.names); near != "" {
-		return Join(section, own.paths[near])
+	for _, name := range append(slices.Clone(t.Kind.Renamed[unknown]), unknown) {
+		if near := t.Kind.Nearest(name, own.names); near != "" {
+			return Join(section, own.paths[near])
+		}
 	}
 	all := t.everywhere()
 	return all.paths[t.Kind.Nearest(unknown, all.names)]

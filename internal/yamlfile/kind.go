@@ -10,6 +10,8 @@ type Kind struct {
 
 	// Examples has values of sections, by key.
 	Examples map[string]string
+	// Renamed has the names that a key of earlier builds has now.
+	Renamed map[string][]string
 	// Nearest is the known word that an unknown one is a misspelling of, or "".
 	Nearest func(word string, known []string) string
 }
