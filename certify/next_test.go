@@ -182,47 +182,6 @@ func TestAlarmIsRarelyFalse(t *testing.T) {
 	}
 }
 
-// In a thousand years at the bound no more alarms are raised than δ allows: rows of a year are
-// independent, or their chance of a miss moves from day to day and is at the bound only on bad ones.
-func TestAlarmInAThousandYears(t *testing.T) {
-	if testing.Short() {
-		t.Skip("forty million rows: the nightly suite has them")
-	}
-	const bound, delta, years, rows, day = .05, .01, 1000, 20_000, 55
-	for name, good := range map[string]float64{"independent": bound, "by days": bound / 4} {
-		rng := rand.New(rand.NewPCG(27, 4))
-		raised := 0
-		losses := make([]uint64, day)
-		for range years {
-			a, err := NewAlarm(bound, delta)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for at := 0; at < rows && a.Raised == 0; at += day {
-				risk := bound
-				if rng.Float64() < .5 {
-					risk = good
-				}
-				for i := range losses {
-					if losses[i] = 0; rng.Float64() < risk {
-						losses[i] = UnitsPerLoss
-					}
-				}
-				if err := a.Add(losses); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if a.Raised > 0 {
-				raised++
-			}
-		}
-		t.Logf("%s: %d alarms in %d years", name, raised, years)
-		if float64(raised) > delta*years+3*math.Sqrt(delta*years) {
-			t.Errorf("%s: %d alarms in %d years, delta is %g", name, raised, years, delta)
-		}
-	}
-}
-
 // days are mean losses of days of 55 rows, of which one in five is bad and has all misses.
 func days(rng *rand.Rand, risk float64, rows []uint64) (mean uint64) {
 	if rng.Float64() >= .2 {
