@@ -91,7 +91,7 @@ func word(what, s string, most int) error {
 	for _, r := range s {
 		switch {
 		case !unicode.IsPrint(r) || inkless(r):
-			return fmt.Errorf("%s %q holds %U, which is not printed", what, s, r)
+			return fmt.Errorf("%s %q holds %U, an invisible character: remove it", what, s, r)
 		case r == '\\' || unicode.Is(unicode.Quotation_Mark, r) || slices.Contains(lookalikes, r):
 			return fmt.Errorf("%s %q holds %q: quotes and backslashes are not allowed", what, s, r)
 		case unicode.Is(unicode.Me, r) || unicode.IsMark(r) && !unicode.IsLetter(before) && !unicode.IsMark(before):

@@ -158,14 +158,14 @@ type BadRowError struct {
 
 // Error returns position, fault and what to do about it.
 func (e *BadRowError) Error() string {
-	hint := "correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (rejected)"
+	hint := "correct or remove the row, leave the column out (exclude), give a missing value another one (fill), or allow some rejected rows (rejected)"
 	switch e.Fault {
 	case TooLong:
-		hint = "store the column as text if it tells units or groups apart, as a double if it is a quantity, or leave it out of the features if it is another identifier"
+		hint = "store the column as text if it names units or groups, as a double if it is a quantity, or leave it out (exclude)"
 	case TooLarge:
-		hint = "if it stands for a missing value, store a null; else change the unit of the column, or leave it out of the features if it is one"
+		hint = "if it means a missing value, store a null; else change the unit of the column, or leave it out (exclude)"
 	case Mistyped:
-		hint = "other programs read another value or none: write the column with a type that has all its values, or leave it out of the features if it is one"
+		hint = "other programs read another value or none: write the column with a type that has all its values, or leave it out (exclude)"
 	default:
 	}
 	return fmt.Sprintf("ingest: %s: row %d (from 0), column %q %v; %s", e.Where, e.Row, e.Column, e.Fault, hint)

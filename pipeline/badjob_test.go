@@ -21,7 +21,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 		faults faults
 	}{
 		{"a job", func(*job.Job) {}, faults{
-			"target|delta: say the confidence|epsilon: say the tolerance": func(j *job.Job) { *j = job.Job{} },
+			"target|delta: choose how likely|epsilon: choose from which": func(j *job.Job) { *j = job.Job{} },
 			"delta: 1 is not between":                                     func(j *job.Job) { j.Delta = 1 },
 			"delta: NaN|epsilon: NaN":                                     func(j *job.Job) { j.Delta, j.Loss.Epsilon = nan, nan },
 			"epsilon: -1":                                                 func(j *job.Job) { j.Loss.Epsilon = -1 },

@@ -149,7 +149,7 @@ func CanKeep(name string) error {
 		return errTaken(name)
 	}
 	if name == "" || !utf8.ValidString(name) {
-		return fmt.Errorf("%q cannot be the name of a kept column", name)
+		return fmt.Errorf("%q cannot be the name of a column", name)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (b *badRowsTo) UnmarshalYAML(node ast.Node) error {
 // toleratedShare is a share of the rows, as in 0.1 % or 0.001.
 type toleratedShare float64
 
-const wantTolerance = "want the largest share of rows that may be bad, as in 0.1 % or 0.001"
+const wantTolerance = "want the largest share of rows that may be rejected, as in 0.1 % or 0.001"
 
 // UnmarshalYAML reads the two forms.
 func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {

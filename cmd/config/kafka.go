@@ -112,7 +112,7 @@ func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfi
 func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(k.Topic != "", key+".topic", "name the topic")
 	faults.Unless(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format", "%q is none of "+strings.Join(kafkalog.Formats, ", "), k.Format)
-	const ofAvro = "it is of format: avro"
+	const ofAvro = "it is only for format: avro; leave it out"
 	faults.Unless(k.Schema == "" || k.Format == kafkalog.FormatAvro, key+".schema", ofAvro)
 	faults.Unless(k.Cluster.Registry == "" || k.Format == kafkalog.FormatAvro, "kafka.registry", ofAvro)
 	faults.Unless(k.Format != kafkalog.FormatAvro || k.Schema != "" || k.Cluster.Registry != "", key+".format", "avro needs the schema of the records: declare schema, or kafka.registry")
@@ -121,7 +121,7 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 
 // spooledColumns are the features and the target of a job.
 func spooledColumns(job job.Job, what string, faults *yamlfile.Faults) (columns []string) {
-	faults.Unless(job.Features != nil, "features", "name them, for %s do not say which members they all have", what)
+	faults.Unless(job.Features != nil, "features", "name them, because %s need not all have the same members", what)
 	for _, name := range slices.Concat(job.Features, job.Beside(), []string{job.Target}) {
 		if !slices.Contains(columns, name) {
 			columns = append(columns, name)

@@ -19,7 +19,7 @@ type position struct {
 	offsets []int  // by partition
 }
 
-const wantPosition = "want earliest, latest, committed (of from), a time such as 2026-01-31T12:00:00Z, or a list with an offset for each partition"
+const wantPosition = "want earliest, latest, committed (only for from), a time such as 2026-01-31T12:00:00Z, or a list with an offset for each partition"
 
 // UnmarshalYAML reads the forms.
 func (p *position) UnmarshalYAML(node ast.Node) error {

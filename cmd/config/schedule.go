@@ -190,7 +190,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	folder := filepath.Dir(path)
 	c.Serve.check(&faults)
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
-	faults.Unless(len(c.Jobs) > 0, "jobs", "there is none")
+	faults.Unless(len(c.Jobs) > 0, "jobs", "name at least one, with its job and triggers")
 	var tasks []Task
 	names := map[string]bool{}
 	outputs := map[string]string{}
@@ -226,7 +226,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 
 // check fills in the defaults of the schedule's own keys and adds their faults.
 func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
-	faults.Unless(len(j.Triggers) > 0, at+".triggers", "there is none")
+	faults.Unless(len(j.Triggers) > 0, at+".triggers", "name at least one, as in [{cron: \"30 2 * * *\", zone: UTC}]")
 	for k, t := range j.Triggers {
 		kinds := 0
 		for _, given := range []bool{t.Cron != "", t.Every != 0, t.Rows != 0, t.Files != 0, t.Lag != 0} {
@@ -253,7 +253,7 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	}
 	if j.Files.Which == "" && j.Files != (filesConfig{}) { // the default depends on the job
 		j.Files.Which = schedule.FilesLast
-		faults.Unless(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), at+".files", "want all, new, or {last: 30d} with the key of the paths that is a date, or the column that is a time")
+		faults.Unless(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), at+".files", "want all, new, {last: 30d, key: day} by a date in the paths, or {last: 30d, column: time} by a column of times")
 	}
 	if j.Backoff == 0 {
 		j.Backoff = yamlfile.Duration(time.Minute)
@@ -270,7 +270,7 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	case Lake:
 		j.Files.Which = cmp.Or(j.Files.Which, schedule.FilesAll)
 		for k, t := range j.Triggers {
-			faults.Unless(t.Lag == 0, fmt.Sprintf("%s.triggers[%d].lag", at, k), "it is of a topic, and the rows come from files: write {rows: %d}", t.Lag)
+			faults.Unless(t.Lag == 0, fmt.Sprintf("%s.triggers[%d].lag", at, k), "the rows come from files: write {rows: %d}", t.Lag)
 		}
 	case *Topic:
 		j.suitsTopic(at, faults)
@@ -278,7 +278,7 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 		faults.Add(at+".job", "its rows come from elsewhere than files or a topic")
 	}
 	faults.Unless(p.Shelf == nil || j.Promote == (Promotion{}), at+".promote", "the job publishes to topics, whose pointer moves always")
-	faults.Unless(p.Job.Loss.EpsilonStd == 0, at+".job", "a tolerance in standard deviations is another one in each sample, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
+	faults.Unless(p.Job.Loss.EpsilonStd == 0, at+".job", "a tolerance in standard deviations differs from run to run, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	if column := j.Files.Column; column != "" {
 		used := column == p.Job.Target || slices.Contains(p.Job.Features, column) || len(p.Job.Features) == 0 && !slices.Contains(p.Job.Exclude, column)
 		faults.Unless(!used, at+".files", "the job uses %q, and choosing files by a used column biases the rows: name another column, or add it to exclude", column)
@@ -291,6 +291,6 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 		{"stream", p.Stream.declared()},
 		{"serve", p.Serve.Declared()},
 	} {
-		faults.Unless(!c.given, at+".job", "%s: it is for pacsgp stream, and a schedule does not use it: leave it out", c.key)
+		faults.Unless(!c.given, at+".job", "%s: it is only for pacsgp stream: leave it out", c.key)
 	}
 }

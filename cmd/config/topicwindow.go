@@ -32,21 +32,21 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *y
 		{"rows", k.Rows != 0},
 		{"group", k.Group != ""},
 	} {
-		faults.Unless(!c.given, key+"."+c.key, "windows of a schedule begin where the one before ended, by the record, and end at what is committed when their run begins: leave it out")
+		faults.Unless(!c.given, key+"."+c.key, "the schedule chooses where each window begins and ends: leave it out")
 	}
 	var err error
 	config.From, err = k.From.of(k.Partitions, broker.Earliest)
 	faults.Unless(err == nil, key+".from", "%v", err)
-	faults.Unless(config.From.Time != kafkalog.Committed, key+".from", "windows of a schedule go by its record and not by the offsets of a group: leave it out, or say where the first one begins: earliest, latest, a time, or a list of offsets")
+	faults.Unless(config.From.Time != kafkalog.Committed, key+".from", "a schedule does not use the offsets of a group: leave it out, or name where the first window begins: earliest, latest, a time, or a list of offsets")
 	config.To = kafkalog.Position{Time: broker.Latest}
 }
 
 // suitsTopic adds the faults of a scheduled job on a topic.
 func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
-	faults.Unless(j.Files.Which == "" || j.Files.Which == schedule.FilesNew, at+".files", "windows of a topic follow one another, which is new: leave it out")
+	faults.Unless(j.Files.Which == "" || j.Files.Which == schedule.FilesNew, at+".files", "windows of a topic always have new rows only: leave it out")
 	j.Files.Which = schedule.FilesNew
 	for k, t := range j.Triggers {
-		faults.Unless(t.Rows == 0, fmt.Sprintf("%s.triggers[%d].rows", at, k), "brokers do not tell how many rows a topic has: write {lag: %d}, which counts offsets", t.Rows)
+		faults.Unless(t.Rows == 0, fmt.Sprintf("%s.triggers[%d].rows", at, k), "the rows come from a topic: write {lag: %d}, which counts offsets", t.Rows)
 		faults.Unless(t.Files == 0, fmt.Sprintf("%s.triggers[%d].files", at, k), "the rows come from a topic: write {lag: 100000}, which counts offsets")
 	}
 }

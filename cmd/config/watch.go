@@ -62,17 +62,17 @@ func (c WatchFile) scoring() ScoreFile {
 
 // check adds the faults of all but the model.
 func (c *WatchFile) check(faults *yamlfile.Faults) {
-	faults.Unless(c.State != "" && !isRemote(c.State), "state", "name the directory that keeps what was counted")
+	faults.Unless(c.State != "" && !isRemote(c.State), "state", "name the directory for the counts")
 	if c.OnTopics() {
 		c.fromTopic(faults)
 		faults.Unless(c.Source.Kafka.Group == "", "source.kafka.group", "watch keeps its position in the state, not in a group: leave it out")
 		faults.Unless(c.Delay == 0, "delay", "it is only for files; leave it out")
 		faults.Unless(c.Poll == 0, "poll", "it is only for files; records are counted when they arrive")
-		faults.Unless(c.Unit.Column == nil, "unit", "it is of rows of files; leave it out")
+		faults.Unless(c.Unit.Column == nil, "unit", "it is only for rows of files; leave it out")
 	} else {
 		c.fromFiles("state", c.State, faults)
 	}
-	faults.Unless(c.Unit.Wait == 0 || c.Unit.Column != nil && 1 <= c.Unit.Wait && c.Unit.Wait <= 1000, "unit.wait", "%d later units: want a number from 1 to 1000, beside unit.column", c.Unit.Wait)
+	faults.Unless(c.Unit.Wait == 0 || c.Unit.Column != nil && 1 <= c.Unit.Wait && c.Unit.Wait <= 1000, "unit.wait", "%d later units: want a number from 1 to 1000, and unit.column with it", c.Unit.Wait)
 	for i, name := range c.Unit.Column {
 		err := certify.ColumnName(name)
 		faults.Unless(err == nil, "unit.column", "%v", err)

@@ -28,8 +28,8 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 		words  string // of plan
 	}{
 		"integer beyond 2^53":   {lines(40).with("x2", long), nil, exitFailure, `column "x2" has numbers of more digits than a float64 holds`},
-		"units by such":         {lines(40).with("k", long), jobFile{"unit": "k"}, exitFailure, "store the column as text if it tells units"},
-		"no target":             {lines(40).with("y", nothing), nil, exitFailure, "nothing stands for a target"},
+		"units by such":         {lines(40).with("k", long), jobFile{"unit": "k"}, exitFailure, "store the column as text if it names units"},
+		"no target":             {lines(40).with("y", nothing), nil, exitFailure, "a target cannot be filled"},
 		"five rows":             {lines(5), nil, exitFailure, "5 rows leave 0 prior rows"},
 		"one value":             {lines(40).with("y", one), nil, exitFailure, "there is nothing to learn"},
 		"too coarse":            {lines(40).with("y", high), nil, exitFailure, "subtract a constant near to it where the column is made"},

@@ -113,9 +113,9 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 }
 
 const (
-	hintNull     = "hint: train stops at the first null, unless fill has a value for it or rejected tolerates it; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
-	hintNoTarget = "hint: train stops at the first null, and nothing stands for a target: leave such rows out of the files, by a rule that looks at a row's own values only, or tolerate them (rejected)"
-	hintTooLong  = "hint: store the column as text if it tells units or groups apart, as a double if it is a quantity, or leave it out (key exclude) if it is another identifier"
+	hintNull     = "hint: give it a value, as in fill: {COLUMN: 0}; leave it out, as in exclude: [COLUMN]; or allow some rejected rows, as in rejected: {limit: 1 %}"
+	hintNoTarget = "hint: a target cannot be filled: remove rows without one from the files, or allow some rejected rows, as in rejected: {limit: 1 %}"
+	hintTooLong  = "hint: store the column as text if it names units or groups, as a double if it is a quantity, or leave it out, as in exclude: [COLUMN]"
 )
 
 // faultsOf joins the faults of the columns that would stop train, by the footers, with hints.

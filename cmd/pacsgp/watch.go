@@ -41,7 +41,7 @@ func watchCommand(w system) *cobra.Command {
 				c.Alarm = &alarm
 			}
 			if path == "" && c.State == "" {
-				return config.Argument(errors.New("--state: name the directory that keeps what was counted"))
+				return config.Argument(errors.New("--state: name the directory for the counts"))
 			}
 			if err := c.Check(); err != nil {
 				return err

@@ -100,7 +100,7 @@ func isPattern(path string) bool {
 }
 
 // wantPattern says what is wrong with a malformed pattern.
-const wantPattern = "it is no pattern: a [ needs its ], with something between them, and a \\ something behind it (hint: for the sign itself write \\[)"
+const wantPattern = "not a pattern: a [ needs a ] and something between them, a \\ needs a character after it (hint: write \\[ for the bracket itself)"
 
 // malformed reports whether a declared path is meant to be a pattern and cannot be one. described is
 // the error of describing it.

@@ -58,7 +58,7 @@ func Check(address string) error {
 	}
 	bucket, key := bucketKey(address)
 	if strings.Contains(bucket, "@") {
-		return errors.New("an address with a user is not read: it would be in outputs with its secrets (credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or ~/.aws)")
+		return errors.New("an address with a user is refused, for outputs would show its secrets (credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or ~/.aws)")
 	}
 	if err := s3utils.CheckValidBucketName(bucket); err != nil {
 		return fmt.Errorf("%w: want s3://BUCKET/PATH", err)

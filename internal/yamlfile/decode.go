@@ -140,7 +140,7 @@ func badKey(entry *ast.MappingValueNode) string {
 		return "variables of the environment belong in values, not in keys"
 	}
 	if _, text := entry.Key.(*ast.StringNode); !text {
-		return "this is no key, which is a word " +
+		return "a key must be a word " +
 			"(hint: inside braces a comma begins the next key, so write 0.1 for a decimal number; put a column's name that looks like a number in quotes)"
 	}
 	return ""

@@ -118,7 +118,7 @@ func (k Kind) takenApart(text []byte) (token.Tokens, error) {
 			}
 			continue
 		case token.AnchorType, token.AliasType, token.MergeKeyType, token.TagType:
-			faults = append(faults, atToken(t, "anchors, aliases, merge keys and tags are not used; write the value out"))
+			faults = append(faults, atToken(t, "anchors, aliases, merge keys and tags are not supported; write the value out"))
 		case token.MappingKeyType:
 			faults = append(faults, atToken(t, "keys are words, without a question mark"))
 		default:

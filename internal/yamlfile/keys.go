@@ -84,7 +84,7 @@ func wanted(t reflect.Type) string {
 		if len(names) > shownKeys {
 			names, more = names[:shownKeys], ", …"
 		}
-		return "keys with values, of: " + strings.Join(names, ", ") + more
+		return "some of these keys, with values: " + strings.Join(names, ", ") + more
 	default:
 		return "keys with values"
 	}

@@ -55,7 +55,7 @@ func (t *File) substituted(key string, node ast.Node) ast.Node {
 		case !ok:
 			fault = "the environment has no variable " + name
 		case !utf8.ValidString(value) || strings.ContainsAny(value, marks):
-			fault = "the value of the variable " + name + " is no text"
+			fault = "the value of the variable " + name + " is not UTF-8 text"
 		}
 		return value
 	})

@@ -243,8 +243,8 @@ func (j Job) Complete() error {
 
 func needDelta(delta float64) string {
 	if delta == 0 {
-		return "say the confidence: the certificate fails with probability at most δ over the draw of the rows, " +
-			"0.01 means 99 % confidence; it has no default because it is your risk to choose"
+		return "choose how likely the certificate may be wrong, as in delta: 1 % for 99 % confidence; " +
+			"it has no default, because the risk is yours"
 	}
 	return strconv.FormatFloat(delta, 'g', -1, 64) + " is not between 0 and 1, both excluded"
 }
@@ -342,7 +342,7 @@ func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) Trai
 		fault("train: batch %d, buffer %d: want numbers of rows, up to %d", t.Batch, t.Buffer, maxRowsAtOnce)
 	}
 	if !(t.Passes >= 0 && t.Passes <= maxPasses) {
-		fault("train.passes: %v is no number of passes from 0 to %d", t.Passes, maxPasses)
+		fault("train.passes: %v: want a number from 0 to %d", t.Passes, maxPasses)
 	}
 	if t.Time < 0 {
 		fault("train.time: %v is negative", time.Duration(t.Time))

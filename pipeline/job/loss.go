@@ -47,9 +47,9 @@ func (l LossDecl) heldOut() certify.MethodID {
 	return certify.MethodHoldout
 }
 
-const needEpsilon = "say the tolerance ε: a prediction counts as a miss when it is off by more than ε; " +
-	"give it in the target's units, or as {std: 0.6} in standard deviations of the target; " +
-	"or say tolerance: any for all at once; it has no default because only you know which error hurts"
+const needEpsilon = "choose from which error on a prediction is a miss: in units of the target, as in epsilon: 5; " +
+	"in its standard deviations, as in epsilon: {std: 0.6}; or at every tolerance, as in tolerance: any; " +
+	"it has no default, because only you know which error hurts"
 
 func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 	if l.Kind == "" {
