@@ -60,7 +60,7 @@ func (ev Evidence) validateRisks() error {
 		faults = append(faults, fmt.Errorf("%d held-out rows, which only the methods %q and %q use", ev.Ledger.Holdout, MethodHoldout, MethodCurve))
 	}
 	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
-		faults = append(faults, fmt.Errorf("the grouping %+v does not go with the methods %v", ev.Grouping, ev.Delta.Methods))
+		faults = append(faults, fmt.Errorf("groups: %t, which does not go with the methods %v", ev.Grouping != nil, ev.Delta.Methods))
 	}
 	if !(0 < ev.Model.Accuracy && ev.Model.Accuracy <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Model.Accuracy))
@@ -137,7 +137,7 @@ func (l Ledger) validate() error {
 	rest := l.Rows
 	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Copies, l.Bad, l.Outside} {
 		if count < 0 || count > rest {
-			return errors.Join(append(faults, fmt.Errorf("ledger does not add up: %+v", l))...)
+			return errors.Join(append(faults, fmt.Errorf("ledger does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Reference, l.Train, l.Holdout))...)
 		}
 		rest -= count
 	}

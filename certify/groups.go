@@ -172,7 +172,7 @@ func (t *Tally) validateGroups(n int64, ev Evidence) error {
 		return nil
 	}
 	if ev.Grouping == nil || len(t.Groups) != len(ev.Grouping.Values)+1 || !ev.Loss.Kind.Counts() {
-		return fmt.Errorf("counts of %d groups do not go with the grouping %+v and the loss %s", len(t.Groups), ev.Grouping, ev.Loss.Kind)
+		return fmt.Errorf("counts of %d groups do not go with groups by %d values and the loss %s", len(t.Groups), len(ev.GroupValues()), ev.Loss.Kind)
 	}
 	misses := t.Risk.ones()
 	for _, of := range t.Groups {

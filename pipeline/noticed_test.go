@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -70,6 +72,30 @@ func TestNoticed(t *testing.T) {
 		}
 		if !strings.Contains(said, c.says) || (said == "") != (c.says == "") {
 			t.Errorf("%s: told %q", name, told)
+		}
+	}
+}
+
+// Hard rows that were put where no row certifies are told by a check with the rows.
+func TestHardPriorRows(t *testing.T) {
+	j := testJob(t, func(j *job.Job) { j.Loss = job.LossDecl{Epsilon: 0.5} })
+	for _, forged := range []bool{false, true} {
+		columns := waves(1000, 0.2, 5)
+		split, err := dataset.NewSplit(t.Context(), j, 1000, dataset.LeftOut{}, 1)
+		fatal.If(t, err)
+		for k, ordinal := range split.PriorRows {
+			if forged {
+				columns[2][ordinal] = 3 * float64(k%7-3)
+			}
+		}
+		l := newLake(columns)
+		store := &pipelinetest.Store{}
+		r, err := pipeline.Run(t.Context(), j, l.environment(store))
+		fatal.If(t, err)
+		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, openTable(l), job.Resources{})
+		fatal.If(t, err)
+		if said := strings.Join(v.Warnings, ""); strings.HasPrefix(said, "the mean loss is 0.") != forged {
+			t.Errorf("forged %v: %q", forged, said)
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -29,7 +31,7 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 	want, law := choice.Predictor(declared, &stated.Part)
 	far := func(a, b float64) bool { return !(math.Abs(a-b) <= fit.SameNumbers*math.Abs(b)) }
 	if stated.Part != want.Part || far(stated.Noise, want.Noise) || far(stated.Factor, want.Factor) {
-		return fmt.Errorf("%w: posterior and rows give the predictor %+v, the model has %+v", job.ErrRefused, want, stated)
+		return fmt.Errorf("%w: posterior and rows give a predictor with part, noise and factor %v, %v and %v, the model has %v, %v and %v", job.ErrRefused, want.Part, want.Noise, want.Factor, stated.Part, stated.Noise, stated.Factor)
 	}
 	most := min(fit.MostApart, max(fit.SameWeights, fit.Roundings*0x1p-52*f.Condition))
 	apart := func(found, again []float64) bool {
@@ -58,6 +60,40 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 		if far(max(0, found)+want.Factor*want.Noise, max(0, again[i])+want.Factor*want.Noise) {
 			return different
 		}
+	}
+	return nil
+}
+
+// priorLosses warns where the losses on prior rows are far from what is certified: whoever chooses the order of
+// the rows may put hard ones where they do not count.
+func (v *Verification) priorLosses(s *pass.FirstPass, c certify.Certificate, m pass.Model, res job.Resources) error {
+	at := slices.IndexFunc(c.Claims, func(g certify.Claim) bool { return g.Risk != nil })
+	if at < 0 || s.Reference.N == 0 || c.Ledger.Units != nil {
+		return nil
+	}
+	g, n := c.Claims[at], float64(s.Reference.N)
+	scorer, err := pass.NewScorer(m, res.Workers)
+	if err != nil {
+		return err
+	}
+	defer scorer.Close()
+	rows, w := s.Scaled(s.Reference), pass.Workspace{Of: scorer}
+	w.GatherScaled(rows.X, rows.Y)
+	score := w.ScoreMeans
+	if g.Predictor == certify.PredictorDraw {
+		score = w.Score
+	}
+	found, err := score()
+	if err != nil {
+		return err
+	}
+	mean := 0.0
+	for _, loss := range found.Hi {
+		mean += loss / n
+	}
+	far := func(apart, p float64) bool { return apart > 5*math.Sqrt(max(p*(1-p), 1/n)/n) }
+	if far(mean-g.Bound, g.Bound) || far(*g.Risk-mean, *g.Risk) {
+		v.Warnings = append(v.Warnings, fmt.Sprintf("the mean loss is %.3g on the %d prior rows, and %.3g on the rows that certify: rows of one source have about the same; who chose their order, or which ones to give?", mean, s.Reference.N, *g.Risk))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ type Verification struct {
 	Evidence  bool     // whether the rows were read again, or only the arithmetic checked
 	Retrained bool     // whether training again gave the same model: see [Verification.Retrain]
 	Checked   []string // what was found in order, one line each
+	Warnings  []string // reasons to doubt the claims, beside those of the certificate
 
 	// Log says whether the rows were read from a log, at the offsets that the certificate names.
 	Log bool
@@ -84,6 +85,9 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 		return nil, err
 	}
 	if err := v.predictor(ctx, src, s, m, j, res); err != nil {
+		return nil, err
+	}
+	if err := v.priorLosses(s, c, m, res); err != nil {
 		return nil, err
 	}
 	v.note("every number, computed again from model and rows, is the same")

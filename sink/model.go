@@ -180,7 +180,7 @@ func checkMeta(meta pass.ModelMeta) error {
 	case !positive(meta.Jitter):
 		return fmt.Errorf("jitter %v, want a positive number", meta.Jitter)
 	case !(positive(meta.Predictor.Noise) && positive(meta.Predictor.Factor) && meta.Predictor.Part >= 0 && meta.Predictor.Part <= 1):
-		return fmt.Errorf("predictor %+v, want a positive noise and factor, and a part from 0 to 1", meta.Predictor)
+		return fmt.Errorf("predictor of noise %v, factor %v and part %v: want a positive noise and factor, and a part from 0 to 1", meta.Predictor.Noise, meta.Predictor.Factor, meta.Predictor.Part)
 	}
 	if _, err := kernel.Named(meta.Kernel); err != nil {
 		return err

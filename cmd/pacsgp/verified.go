@@ -59,6 +59,10 @@ func (v *verified) Uncertified(strict bool) error {
 	}
 }
 
+func (v *verified) warnings() []string {
+	return append(report.Warnings(v.Certificate), v.Found.Warnings...)
+}
+
 // Verdict is the result in a word: what was compared agrees.
 func (v *verified) Verdict() string {
 	if v.Found.Evidence {
@@ -79,7 +83,7 @@ func (v *verified) Print(out io.Writer, style report.Style) error {
 	if len(cannot) > 0 {
 		report.WriteWrapped(out, "--   ", "cannot be checked: "+strings.Join(cannot, "; "), style)
 	}
-	for _, text := range report.Warnings(v.Certificate) {
+	for _, text := range v.warnings() {
 		report.WriteWrapped(out, "warning  ", text, style)
 	}
 	report.WriteWrapped(out, v.Verdict()+"  ", report.Headline(v.Certificate, v.claim()), style)

@@ -212,7 +212,7 @@ func documentOf(v *verified) verdictDocument {
 	could, cannot := v.NotChecked()
 	d := verdictDocument{
 		Verdict: v.Verdict(), ID: v.ID, Checked: append([]string{}, v.Found.Checked...),
-		NotChecked: append([]string{}, could...), Uncheckable: append([]string{}, cannot...), Warnings: report.Warnings(v.Certificate), Claims: []verdictClaim{},
+		NotChecked: append([]string{}, could...), Uncheckable: append([]string{}, cannot...), Warnings: v.warnings(), Claims: []verdictClaim{},
 	}
 	for _, g := range v.Certificate.Claims {
 		d.Claims = append(d.Claims, verdictClaim{g.ID, pipeline.Verdict{Status: g.Status, Bound: g.Bound}, report.Headline(v.Certificate, g)})
