@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/console"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// A year of nights, or a few weeks: the source drifts in spring, every twentieth file is a day late, one
+// is half a file for a day, and the scheduler is restarted twice a week. Certified bounds hold on
+// fresh rows, the watch raises its alarm within a day of the drift and at no other time, the
+// state stays small, and the console says what is so.
+func TestYear(t *testing.T) {
+	t.Parallel()
+	repeats(t)
+	nights, drift, bad, window := 365, 80, 200, 10
+	if testing.Short() {
+		nights, drift, bad, window = 14, 4, 13, 6
+	}
+	const perDay, delta = 60, 0.05
+	dir, begin, rng := t.TempDir(), time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC), rand.New(rand.NewPCG(3, 65))
+	in := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
+	var source [2]*synth.Generator
+	for i := range source {
+		var err error
+		source[i], err = synth.New(synth.Config{Seed: smallSeed + uint64(i), Noise: 0.1, Features: 2})
+		fatal.If(t, err)
+		fatal.If(t, source[i].WriteLake(t.Context(), in("fresh", fmt.Sprint(i)), 1, 1_000_000, 2000))
+	}
+	deliver := func(day int) {
+		g := source[0]
+		if day >= drift {
+			g = source[1]
+		}
+		fatal.If(t, g.WriteLake(t.Context(), in("lake", "day="+begin.AddDate(0, 0, day).Format(time.DateOnly)), 1, int64((day+window)*perDay), perDay))
+	}
+	for day := -window; day < 0; day++ {
+		deliver(day)
+	}
+	path := writeSchedule(t, dir, tiny(jobFile{"features": "[x1, x2]", "require": "prediction"}).write(t, dir),
+		"triggers: [{cron: 0 2 * * *, zone: UTC}]", fmt.Sprintf("files: {last: %dd, key: day}", window))
+	writeFile(t, in("watch.yaml"), []byte("{model: out, source: {paths: [lake]}, state: out}"))
+	half := in("lake", "day="+begin.AddDate(0, 0, bad-1).Format(time.DateOnly), "half.parquet")
+	s, certified, broken, alarms := onStage(t, path), 0, 0, 0
+	s.at(t, begin.Add(-time.Hour)) // the trigger counts from then on
+	for night := range nights {
+		now := begin.AddDate(0, 0, night)
+		if night%7 == 2 || night%7 == 5 {
+			s = onStage(t, path)
+		}
+		if night == bad {
+			writeFile(t, half, []byte("PAR1"))
+		}
+		r := s.at(t, now)
+		if failed := r == nil || r.State != pipeline.StateFinished; failed != (night == bad) {
+			t.Errorf("night %d: %+v", night, r)
+		}
+		if night == bad {
+			fatal.If(t, os.Remove(half))
+		}
+		now = now.Add(12 * time.Hour)
+		if night%20 != 7 { // late: it comes with the next one
+			deliver(night)
+		}
+		if night%20 == 8 {
+			deliver(night - 1)
+		}
+		writtenBy(t, s.lake, now)
+		watched := pacsgp(t, "watch", "-c", in("watch.yaml"))
+		if alarm := watched.status == exitNotCertified; alarm && (night < drift || night > drift+window+1) || watched.status != 0 && !alarm || night == drift+1 && alarms == 0 && !alarm {
+			t.Errorf("night %d: status %d, %s", night, watched.status, watched.message)
+		} else if alarm {
+			alarms++
+		}
+		p := current(t, in("out"))
+		c, _, err := config.ReadCertificate(t.Context(), in("out", sinklake.CertificateName(p.ID)))
+		fatal.If(t, err)
+		if at := night - drift; (at < 0 || at > window) && (night%10 == 0 || testing.Short()) && c.About(certify.PredictorMean).Status == certify.StatusCertified {
+			certified++
+			d := seen(t, 0, "watch", in("out", sinklake.ModelName(p.Model)), in("out", sinklake.CertificateName(p.ID)), in("fresh", fmt.Sprint(min(1, max(0, at)))), "--state", in("tests", fmt.Sprint(night)), "--json")
+			if d.Loss > d.Certified {
+				broken++
+			}
+		}
+		if rng.IntN(nights) < 10 || night == bad || night == drift+1 {
+			w := httptest.NewRecorder()
+			console.Handler([]string{in("out")}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+			for words, want := range map[string]bool{"current since " + p.Since.Format("2006-01-02 15:04"): true, "The last run failed": night == bad, "Alarm: rows that came": watched.status != 0} {
+				if strings.Contains(w.Body.String(), words) != want {
+					t.Errorf("night %d: the console says %q: %t\n%s", night, words, !want, w.Body)
+				}
+			}
+		}
+	}
+	size := 0
+	for _, name := range []string{"schedule.json", "watch.json", "log.json"} {
+		size += len(readFile(t, in("out", name)))
+	}
+	t.Logf("%d nights: %d certificates tested on fresh rows, %d broken; %d alarms; state of %d bytes", nights, certified, broken, alarms, size)
+	if float64(broken) > delta*float64(certified) || certified == 0 || alarms == 0 || size > 2<<20 {
+		t.Error("see above")
+	}
+}
