@@ -102,7 +102,9 @@ def check_findings(cert, job):
     need(n >= 1 and rows == counts["prior"] + n + sum(apart) + counts["duplicates"] + counts["rejected"] and counts["duplicates"] == (copies["found"] if drop else 0), "the counts do not add up")
     need(policy["policy"] != "limit" or not float(copies["found"]) > policy["limit"] * good, f"{copies['found']} of {good} rows are duplicates, and the job allows {policy['limit']}")
     need(copies["found"] < good, "the duplicates do not add up")
-    need(cert["dataset"]["shards"] >= 1 and dependence.possible(cert["dependence"], counts["prior"] + n), "the sums over targets in their order are none of these rows")
+    s, looked_at, one = cert["dependence"], counts["prior"] + n, dependence.ONE
+    need(cert["dataset"]["shards"] >= 1 and s["rows"] == looked_at and s["squares"] <= one ** 2 * looked_at and abs(s["sum"]) <= one * looked_at
+         and len(s["products"]) == dependence.LAGS and all(abs(p) <= s["squares"] for p in s["products"]), "the sums over targets in their order are none of these rows")
     need(cert.get("mean", {}).get("column") == mean_column(job), "job and certificate do not agree on the column of the mean")
     for subset in ("prior", "training") if "mean" in cert else ():
         total(cert["mean"][subset], counts[subset])

@@ -17,12 +17,6 @@ def series(numbers):
     return {"rows": len(numbers), "sum": int(numbers.sum()), "squares": int((numbers * numbers).sum()), "products": products}
 
 
-def possible(s, rows):
-    """Whether so many numbers can have these sums."""
-    return (s["rows"] == rows and s["squares"] <= ONE ** 2 * rows and abs(s["sum"]) <= ONE * rows
-            and len(s["products"]) == LAGS and all(abs(p) <= s["squares"] for p in s["products"]))
-
-
 def correlation(s, lag):
     """The correlation at a lag; 0 unless it is beyond what independent rows show, by Freedman's inequality."""
     n, pairs = float(s["rows"]), float(s["rows"] - lag)

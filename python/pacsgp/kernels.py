@@ -3,8 +3,10 @@ import math
 
 import numpy as np
 
-FAMILIES = {   # of kernels: values (below), and how often distance and value are rounded
-    "squared-exponential": (lambda r: squared_exponential(r), 0, 12),
+# Of kernels of variance 1, at squared scaled distances r: the value, −2 times its derivative there, and by how much at
+# most its logarithm moves with that of the distance; and how often distance and value are rounded.
+FAMILIES = {
+    "squared-exponential": (lambda r: (np.exp(-0.5 * r), np.exp(-0.5 * r), r), 0, 12),
     "matern-3/2": (lambda r: matern(3 * r, lambda a: (1 + a, 3)), 2, 20),
     "matern-5/2": (lambda r: matern(5 * r, lambda a: (1 + a * (1 + a / 3), 5 / 3 * (1 + a))), 2, 20)}
 U = 2.0 ** -53
@@ -46,15 +48,8 @@ def exact_products(a, b):
     return p, a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2)
 
 
-def squared_exponential(r):
-    """Of a kernel of variance 1 at squared scaled distances r: the value, −2 times its
-    derivative there, and by how much at most its logarithm moves with that of the distance."""
-    e = np.exp(-0.5 * r)
-    return e, e, r
-
-
 def matern(squares, factors):
-    """The same of factors times exp(−a), a² = squares."""
+    """Those of factors times exp(−a), a² = squares."""
     a = np.sqrt(squares)
     e = np.exp(-a)
     value, slope = factors(a)

@@ -14,8 +14,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from .published import Model
 
-FEW = 100  # rows: of fewer no tenth can be spared for the scaling
-
 
 class NotCertified(UserWarning):
     """Training ended, and nothing is certified about predictions."""
@@ -55,7 +53,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
             path, out = os.path.join(folder, "rows.parquet"), os.path.abspath(self.output or os.path.join(folder, "out"))
             pq.write_table(rows.append_column(target, pa.array(y)), path)
-            few = {"scaling": "none"} if len(y) < FEW and not self._raw() else {}
+            few = {"scaling": "none"} if len(y) < 100 and not self._raw() else {}  # of so few no tenth can be spared
             notices = self._train(os.path.join(folder, "job.yaml"), {
                 "source": path, "target": target, "loss": {"epsilon": float(self.epsilon)}, "delta": float(self.delta), "output": out, **few, **(self.job or {})})
             with open(os.path.join(out, "run.json"), "rb") as f:

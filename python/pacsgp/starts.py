@@ -95,8 +95,6 @@ def check_default_features(model, job, lake, first_pass):
     if more:
         found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), first_pass.reference)] for first, block in lake.blocks(more)], axis=1)
         for name, column in zip(more, found):
-            if identifies(name, column, lake.rows):
-                continue
-            column = column[~np.isnan(column)]
-            need(not len(column) or standardise(column)[1] == 0, f"the data have the column {name!r}, which the job does not leave out")
+            need(identifies(name, column, lake.rows) or np.isnan(column).all() or standardise(column[~np.isnan(column)])[1] == 0,
+                 f"the data have the column {name!r}, which the job does not leave out")
     ok("the features are those that the job's rule gives on these data")
