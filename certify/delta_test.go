@@ -46,7 +46,7 @@ func TestMethodsSpendDelta(t *testing.T) {
 // Predictors that were fixed beforehand, with equal shares, from which the worst is
 // chosen: the probability that any bound is too low, added up exactly, is at
 // most δ for every risk. With all of δ for each it is above, so that the test
-// would notice a share that is not paid.
+// would detect a share that is not paid.
 func TestSharesHoldAtOnce(t *testing.T) {
 	const n, predictors, delta = 8, 60, .3
 	violated := func(share Share) (most float64) {

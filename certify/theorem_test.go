@@ -279,7 +279,7 @@ func TestCoverageFailsWithAPriorFittedToTheSample(t *testing.T) {
 		t.Errorf("with KL: %d violations in %d runs, more than δ = %g allows", honest, runs, delta)
 	}
 	if violations <= delta*runs {
-		t.Errorf("%d violations in %d runs: a fitted prior goes unnoticed at δ = %g", violations, runs, delta)
+		t.Errorf("%d violations in %d runs: a fitted prior goes undetected at δ = %g", violations, runs, delta)
 	}
 }
 

@@ -134,8 +134,8 @@ func ExampleSelect() {
 		{Name: "pm", Type: "int16"},
 		{Name: "hour", Type: "int32"},
 	}}}
-	columns, notices, err := ingest.Select(tables, ingest.Choice{Target: "pm"})
-	fmt.Printf("%q %q %v\n", columns, notices, err)
+	columns, warnings, err := ingest.Select(tables, ingest.Choice{Target: "pm"})
+	fmt.Printf("%q %q %v\n", columns, warnings, err)
 	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text; to use it: encode: {city: one-hot}; numbers that are stored as text have to be stored as numbers"] <nil>
 }
 

@@ -66,9 +66,9 @@ type ChoiceError struct {
 func (e *ChoiceError) Error() string { return "ingest: " + e.Text }
 
 // Select returns the chosen columns in the order of the model: the declared features in their
-// order, or the default ones, sorted bytewise; then the target. The notices say which columns
+// order, or the default ones, sorted bytewise; then the target. The warnings say which columns
 // the default leaves out and why. The error reports all faults of the choice.
-func Select(tables []Table, c Choice) (names, notices []string, err error) {
+func Select(tables []Table, c Choice) (names, warnings []string, err error) {
 	index := make([]map[string][]Column, len(tables))
 	for i, t := range tables {
 		index[i] = make(map[string][]Column, len(t.Columns))
@@ -76,7 +76,7 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 			index[i][col.Name] = append(index[i][col.Name], col)
 		}
 	}
-	features, notices, err := c.features(tables, index)
+	features, warnings, err := c.features(tables, index)
 	errs := []error{err}
 	names = slices.Concat(features, c.Labels)
 	if c.Target != "" {
@@ -117,9 +117,9 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 		return nil, nil, &ChoiceError{"exclude", -1, "no feature is left; exclude fewer columns"}
 	}
 	if len(features) == 0 {
-		return nil, nil, fmt.Errorf("ingest: no feature is left: %s", strings.Join(append(notices, "declare the features by name"), "; "))
+		return nil, nil, fmt.Errorf("ingest: no feature is left: %s", strings.Join(append(warnings, "declare the features by name"), "; "))
 	}
-	return names, notices, nil
+	return names, warnings, nil
 }
 
 // fault explains why a named column cannot be read, for the first table where it cannot; "" if it
@@ -176,8 +176,8 @@ func list(columns []Column) string {
 	return strings.Join(names, ", ")
 }
 
-// features returns the declared features, or the default ones with notices.
-func (c Choice) features(tables []Table, index []map[string][]Column) (features, notices []string, err error) {
+// features returns the declared features, or the default ones with warnings.
+func (c Choice) features(tables []Table, index []map[string][]Column) (features, warnings []string, err error) {
 	if c.Features != nil {
 		if len(c.Exclude) > 0 {
 			return nil, nil, &ChoiceError{"exclude", -1, "features and exclude are both declared; exclude is for the default features only"}
@@ -203,12 +203,12 @@ func (c Choice) features(tables []Table, index []map[string][]Column) (features,
 			continue
 		}
 		if why := c.leftOut(tables, index, name); why != "" {
-			notices = append(notices, fmt.Sprintf("column %q is left out: %s", name, why))
+			warnings = append(warnings, fmt.Sprintf("column %q is left out: %s", name, why))
 			continue
 		}
 		features = append(features, name)
 	}
-	return features, notices, errors.Join(errs...)
+	return features, warnings, errors.Join(errs...)
 }
 
 func allNames(tables []Table) []string {

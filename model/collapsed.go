@@ -51,7 +51,7 @@ type collapsedState struct {
 	evaluated int
 	best      lowest
 	last      Progress
-	notice    string
+	warning   string
 	mean      []float64 // when finished
 	precision []float64
 }
@@ -170,8 +170,8 @@ func (c *Collapsed) Close() {
 // Inducing returns M.
 func (c *Collapsed) Inducing() int { return c.start.z.Rows }
 
-// Notice returns a message for the user about the start, or "".
-func (c *Collapsed) Notice() string { return c.notice }
+// Warning returns a message for the user about the start, or "".
+func (c *Collapsed) Warning() string { return c.warning }
 
 // Done reports whether training has ended.
 func (c *Collapsed) Done() bool { return c.stage == finished }

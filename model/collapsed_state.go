@@ -30,7 +30,7 @@ func (c *Collapsed) MarshalBinary() ([]byte, error) {
 		w.Floats(a.gradient...)
 	}
 	w.Integers(int64(c.stage), int64(c.evaluated))
-	w.Text(c.notice)
+	w.Text(c.warning)
 	w.Floats(c.last.Bound, c.last.Risk, c.last.KL, c.last.LnInverseWeight, c.best.value)
 	for _, v := range [][]float64{c.best.point, c.mean, c.precision} {
 		w.Integers(int64(len(v)))
@@ -69,7 +69,7 @@ func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 		c.answers = append(c.answers, evaluation{r.Float(), list(coordinates)})
 	}
 	c.stage, c.evaluated = stage(r.UpTo(int64(finished))), int(r.Integer())
-	c.notice = r.Text(longestText)
+	c.warning = r.Text(longestText)
 	c.last.Bound, c.last.Risk, c.last.KL, c.last.LnInverseWeight, c.best.value = r.Float(), r.Float(), r.Float(), r.Float(), r.Float()
 	for _, v := range []*[]float64{&c.best.point, &c.mean, &c.precision} {
 		*v = list(r.Count(8))

@@ -195,8 +195,8 @@ func (s *sample) train(t *testing.T, m int, seed uint64) float64 {
 	drive(t, tr, s.rows, 1000, nil)
 	p := tr.Progress()
 	if !(p.Bound <= 1.05*tr.reached) {
-		t.Errorf("%s, %d rows of %d features, ε = %.3f, %s, M = %d, seed %d: the bound was %.4f, and is %.4f at the end; notice %q",
-			s.name, c.N, c.Dim, s.epsilon, s.family.Name, m, seed, tr.reached, p.Bound, tr.Notice())
+		t.Errorf("%s, %d rows of %d features, ε = %.3f, %s, M = %d, seed %d: the bound was %.4f, and is %.4f at the end; warning %q",
+			s.name, c.N, c.Dim, s.epsilon, s.family.Name, m, seed, tr.reached, p.Bound, tr.Warning())
 	}
 	return p.Bound
 }

@@ -82,7 +82,7 @@ func (t *Trainer) endJoint() {
 	}
 	if known {
 		t.reached = min(t.reached, running.value)
-		t.noticeFlat(running)
+		t.detectFlat(running)
 	}
 	t.freeze()
 	if t.later.Rows > 0 && (t.flatAt > 0 || t.step >= int(coarsePart*float64(t.cfg.Plan.Joint))) {
@@ -127,12 +127,12 @@ func (t *Trainer) off(p Progress, errors float64) float64 {
 	return t.valued(p).value
 }
 
-// noticeFlat ends the joint phase early if the running value no longer falls: by less than the
+// detectFlat ends the joint phase early if the running value no longer falls: by less than the
 // part flatGain in 15 to 30 steps. For the evidence bound it first halves the rates a few times,
 // because too large moves keep the bound from falling. The rest of the schedule then has windSteps
 // steps: with falling rates q comes nearer to its optimum than the noise of mini-batches allowed
 // before. A value is low by luck now and then: the bar is a standard error above it.
-func (t *Trainer) noticeFlat(running Progress) {
+func (t *Trainer) detectFlat(running Progress) {
 	value := running.value
 	gain := flatGain
 	if t.cfg.ELBO {
@@ -157,7 +157,7 @@ func (p Plan) flatSteps() int { return min(30, max(15, p.Joint/4)) }
 
 func (p Plan) windSteps() int { return min(30, max(8, p.Joint/4)) }
 
-// jointSteps returns the length of the joint phase in steps: the planned one until noticeFlat
+// jointSteps returns the length of the joint phase in steps: the planned one until detectFlat
 // shortens it.
 func (t *Trainer) jointSteps() int {
 	if t.flatAt > 0 {

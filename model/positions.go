@@ -73,7 +73,7 @@ func (c *Collapsed) positionOf(s Start, rows, usual Rows) position {
 	expandScales(s.Theta, c.cfg.of(c.cfg.Dim), invScale)
 	rng := rand.New(rand.NewPCG(c.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
 	p.z = kmeans(c.pool, usual, invScale, c.cfg.Inducing, rng.Perm)
-	c.notice = fewerInducing(p.z.Rows, c.cfg.Inducing)
+	c.warning = fewerInducing(p.z.Rows, c.cfg.Inducing)
 	return p
 }
 

@@ -16,7 +16,7 @@ const (
 	settleFlats = 2    // flat passes in a row that end the phase
 	settleFails = 4    // halvings in a row without a gain that end the phase
 	harm        = 1.02 // times the lowest running value: putting θ on its grid should cost less
-	wreck       = 1.2  // times the lowest running value: above it there is a notice
+	wreck       = 1.2  // times the lowest running value: above it there is a warning
 )
 
 // endSettle keeps the swept state if it is the best so far, and makes a natural-gradient step from
@@ -63,7 +63,7 @@ func (t *Trainer) endSettle() error {
 // settled returns to the best state, and ends training or starts to choose its covariance.
 func (t *Trainer) settled(last bool) {
 	if t.phase == Settle && t.best.value > wreck*t.reached {
-		t.notice = "training ends far above its lowest value, which it had before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)"
+		t.warning = "training ends far above its lowest value, which it had before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)"
 	}
 	t.last = t.best
 	t.restoreBest()

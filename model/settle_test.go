@@ -85,15 +85,15 @@ func TestGridThatHarmsIsTakenBack(t *testing.T) {
 	}
 	state := finalState(t, tr)
 	drive(t, tr, rows, 1000, nil)
-	if p := tr.Progress(); !(p.Bound <= harm*lowest) || tr.Notice() != "" {
-		t.Errorf("the bound was %g, and is %g at the end; notice %q", lowest, p.Bound, tr.Notice())
+	if p := tr.Progress(); !(p.Bound <= harm*lowest) || tr.Warning() != "" {
+		t.Errorf("the bound was %g, and is %g at the end; warning %q", lowest, p.Bound, tr.Warning())
 	}
 	again, err := ResumeTrainer(c, state)
 	fatal.If(t, err)
 	t.Cleanup(again.Close)
 	again.reached = lowest / 2
 	drive(t, again, rows, 1000, nil)
-	if again.Notice() == "" {
+	if again.Warning() == "" {
 		t.Errorf("nothing is said of a bound of %g where %g was reached", again.Progress().Bound, again.reached)
 	}
 }

@@ -114,14 +114,14 @@ func (t *Trainer) startAt(m int, rows Rows, theta []float64) error {
 	expandScales(theta, t.cfg.of(t.cfg.Dim), invScale)
 	rng := rand.New(rand.NewPCG(t.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
 	z := kmeans(t.pool, rows, invScale, m, rng.Perm)
-	t.notice = fewerInducing(z.Rows, m)
+	t.warning = fewerInducing(z.Rows, m)
 	t.allocate(z.Rows)
 	copy(t.theta, theta)
 	t.z = z
 	return t.startPosterior(rows)
 }
 
-// fewerInducing returns a notice if there are fewer inducing points than were asked for, else "".
+// fewerInducing returns a warning if there are fewer inducing points than were asked for, else "".
 func fewerInducing(m, asked int) string {
 	if m == asked {
 		return ""

@@ -53,7 +53,7 @@ type state struct {
 	settleSteps  int // of the settle phase, at most: as planned, or fewer once somebody asks to end
 	settleFailed int // consecutive passes without a gain
 	settleFlat   int // consecutive passes of little gain
-	notice       string
+	warning      string
 }
 
 // fields returns all fields in their order in the file: pointers to numbers and texts, and
@@ -65,7 +65,7 @@ func (s *state) fields() []any {
 		s.risks, s.squares, s.noises, &s.weight, &s.likelihood, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
 		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight, &s.last.squares, &s.last.value, &s.last.noise,
 		&s.best.Bound, &s.best.Risk, &s.best.KL, &s.best.LnInverseWeight, &s.best.squares, &s.best.value, &s.best.noise,
-		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data, &s.settleSteps, &s.settleFailed, &s.settleFlat, &s.notice,
+		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data, &s.settleSteps, &s.settleFailed, &s.settleFlat, &s.warning,
 	}
 }
 
@@ -165,7 +165,7 @@ func openState(state []byte, format, fingerprint string) *frame.Reader {
 // stateBytes returns a size in bytes a little above that of the state.
 func (t *Trainer) stateBytes() int {
 	const rest = 1 << 10 // single numbers, texts, checksum
-	bytes := rest + len(t.notice)
+	bytes := rest + len(t.warning)
 	for _, field := range t.fields() {
 		if v, ok := field.([]float64); ok {
 			bytes += 8 * len(v)

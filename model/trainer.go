@@ -160,8 +160,8 @@ func (t *Trainer) allocate(m int) {
 // Inducing returns M, which may be less than was asked for: that of the end, where training begins with fewer.
 func (t *Trainer) Inducing() int { return max(t.z.Rows, t.later.Rows) }
 
-// Notice returns a message to the user about the start or the end of training, or "".
-func (t *Trainer) Notice() string { return t.notice }
+// Warning returns a message to the user about the start or the end of training, or "".
+func (t *Trainer) Warning() string { return t.warning }
 
 // Done reports whether training has ended.
 func (t *Trainer) Done() bool { return t.phase == Settled }

@@ -244,8 +244,8 @@ func TestOddData(t *testing.T) {
 			c := testConfig(t, rows, ard)
 			c.Plan = Plan{Joint: 5, Settle: 3, EstimateRows: 50}
 			tr := newTestTrainer(t, c, rows)
-			if name == "duplicates" && (tr.Inducing() != 10 || tr.Notice() == "") {
-				t.Errorf("%s: %d inducing points, notice %q; want 10 with a notice", name, tr.Inducing(), tr.Notice())
+			if name == "duplicates" && (tr.Inducing() != 10 || tr.Warning() == "") {
+				t.Errorf("%s: %d inducing points, warning %q; want 10 with a warning", name, tr.Inducing(), tr.Warning())
 			}
 			drive(t, tr, rows, 1000, nil)
 			p, _, err := tr.Result()

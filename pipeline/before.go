@@ -109,6 +109,6 @@ func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 			current = "It is the current one"
 		}
 	}
-	s.how.Observer.ReportNotice(fmt.Sprintf("this job has finished on these files before, with certificate %.12s: nothing is trained (the files are the same by path, size and footer). %s", o.Result.ID, current))
+	s.how.Observer.ReportWarning(fmt.Sprintf("this job has finished on these files before, with certificate %.12s: nothing is trained (the files are the same by path, size and footer). %s", o.Result.ID, current))
 	return s.at.Clear(ctx)
 }

@@ -93,17 +93,17 @@ func TestCopiesAreDroppedByDefault(t *testing.T) {
 			}}, err
 		}
 		env.Resources.Memory = kept
-		var notices []string
-		env.Observer.Notice = func(text string) { notices = append(notices, text) }
+		var warnings []string
+		env.Observer.Warning = func(text string) { warnings = append(warnings, text) }
 		r, err := pipeline.Run(t.Context(), testJob(t, tiny), env)
 		fatal.If(t, err)
 		c := r.Certificate
 		if got := c.Copies; got.Policy != certify.CopiesDropped || got.Rows != int64(300*(times-1)) || c.Ledger.Copies != int64(300*(times-1)) {
 			t.Errorf("%d times: %+v, %+v", times, got, c.Ledger)
 		}
-		warned := slices.ContainsFunc(notices, func(s string) bool { return strings.Contains(s, "66.7 % of the rows repeat") })
+		warned := slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, "66.7 % of the rows repeat") })
 		if assumed := assumption(c, certify.AssumeDuplicates).ID != ""; assumed != (times > 1) || warned != (times > 1) {
-			t.Errorf("%d times: assumed %v, warned %v: %q", times, assumed, warned, notices)
+			t.Errorf("%d times: assumed %v, warned %v: %q", times, assumed, warned, warnings)
 		}
 		if got := int(readings.Load()); got > want+1 { // training may read them, too
 			t.Errorf("%d times: %d readings, want %d", times, got, want)
@@ -272,8 +272,8 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 	}
 }
 
-// A value that changes while copies are looked for, or after, is noticed.
-func TestCopiesThatChangeMeanwhileAreNoticed(t *testing.T) {
+// A value that changes while copies are looked for, or after, is detected.
+func TestCopiesThatChangeMeanwhileAreDetected(t *testing.T) {
 	columns := repeated(200, 2, 0.2, 78)
 	for opened := 2; opened <= 5; opened++ { // the first one counts, two more are for training, and two in the last pass
 		changed := make([][]float64, len(columns))

@@ -90,7 +90,7 @@ func TestSmallestSamplesSayNothing(t *testing.T) {
 }
 
 // Whatever is changed between training and last pass, one value, a row group or
-// the number of rows, is noticed and nothing is certified.
+// the number of rows, is detected and nothing is certified.
 func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 	for name, change := range map[string]func(columns [][]float64) *lake{
 		"training row": func(c [][]float64) *lake {

@@ -62,7 +62,7 @@ func inParts(t *testing.T, l *lake, of int, change func(*pass.Pass), made *int) 
 	}
 }
 
-// A first pass in parts gives the certificate, the log and the notices of a run by one
+// A first pass in parts gives the certificate, the log and the warnings of a run by one
 // process, and the run itself reads no row for it.
 func TestFirstPassInParts(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -90,23 +90,23 @@ func TestFirstPassInParts(t *testing.T) {
 				distinguish(columns[1])
 			}
 			l.mark = name == "bad rows tolerated"
-			by := func(parts pass.Parts) (document []byte, notices []string, log fit.Log) {
+			by := func(parts pass.Parts) (document []byte, warnings []string, log fit.Log) {
 				store := &pipelinetest.Store{}
 				env := l.environment(store)
 				env.FirstPass = parts
 				r := run(t, testJob(t, c.change), env)
 				log, err := store.Log()
 				fatal.If(t, err)
-				return store.Certificates[0], r.Diagnostics.Notices, log
+				return store.Certificates[0], r.Diagnostics.Warnings, log
 			}
 			made := 0
-			wantDocument, wantNotices, wantLog := by(nil)
-			document, notices, log := by(inParts(t, l, 3, nil, &made))
+			wantDocument, wantWarnings, wantLog := by(nil)
+			document, warnings, log := by(inParts(t, l, 3, nil, &made))
 			if !bytes.Equal(document, wantDocument) || made != c.passes {
 				t.Errorf("%d passes, want %d; or another certificate", made, c.passes)
 			}
-			if diff := cmp.Diff(wantNotices, notices) + cmp.Diff(wantLog, log); diff != "" {
-				t.Errorf("other notices, or another log (-want +got):\n%s", diff)
+			if diff := cmp.Diff(wantWarnings, warnings) + cmp.Diff(wantLog, log); diff != "" {
+				t.Errorf("other warnings, or another log (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -18,9 +18,9 @@ import (
 
 // A meanRun is a run on a table with a column p before the target, and what it came to.
 type meanRun struct {
-	notices []string
-	table   pipelinetest.Memory
-	result  *pipeline.Result
+	warnings []string
+	table    pipelinetest.Memory
+	result   *pipeline.Result
 }
 
 // corrected runs a job whose prior has the mean column(i, a, y).
@@ -41,7 +41,7 @@ func corrected(t *testing.T, columns [][]float64, column func(i int, a, y float6
 	env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
 		return dataset.Open(ctx, j, r.table.Table, features, job.Resources{}, nil)
 	}
-	env.Observer.Notice = func(text string) { r.notices = append(r.notices, text) }
+	env.Observer.Warning = func(text string) { r.warnings = append(r.warnings, text) }
 	r.result = run(t, j, env)
 	return r
 }
@@ -159,17 +159,17 @@ func TestMeanIsAddedBack(t *testing.T) {
 	}
 }
 
-// A column that may have been fitted to the prior rows leaves too little of them: a notice says that
+// A column that may have been fitted to the prior rows leaves too little of them: a warning says that
 // deviations may be too small, unless they come from rows that the column has not seen.
 func TestMeanThatMayKnowReferenceRows(t *testing.T) {
 	columns := waves(400, 0.2, 4)
 	knows := func(_ int, _, y float64) float64 { return y + 1e-3*math.Sin(1e3*y) }
 	within := corrected(t, columns, knows, func(*job.Job) {})
-	if !slices.ContainsFunc(within.notices, func(s string) bool { return strings.Contains(s, "too small") }) {
-		t.Errorf("the notices are %q", within.notices)
+	if !slices.ContainsFunc(within.warnings, func(s string) bool { return strings.Contains(s, "too small") }) {
+		t.Errorf("the warnings are %q", within.warnings)
 	}
-	if r := corrected(t, columns, line, outside); slices.ContainsFunc(r.notices, func(s string) bool { return strings.Contains(s, "too small") }) {
-		t.Errorf("with outside rows the notices are %q", r.notices)
+	if r := corrected(t, columns, line, outside); slices.ContainsFunc(r.warnings, func(s string) bool { return strings.Contains(s, "too small") }) {
+		t.Errorf("with outside rows the warnings are %q", r.warnings)
 	}
 }
 

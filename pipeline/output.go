@@ -42,8 +42,8 @@ type Output interface {
 	GetManifest(c certify.Certificate, id string) (Manifest, error)
 	// Checkpoint is the location of the checkpoint of a job, by its digest.
 	Checkpoint(job job.Digest) Checkpoint
-	// Notices are remarks about the output, such as checkpoints of other jobs than these.
-	Notices(jobs []job.Digest) ([]string, error)
+	// Warnings are remarks about the output, such as checkpoints of other jobs than these.
+	Warnings(jobs []job.Digest) ([]string, error)
 }
 
 // ErrHeld says that another process holds the output. A later retry may succeed.

@@ -80,7 +80,7 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, shards: pass.ShardDigests(dataset.Indices(pass.Of.Columns))}
 	r.Diagnostics = Diagnostics{
 		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
-		Notices: append([]string{}, h.Notices...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,
+		Warnings: append([]string{}, h.Warnings...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{
 		Software: env.Software, Attempt: h.Attempt,
@@ -90,7 +90,7 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 		return nil, err
 	}
 	if r.Certificate.Warned(certify.WarnDependence) && !j.Unit.Given() {
-		env.Observer.ReportNotice("near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low; split.holdout: {last: 10 %} holds out rows that are later than all others")
+		env.Observer.ReportWarning("near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low; split.holdout: {last: 10 %} holds out rows that are later than all others")
 	}
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhasePublish, Elapsed: job.Seconds(time.Since(began))})
 	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {
@@ -220,7 +220,7 @@ func CertifyParts(ctx context.Context, h *pass.Handover, m pass.Model, all *pass
 		err = s.list(r)
 	}
 	if err != nil { // the rows were read elsewhere
-		how.Observer.ReportNotice("there is no manifest beside the certificate, for the files cannot be listed here: " + err.Error())
+		how.Observer.ReportWarning("there is no manifest beside the certificate, for the files cannot be listed here: " + err.Error())
 	}
 	o = how.outcome(r, s.began)
 	if err := s.close(o); err != nil {

@@ -198,7 +198,7 @@ func TestForeignPartsAreRefused(t *testing.T) {
 	}
 }
 
-// Every bit that flips, and every byte that is lost, is noticed.
+// Every bit that flips, and every byte that is lost, is detected.
 func TestDamagedPartsAreRefused(t *testing.T) {
 	h, env, _ := handover(t, newLake(waves(60, 0.3, 93), 30, 30), tiny)
 	data := encode(t, passOver(t, h, env, []int{1}))
@@ -293,7 +293,7 @@ func TestHandoverTellsTheSplitOfItsKey(t *testing.T) {
 	}
 }
 
-// Rows that change between training and a part are noticed when it is certified.
+// Rows that change between training and a part are detected when it is certified.
 func TestRowsThatChangeBeforeAPartAreRefused(t *testing.T) {
 	before, after := newLake(waves(600, 0.3, 94), unevenShards...), newLake(waves(600, 0.3, 94), unevenShards...)
 	after.columns[1][400] += 1e-9

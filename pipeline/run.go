@@ -31,7 +31,7 @@ type Diagnostics struct {
 	Residuals          Residuals `json:"residuals"`
 	Unproven           int64     `json:"unproven_rows"`   // training rows that are counted as a loss of 1
 	Instructions       string    `json:"instruction_set"` // of the linear algebra
-	Notices            []string  `json:"warnings"`
+	Warnings           []string  `json:"warnings"`
 	FirstPassSeconds   float64   `json:"first_pass_seconds"`
 	TrainSeconds       float64   `json:"train_seconds"`       // of this process; a resumed run counts from its resumption
 	LastPassSeconds    float64   `json:"last_pass_seconds"`   // reading all rows again, their digest and risk

@@ -144,7 +144,7 @@ func (s *stage) needs(fields ...string) error {
 // begin opens the rows, asks the publisher, and holds the output, in this
 // order: a job without rows leaves no output behind.
 func (s *stage) begin(ctx context.Context) (release func() error, err error) {
-	if s.first, err = s.open(ctx, nil, s.how.Observer.ReportNotice); err != nil {
+	if s.first, err = s.open(ctx, nil, s.how.Observer.ReportWarning); err != nil {
 		return nil, err
 	}
 	s.last = s.first
@@ -162,22 +162,22 @@ func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 	return release, nil
 }
 
-// findCheckpoint finds the checkpoint of the job, and passes on the notices of the output.
+// findCheckpoint finds the checkpoint of the job, and passes on the warnings of the output.
 func (s *stage) findCheckpoint() error {
 	digest, err := s.job.Digest()
 	if err != nil {
 		return err
 	}
 	s.at = s.out.Checkpoint(digest)
-	notices, err := s.out.Notices([]job.Digest{digest})
-	for _, text := range notices {
-		s.how.Observer.ReportNotice(text)
+	warnings, err := s.out.Warnings([]job.Digest{digest})
+	for _, text := range warnings {
+		s.how.Observer.ReportWarning(text)
 	}
 	return err
 }
 
 // open opens the rows with these features; nil: with the job's own.
-func (s *stage) open(ctx context.Context, features []string, notice func(string)) (dataset.Opened, error) {
+func (s *stage) open(ctx context.Context, features []string, warning func(string)) (dataset.Opened, error) {
 	src, err := dataset.Open(ctx, s.job, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
 	if err != nil && features == nil && s.how.Located != nil { // given features were found before: no fault of the job
 		err = s.how.Located(err, s.job)
@@ -186,8 +186,8 @@ func (s *stage) open(ctx context.Context, features []string, notice func(string)
 		return nil, err
 	}
 	if features == nil {
-		for _, text := range src.Notices() {
-			notice(text)
+		for _, text := range src.Warnings() {
+			warning(text)
 		}
 	}
 	return src, nil
@@ -213,7 +213,7 @@ func (s *stage) environment() fit.Environment {
 			if features == nil {
 				return s.first, nil
 			}
-			src, err := s.open(ctx, features, s.how.Observer.ReportNotice)
+			src, err := s.open(ctx, features, s.how.Observer.ReportWarning)
 			if err != nil {
 				return nil, err
 			}

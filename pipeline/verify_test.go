@@ -56,7 +56,7 @@ func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 	}
 }
 
-// Rows that change between two readings are noticed, whatever the later one is for.
+// Rows that change between two readings are detected, whatever the later one is for.
 func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
 	columns := waves(150, 0.2, 4)
 	l := &lake{names: []string{"a", "b", "c", "y"}, columns: [][]float64{columns[0], columns[1], make([]float64, 150), columns[2]}, shards: []int{150}}

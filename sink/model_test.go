@@ -152,7 +152,7 @@ func TestModelPagesCarryChecksums(t *testing.T) {
 			}
 		}
 	}
-	// A changed value is noticed by the page's checksum: without one it would
+	// A changed value is detected by the page's checksum: without one it would
 	// be read back.
 	at := bytes.Index(data, binary.LittleEndian.AppendUint64(nil, math.Float64bits(testModel(1100, 2, true).Posterior.Mean[500])))
 	if at < 0 {

@@ -69,10 +69,10 @@ func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {
 
 // A quarantine is the file of a task's bad rows, or their topic.
 type quarantine struct {
-	task   Task
-	fs     durable.FS
-	notice func(string)
-	read   []string // files that it must not replace
+	task    Task
+	fs      durable.FS
+	warning func(string)
+	read    []string // files that it must not replace
 }
 
 // Quarantine is the destination of the bad rows of a source.
@@ -97,7 +97,7 @@ func (q quarantine) Put(_ context.Context, columns []string, shards []dataset.Sh
 	if err := q.fs.MkdirAll(filepath.Dir(q.task.BadRows)); err != nil {
 		return err
 	}
-	file, err := NewFile(q.fs, q.task.BadRows, q.read, q.notice)
+	file, err := NewFile(q.fs, q.task.BadRows, q.read, q.warning)
 	if err != nil {
 		return err
 	}

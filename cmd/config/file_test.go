@@ -50,7 +50,7 @@ func writeFile(t testing.TB, path, text string) string {
 
 // with is an environment with these variables.
 func with(variables map[string]string) Environment {
-	return Environment{Lookup: func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, Notice: func(string) {}}
+	return Environment{Lookup: func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, Warning: func(string) {}}
 }
 
 // parsed is the text of a job file, decoded.

@@ -29,8 +29,8 @@ const (
 )
 
 var (
-	// Noticed are the notices of the run of a certificate, by the record in its folder.
-	Noticed = sinklake.Noticed
+	// Warned are the warnings of the run of a certificate, by the record in its folder.
+	Warned = sinklake.Warned
 	// MergePasses reads the parts of a last pass and merges them.
 	MergePasses = sinklake.MergePasses
 	// CurrentPaths are the paths of what is current in an output.
@@ -88,8 +88,8 @@ func (p Task) Into(job job.Job, rows dataset.Rows, out pipeline.Output) (Task, *
 	return p, to
 }
 
-// Notices are remarks about the output before a run.
-func (p Task) Notices() (said []string) {
+// Warnings are remarks about the output before a run.
+func (p Task) Warnings() (said []string) {
 	if _, err := os.Stat(filepath.Join(p.Output, schedule.StateFile)); err == nil && p.Job.Sequence() == nil {
 		said = append(said, fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", p.Output, CurrentFile))
 	}
@@ -108,12 +108,12 @@ func (p Task) RunConfig() pipeline.RunConfig {
 	}
 }
 
-// KeepingBadRows is the same with the destination of bad rows, written through a file system. notice gets
+// KeepingBadRows is the same with the destination of bad rows, written through a file system. warning gets
 // remarks on it.
-func (p Task) KeepingBadRows(fsys durable.FS, notice func(string)) pipeline.RunConfig {
+func (p Task) KeepingBadRows(fsys durable.FS, warning func(string)) pipeline.RunConfig {
 	how := p.RunConfig()
 	if p.BadRows != "" || p.DeadLetters() != nil {
-		how.BadRows = quarantine{task: p, fs: fsys, notice: notice}
+		how.BadRows = quarantine{task: p, fs: fsys, warning: warning}
 	}
 	return how
 }
@@ -180,17 +180,17 @@ func MayReplace(output string, inputs []string) error {
 }
 
 // NewFile begins a file that appears with its Commit and replaces no file that is read. It
-// removes leftovers of killed commands from the folder; notice gets its remarks.
-func NewFile(fsys durable.FS, path string, reading []string, notice func(string)) (*durable.Pending, error) {
+// removes leftovers of killed commands from the folder; warning gets its remarks.
+func NewFile(fsys durable.FS, path string, reading []string, warning func(string)) (*durable.Pending, error) {
 	if err := MayReplace(path, reading); err != nil {
 		return nil, err
 	}
 	folder := filepath.Dir(path)
-	if text := durable.SyncNotice(fsys, folder); text != "" {
-		notice(text)
+	if text := durable.SyncWarning(fsys, folder); text != "" {
+		warning(text)
 	}
 	if err := durable.Sweep(fsys, folder); err != nil { // no reason not to write
-		notice(err.Error())
+		warning(err.Error())
 	}
 	return durable.Create(fsys, path)
 }

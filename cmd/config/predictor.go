@@ -138,8 +138,8 @@ func (n *RowCounts) Add(other RowCounts) {
 	}
 }
 
-// Notices are what a reader of the predictions should know.
-func (p Predictor) Notices(n RowCounts) (said []string) {
+// Warnings are what a reader of the predictions should know.
+func (p Predictor) Warnings(n RowCounts) (said []string) {
 	if n.Vague > 0 {
 		said = append(said, words.Count(n.Vague, "prediction")+" without a deviation, which is too small to be computed with two digits")
 	}

@@ -34,12 +34,12 @@ type Scoring struct {
 	Trusted  string        // public keys, by one of which models are signed; "": by any or none
 	Patience time.Duration // default time to wait for absent brokers
 
-	Events        score.Events
-	Looked        func(failed int)                   // gets the number of files that could not be predicted, after each look at all
-	Said, Noticed func(string)                       // get events and warnings
-	Cautions      func(certify.Certificate) []string // of an adopted model
-	Member        func(known bool, partitions int)   // gets the state of this process in the group
-	Lags          func(map[int]int64, error)         // gets the lags of the group by partition, or why they are unknown; or nil
+	Events       score.Events
+	Looked       func(failed int)                   // gets the number of files that could not be predicted, after each look at all
+	Said, Warned func(string)                       // get events and warnings
+	Cautions     func(certify.Certificate) []string // of an adopted model
+	Member       func(known bool, partitions int)   // gets the state of this process in the group
+	Lags         func(map[int]int64, error)         // gets the lags of the group by partition, or why they are unknown; or nil
 }
 
 // ErrFull says that the output has no room.
@@ -86,7 +86,7 @@ func (s *Scoring) pointers() (score.Pointers, func() error, error) {
 
 // client speaks to a cluster.
 func (s *Scoring) client(c Cluster) (*broker.Client, error) {
-	c.Told, c.Patience = s.Noticed, cmp.Or(c.Patience, yamlfile.Duration(s.Patience))
+	c.Told, c.Patience = s.Warned, cmp.Or(c.Patience, yamlfile.Duration(s.Patience))
 	return c.Client()
 }
 
@@ -130,7 +130,7 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 // follower follows the pointers.
 func (s *Scoring) follower(from score.Pointers, keeps func() string, anew string) *score.Follower {
 	return score.NewFollower(score.Config{
-		Pointers: from, Ready: s.ready, Notice: s.Noticed, Cautions: s.Cautions, Keeps: keeps, Anew: anew,
+		Pointers: from, Ready: s.ready, Warning: s.Warned, Cautions: s.Cautions, Keeps: keeps, Anew: anew,
 	})
 }
 
@@ -169,7 +169,7 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 		return 0, err
 	}
 	defer follower.Close()
-	remove, told := s.Replaced == replacedRemove, s.Noticed
+	remove, told := s.Replaced == replacedRemove, s.Warned
 	if remove {
 		told = s.Said
 	}
@@ -210,7 +210,7 @@ func (s *Scoring) unpredictedRecords(once bool) (*kafkalog.Unpredicted, *broker.
 			Client: client, Topic: k.Topic, Group: k.Group, Format: k.Format,
 			Schema: origin.Config.Schema, Registry: origin.Config.Registry,
 		},
-		Keep: s.Keep, Workers: s.Resources().Workers, Once: once, Notice: s.Noticed,
+		Keep: s.Keep, Workers: s.Resources().Workers, Once: once, Warning: s.Warned,
 	}, client, err
 }
 
@@ -265,7 +265,7 @@ func (t *topicScoring) predictAsMember(ctx context.Context, m *broker.Membership
 	t.Said("this member has " + has)
 	err := m.Work(ctx, t.predictAs)
 	if errors.Is(context.Cause(ctx), broker.ErrLost) {
-		t.Noticed(lost)
+		t.Warned(lost)
 	}
 	return err
 }
@@ -316,7 +316,7 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 		err = sinklake.Full(t.Output.Folder, t.toFilesAs(ctx, as))
 	}
 	if broker.Fenced(err) && context.Cause(ctx) == nil {
-		t.Noticed(err.Error())
+		t.Warned(err.Error())
 	}
 	return err
 }

@@ -30,7 +30,7 @@ type Overrides struct {
 // An Environment is the environment of a file.
 type Environment struct {
 	Lookup func(string) (string, bool) // variables of the environment
-	Notice func(string)                // gets the reason for a wait
+	Warning func(string)                // gets the reason for a wait
 
 	Offline bool // a check opens no source
 }
@@ -81,7 +81,7 @@ func checkJob(_ context.Context, path string, env Environment, o Overrides) (Tas
 	}
 	c.relativeTo(filepath.Dir(path))
 	c.Source.file, c.Source.scheduled = path, o.scheduled
-	c.Kafka.Told = env.Notice
+	c.Kafka.Told = env.Warning
 	if err := o.apply(&c); err != nil {
 		return Task{}, nil, ArgumentError{err}
 	}

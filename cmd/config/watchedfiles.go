@@ -95,7 +95,7 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 	case f.counted[digest.String()] || info.ModTime().Before(f.of.since(by.ID)):
 		return true, nil
 	case f.counted[file.Name]: // some of its rows may have been there
-		f.notice(file.Path + " was written again since it was counted: its rows are no news (hint: put rows that come into new files)")
+		f.warning(file.Path + " was written again since it was counted: its rows are no news (hint: put rows that come into new files)")
 		return true, nil
 	}
 	if choice = choice.WithLabels(by.Certificate.Sample); choice.Labels != nil {
@@ -115,7 +115,7 @@ func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *scor
 	}
 	list, err := sinklake.ReadManifest(f.of.FS, objects.Join(folder, name), by.Certificate, by.ID)
 	if folder == "" || errors.Is(err, fs.ErrNotExist) {
-		f.notice(fmt.Sprintf("certificate %.12s…: there is no %s beside it, so that files of its sample would be counted as if they came later", by.ID, name))
+		f.warning(fmt.Sprintf("certificate %.12s…: there is no %s beside it, so that files of its sample would be counted as if they came later", by.ID, name))
 		return false, nil
 	}
 	if err != nil {
@@ -124,11 +124,11 @@ func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *scor
 	return list.Holds(ctx, src, workers)
 }
 
-// notice tells something once.
-func (f *watchedFiles) notice(text string) {
+// warning tells something once.
+func (f *watchedFiles) warning(text string) {
 	if !f.told[text] {
 		f.told[text] = true
-		f.of.Noticed(text)
+		f.of.Warned(text)
 	}
 }
 

@@ -28,13 +28,13 @@ import (
 type Watching struct {
 	WatchFile
 
-	FS            durable.FS
-	Follow        bool          // go on as rows come
-	Patience      time.Duration // default time to wait for absent brokers
-	Events        score.Events
-	Said, Noticed func(string)
-	Cautions      func(certify.Certificate) []string
-	Told          func(by *score.Predictor, t watch.Test) // gets what was counted
+	FS           durable.FS
+	Follow       bool          // go on as rows come
+	Patience     time.Duration // default time to wait for absent brokers
+	Events       score.Events
+	Said, Warned func(string)
+	Cautions     func(certify.Certificate) []string
+	Told         func(by *score.Predictor, t watch.Test) // gets what was counted
 
 	since func(id string) time.Time // from when on a certificate is current
 }
@@ -54,7 +54,7 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 		return last, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	s := &Scoring{ScoreFile: w.scoring(), FS: w.FS, Patience: w.Patience, Noticed: w.Noticed, Cautions: w.Cautions}
+	s := &Scoring{ScoreFile: w.scoring(), FS: w.FS, Patience: w.Patience, Warned: w.Warned, Cautions: w.Cautions}
 	pointers, end, err := w.pointers(ctx, s)
 	if err != nil {
 		return last, err
@@ -188,7 +188,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	rows.Labels, rows.Notice = true, func(string) {} // what other partitions lack is a certificate
+	rows.Labels, rows.Warning = true, func(string) {} // what other partitions lack is a certificate
 	if _, err := client.Partitions(ctx, rows.Topic); err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 	cfg.Known = func(_ context.Context, p score.Piece[score.Records]) (func(score.Records, int) bool, error) {
 		ends := endsOf(p.By.Certificate, rows.Topic)
 		if _, was := told.LoadOrStore(p.By.ID, true); len(ends) == 0 && !was {
-			w.Noticed(fmt.Sprintf("certificate %.12s…: its sample has no offsets of %s, so that all rows of the topic count as if they came later, also those that the sample may have had from elsewhere", p.By.ID, rows.Topic))
+			w.Warned(fmt.Sprintf("certificate %.12s…: its sample has no offsets of %s, so that all rows of the topic count as if they came later, also those that the sample may have had from elsewhere", p.By.ID, rows.Topic))
 		}
 		return func(of score.Records, i int) bool {
 			partition, offset, _ := of.Position(i)

@@ -57,8 +57,8 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 	if err := inspectCertificate(w, path, c, asJSON); err != nil {
 		return err
 	}
-	for _, text := range config.Noticed(objects.Dir(path), id) {
-		newDisplay(w).notice("from its run: " + text)
+	for _, text := range config.Warned(objects.Dir(path), id) {
+		newDisplay(w).warning("from its run: " + text)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 // environment is the environment of job files.
 func (w system) environment() config.Environment {
-	return config.Environment{Lookup: w.lookup, Notice: newDisplay(w).notice}
+	return config.Environment{Lookup: w.lookup, Warning: newDisplay(w).warning}
 }
 
 const workersUsage = "goroutines that compute (default: all processors)"

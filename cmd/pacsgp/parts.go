@@ -113,7 +113,7 @@ func testPass(ctx context.Context, w system, p config.Task, part pass.Part, outp
 		return err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
-	file, err := config.NewFile(w.fs, output, h.Files(), show.notice)
+	file, err := config.NewFile(w.fs, output, h.Files(), show.warning)
 	if err != nil {
 		return err
 	}

@@ -46,9 +46,9 @@ func planCommand(w system) *cobra.Command {
 
 // A planned job is the output of plan.
 type planned struct {
-	Files   int             `json:"files"`
-	Columns []plannedColumn `json:"columns"` // features, then the target
-	Notices []string        `json:"warnings"`
+	Files    int             `json:"files"`
+	Columns  []plannedColumn `json:"columns"` // features, then the target
+	Warnings []string        `json:"warnings"`
 	pipeline.Plan
 	Delta float64 `json:"delta"`
 }
@@ -71,7 +71,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if err != nil {
 		return err
 	}
-	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Notices: append(append([]string{}, src.Notices()...), p.Job.Noticed()...)}
+	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Warnings: append(append([]string{}, src.Warnings()...), p.Job.Warned()...)}
 	sample := fit.SampleOf(src)
 	if err := p.Job.Suits(src.Columns(), sample.Rows); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (p planned) print(w io.Writer, style report.Style) error {
 	line("target     ", features[len(features)-1])
 	line("features   ", fmt.Sprintf("%d: %s", p.Features, strings.Join(features[:p.Features], ", ")))
 	line("nulls      ", strings.Join(nulls, ", "))
-	for _, text := range p.Notices {
+	for _, text := range p.Warnings {
 		line("note       ", text)
 	}
 	line("rows       ", fmt.Sprintf("%s: %s prior, about %s training, about %s held out", words.Number(p.Rows), words.Number(p.Reference), words.Number(p.Train), words.Number(p.Holdout)))

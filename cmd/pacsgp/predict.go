@@ -84,7 +84,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	}
 	show := newDisplay(w)
 	for _, text := range report.Cautions(p.Certificate) {
-		show.notice(text)
+		show.warning(text)
 	}
 	src, err := p.Open(ctx, from, res)
 	if err != nil {
@@ -113,8 +113,8 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 			Interval *config.Interval `json:"interval,omitempty"`
 		}{report.Warnings(p.Certificate), output, n.Rows, n.Refused, n.Vague, n.Far, p.Carries, p.Interval})
 	}
-	for _, text := range p.Notices(n) {
-		show.notice(text)
+	for _, text := range p.Warnings(n) {
+		show.warning(text)
 	}
 	_, err = io.WriteString(w.stdout, p.Words(output, n))
 	return err
@@ -129,7 +129,7 @@ func mayWrite(ctx context.Context, show *display, src dataset.Opened, output str
 	if err := config.MayReplace(output, read); err != nil {
 		return nil, err
 	}
-	return read, replaces(ctx, output, show.notice)
+	return read, replaces(ctx, output, show.warning)
 }
 
 // writePredictions writes the predictions of all rows to a file, which replaces none of those
@@ -140,7 +140,7 @@ func writePredictions(ctx context.Context, w system, p config.Predictor, src dat
 		return n, err
 	}
 	defer ready.Close()
-	file, err := config.NewFile(w.fs, output, read, newDisplay(w).notice)
+	file, err := config.NewFile(w.fs, output, read, newDisplay(w).warning)
 	if err != nil {
 		return n, err
 	}
@@ -153,7 +153,7 @@ func writePredictions(ctx context.Context, w system, p config.Predictor, src dat
 }
 
 // replaces announces that predictions at the output will be replaced. It refuses any other file.
-func replaces(ctx context.Context, output string, notice func(string)) error {
+func replaces(ctx context.Context, output string, warning func(string)) error {
 	at, err := os.Stat(output)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Size() == 0 {
 		return nil
@@ -168,6 +168,6 @@ func replaces(ctx context.Context, output string, notice func(string)) error {
 	if err != nil {
 		return config.Argument(fmt.Errorf("-o: %s is there and holds no predictions: remove it, or name another file", output))
 	}
-	notice("the predictions in " + output + " are replaced when the new ones are complete")
+	warning("the predictions in " + output + " are replaced when the new ones are complete")
 	return nil
 }

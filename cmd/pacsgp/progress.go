@@ -67,7 +67,7 @@ const stepEvery = time.Second
 
 // observer shows progress; watch gets each step as well.
 func (d *display) observer(watch ...func(job.Progress)) job.Observer {
-	return job.Observer{Notice: d.notice, Event: d.event, Starting: d.starting, Fitting: d.fitting, Progress: func(p job.Progress) {
+	return job.Observer{Warning: d.warning, Event: d.event, Starting: d.starting, Fitting: d.fitting, Progress: func(p job.Progress) {
 		d.progress(p)
 		for _, also := range watch {
 			if also != nil {
@@ -193,7 +193,7 @@ func (d *display) logLine(level slog.Level, p job.Progress) {
 	d.record(level, string(p.Phase), attrs...)
 }
 
-func (d *display) notice(text string) { d.say(slog.LevelWarn, "note: ", text) }
+func (d *display) warning(text string) { d.say(slog.LevelWarn, "note: ", text) }
 
 func (d *display) event(text string) { d.say(slog.LevelInfo, "", text) }
 

@@ -82,6 +82,6 @@ func shelfOf(ctx context.Context, w system, from string) (*config.Shelf, error) 
 		}
 		return p.Shelf, err
 	default:
-		return config.ShelfOn(from, newDisplay(w).notice), nil
+		return config.ShelfOn(from, newDisplay(w).warning), nil
 	}
 }

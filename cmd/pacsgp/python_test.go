@@ -52,7 +52,7 @@ print(sum(r["status"] == "passed" for r in results) >= 45)
 	}
 }
 
-// What the program says of a failed fit, of one that promises nothing and of one with notices
+// What the program says of a failed fit, of one that promises nothing and of one with warnings
 // reaches the caller.
 func TestPythonRegressorSaysWhy(t *testing.T) {
 	needScikitLearn(t)

@@ -180,7 +180,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		if how.once {
 			warned = append(warned, text)
 		} else {
-			show.notice(text)
+			show.warning(text)
 		}
 	}
 	train := s.Train
@@ -311,7 +311,7 @@ func promoted(w system, c certify.Certificate, where, id, before string) error {
 	show := newDisplay(w)
 	defer show.end()
 	for _, text := range report.Cautions(c) {
-		show.notice(text)
+		show.warning(text)
 	}
 	_, err := fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", where, id, before)
 	return err

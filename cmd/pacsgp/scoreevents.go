@@ -38,7 +38,7 @@ func (e *scoreEvents) tellOnce(text string) {
 	defer e.mu.Unlock()
 	if !e.told[text] {
 		e.told[text] = true
-		e.show.notice(text)
+		e.show.warning(text)
 	}
 }
 
@@ -98,6 +98,6 @@ func (e *scoreEvents) tally(now bool) {
 // others says how many rows have a level that the model does not know.
 func (e *scoreEvents) others(where string, n score.Tally) {
 	if n.Other > 0 {
-		e.show.notice(fmt.Sprintf("%s%d of %s with a value of an encoded feature that is in no prior row: it counts as other", where, n.Other, words.Count(n.Rows, "row")))
+		e.show.warning(fmt.Sprintf("%s%d of %s with a value of an encoded feature that is in no prior row: it counts as other", where, n.Other, words.Count(n.Rows, "row")))
 	}
 }

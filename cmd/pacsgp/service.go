@@ -66,7 +66,7 @@ func newService(p config.Task, w system) (*service, error) {
 	m.Told, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
 	m.Waits = func(err error) {
 		if s.metrics.why.set(err); err != nil {
-			s.show.notice(err.Error() + "; it is tried again")
+			s.show.warning(err.Error() + "; it is tried again")
 		}
 	}
 	return s, nil
@@ -80,7 +80,7 @@ func (s *service) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, leave()) }()
 	if err := s.metrics.stands(ctx, config.OutputIn(s.Output, s.w.fs)); err != nil && ctx.Err() == nil {
-		s.show.notice(err.Error())
+		s.show.warning(err.Error())
 	}
 	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, []string{s.Output}}, s.show.event)
 	if err != nil {

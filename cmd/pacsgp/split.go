@@ -57,7 +57,7 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	for _, f := range src.Files() {
 		read = append(read, f.Path)
 	}
-	file, err := config.NewFile(w.fs, output, read, newDisplay(w).notice)
+	file, err := config.NewFile(w.fs, output, read, newDisplay(w).warning)
 	if err != nil {
 		return err
 	}

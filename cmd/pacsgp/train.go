@@ -66,10 +66,10 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 // howTo says how a task is run into an output, and tells what a user should know of that.
 // watch is told each step of training; nil: nobody is.
 func howTo(w system, show *display, p config.Task, out *config.Output, watch func(job.Progress)) pipeline.RunConfig {
-	for _, text := range p.Notices() {
-		show.notice(text)
+	for _, text := range p.Warnings() {
+		show.warning(text)
 	}
-	how := p.KeepingBadRows(w.fs, show.notice)
+	how := p.KeepingBadRows(w.fs, show.warning)
 	how.Run, how.Software, how.Observer = w.log.run, config.Software(), show.observer(watch)
 	how.Observer.Spooled = show.spooled
 	how.Report = config.Report(out)

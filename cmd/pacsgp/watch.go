@@ -81,7 +81,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	defer show.end()
 	e := newWatchEvents(show)
 	watching := config.Watching{
-		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Noticed: show.notice, Cautions: report.Cautions, Told: e.counted,
+		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Warned: show.warning, Cautions: report.Cautions, Told: e.counted,
 	}
 	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
 		e.metrics.counted(t)

@@ -45,7 +45,7 @@ func (e *watchEvents) Failed(err error) {
 	defer e.mu.Unlock()
 	if text := err.Error(); !e.told[text] {
 		e.told[text] = true
-		e.show.notice(text)
+		e.show.warning(text)
 	}
 }
 
@@ -69,14 +69,14 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	e.since = time.Now()
 	r, err := t.Report(by.Certificate)
 	if err != nil {
-		e.show.notice(err.Error())
+		e.show.warning(err.Error())
 		return
 	}
 	e.metrics.bound.Set(r.Bound)
 	e.show.event(r.Statement)
 	if alarm {
 		e.alarmed = by.ID
-		e.show.notice(fmt.Sprintf("ALARM, certificate %.12s…: %s", by.ID, r.Alarm))
+		e.show.warning(fmt.Sprintf("ALARM, certificate %.12s…: %s", by.ID, r.Alarm))
 	}
 }
 

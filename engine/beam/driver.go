@@ -55,8 +55,8 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 	d := &driver{path: path, task: task, out: task.Destination(durable.OS{}), console: console{stdout, stderr}}
 	d.how = task.KeepingBadRows(durable.OS{}, d.say)
 	d.how.Software, d.how.Report = config.Software(), config.Report(d.out)
-	d.how.Observer = job.Observer{Notice: d.say, Event: d.say}
-	for _, text := range task.Notices() {
+	d.how.Observer = job.Observer{Warning: d.say, Event: d.say}
+	for _, text := range task.Warnings() {
 		d.say(text)
 	}
 	return d, nil

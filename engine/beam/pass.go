@@ -169,5 +169,5 @@ func (t passOf) prepare(ctx context.Context) (*pass.Prepared, error) {
 }
 
 func readJob(ctx context.Context, path string) (config.Task, error) {
-	return config.ReadJob(ctx, path, config.Environment{Lookup: os.LookupEnv, Notice: func(string) {}}, config.Overrides{})
+	return config.ReadJob(ctx, path, config.Environment{Lookup: os.LookupEnv, Warning: func(string) {}}, config.Overrides{})
 }

@@ -246,7 +246,7 @@ func predict(ctx context.Context, args []string, c console) error {
 	default:
 		return config.Argument(fmt.Errorf("-o: %w: remove it, or name another folder", err))
 	}
-	for _, text := range p.by.Notices(found.RowCounts) {
+	for _, text := range p.by.Warnings(found.RowCounts) {
 		c.say(text)
 	}
 	out := report.NewEscaper(c.stdout)

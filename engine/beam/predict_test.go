@@ -243,7 +243,7 @@ func TestPredictRefuses(t *testing.T) {
 
 // A file that changes while its lake is predicted is an error, of workers that have opened it, of
 // those that open it later, and of the driver.
-func TestPredictNoticesChanges(t *testing.T) {
+func TestPredictDetectsChanges(t *testing.T) {
 	out, lake := certifiedJob(t)
 	s := scoringOf(t, out, lake)
 	folder := t.TempDir()

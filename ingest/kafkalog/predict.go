@@ -26,13 +26,13 @@ type Unpredicted struct {
 	Labels  bool     // the target is read too
 	Workers int
 	Once    bool              // ends at the current end of the topic
-	Notice  func(text string) // is called once for each partition that a certificate is not about
+	Warning func(text string) // is called once for each partition that a certificate is not about
 
 	begin   map[int]int64 // offsets, by partition
 	offsets *broker.Writer
 	by      *score.Predictor // the predictor of the decoders
 	free    chan *Decoder    // unused decoders
-	told    map[string]bool  // notices so far
+	told    map[string]bool  // warnings so far
 }
 
 // aboutOffsets begins the metadata of committed offsets. The subject of the predictions follows and,
@@ -219,7 +219,7 @@ func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
 	return nil
 }
 
-// tellOthers calls Notice for each partition that the certificate is not about.
+// tellOthers calls Warning for each partition that the certificate is not about.
 func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 	for p := range t.Ends {
 		text := fmt.Sprintf("predictions of partition %d of %q carry no certificate id: certificate %.12s… speaks of other partitions", p, u.Topic, by.ID)
@@ -230,7 +230,7 @@ func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 			u.told = map[string]bool{}
 		}
 		u.told[text] = true
-		u.Notice(text)
+		u.Warning(text)
 	}
 }
 

@@ -42,17 +42,17 @@ func list(ctx context.Context, from store, paths []string) ([]string, error) {
 }
 
 // Files lists the data files of declared files, directories and globs, in the order of their rows, and
-// reads their footers, but no row. The notices say
+// reads their footers, but no row. The warnings say
 // which files were skipped.
-func Files(ctx context.Context, paths []string) (files []File, notices []string, err error) {
-	found, notices, err := listWithFooters(ctx, newStore(), paths)
+func Files(ctx context.Context, paths []string) (files []File, warnings []string, err error) {
+	found, warnings, err := listWithFooters(ctx, newStore(), paths)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, f := range found {
 		files = append(files, f.summary())
 	}
-	return files, notices, nil
+	return files, warnings, nil
 }
 
 // A dataFile is a listed file with the kept parts of its footer.
@@ -71,7 +71,7 @@ type dataFile struct {
 }
 
 func listWithFooters(ctx context.Context, from store, paths []string) ([]*dataFile, []string, error) {
-	found, notices, err := listFiles(ctx, from, paths)
+	found, warnings, err := listFiles(ctx, from, paths)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +94,7 @@ func listWithFooters(ctx context.Context, from store, paths []string) ([]*dataFi
 			i++
 		}
 	}
-	return files, notices, nil
+	return files, warnings, nil
 }
 
 // farAtOnce is the number of objects whose footers are read at a time: each takes two requests.

@@ -11,8 +11,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// A bit of a footer that has flipped changes no value unnoticed. The footer of Parquet
-// has no checksum; what notices is that it says most things twice. What is left is
+// A bit of a footer that has flipped changes no value undetected. The footer of Parquet
+// has no checksum; what shows it is that it says most things twice. What is left is
 // counted here and named among the README's limits: fastparquet gives the unit of
 // times once.
 func TestFooterFlips(t *testing.T) {
@@ -49,7 +49,7 @@ func TestFooterFlips(t *testing.T) {
 			want, err := readAll(t, open(t, cfg))
 			fatal.If(t, err)
 			start := len(whole) - 8 - int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
-			flips, noticed, unseen := 0, 0, 0
+			flips, warned, unseen := 0, 0, 0
 			for bit := 8 * start; bit < 8*len(whole); bit++ {
 				if testing.Short() && bit%every != 0 {
 					continue
@@ -58,18 +58,18 @@ func TestFooterFlips(t *testing.T) {
 				at := bit / 8
 				write(at, whole[at]^1<<(bit%8))
 				if src, err := lake.Open(t.Context(), cfg); err != nil {
-					noticed++
+					warned++
 				} else if got, err := readAll(t, src); err != nil {
-					noticed++
+					warned++
 				} else if !slices.Equal(got, want) {
 					unseen++
 					t.Logf("bit %d of byte %d of the footer, near %q", bit%8, at-start, whole[max(start, at-12):min(at+8, len(whole))])
 				}
 				write(at, whole[at])
 			}
-			t.Logf("%d flips: %d are errors, %d change nothing, %d change values", flips, noticed, flips-noticed-unseen, unseen)
+			t.Logf("%d flips: %d are errors, %d change nothing, %d change values", flips, warned, flips-warned-unseen, unseen)
 			if unseen > c.unseen {
-				t.Errorf("%d flips of %d change values unnoticed, want %d at most", unseen, flips, c.unseen)
+				t.Errorf("%d flips of %d change values undetected, want %d at most", unseen, flips, c.unseen)
 			}
 		})
 	}

@@ -72,7 +72,7 @@ type Source struct {
 	columns   []string
 	meanings  []job.Meaning
 	shards    []shard
-	notices   []string
+	warnings  []string
 	files     []File
 	records   *ingest.Records
 	bad       ingest.BadRows
@@ -104,7 +104,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if cfg.BatchRows < 0 {
 		return nil, fmt.Errorf("lake: batches of %d rows", cfg.BatchRows)
 	}
-	files, notices, err := listWithFooters(ctx, from, cfg.Paths)
+	files, warnings, err := listWithFooters(ctx, from, cfg.Paths)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		store:     from,
 		columns:   columns,
 		meanings:  means,
-		notices:   append(notices, left...),
+		warnings:  append(warnings, left...),
 		records:   ingest.NewRecords(columns, cfg.BadRows, cfg.Encoded),
 		bad:       cfg.BadRows,
 		batchRows: cfg.BatchRows,
@@ -148,14 +148,14 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 
 // choose chooses the columns. Files without rows may have any: writers of no rows often know neither
 // their types nor their names.
-func choose(files []*dataFile, choice ingest.Choice, texts job.ColumnTexts) (columns []string, means []job.Meaning, notices []string, err error) {
+func choose(files []*dataFile, choice ingest.Choice, texts job.ColumnTexts) (columns []string, means []job.Meaning, warnings []string, err error) {
 	files = slices.DeleteFunc(slices.Clone(files), func(f *dataFile) bool { return f.rows == 0 })
 	if len(files) == 0 && choice.Features == nil {
 		return nil, nil, nil, errors.New("lake: no file has rows")
 	}
-	columns, notices, err = ingest.Select(tables(files), choice)
+	columns, warnings, err = ingest.Select(tables(files), choice)
 	if len(files) == 0 {
-		return columns, nil, notices, err
+		return columns, nil, warnings, err
 	}
 	if err == nil {
 		err = refused(files, columns, choice)
@@ -166,7 +166,7 @@ func choose(files []*dataFile, choice ingest.Choice, texts job.ColumnTexts) (col
 	if err == nil {
 		err = checkTexts(files, texts)
 	}
-	return columns, means, notices, err
+	return columns, means, warnings, err
 }
 
 // refused returns an error for the first file with a used column whose chunks are not read.
@@ -213,8 +213,8 @@ func (s *Source) Meanings() []job.Meaning { return s.meanings }
 // Columns returns the names of the used columns: features, then the target.
 func (s *Source) Columns() []string { return slices.Clone(s.columns) }
 
-// Notices returns sentences on the files and columns that were left out, and why.
-func (s *Source) Notices() []string { return slices.Clone(s.notices) }
+// Warnings returns sentences on the files and columns that were left out, and why.
+func (s *Source) Warnings() []string { return slices.Clone(s.warnings) }
 
 // Files describes the files, by their footers.
 func (s *Source) Files() []dataset.File {

@@ -30,9 +30,9 @@ type hiveKey struct{ name, value string }
 var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 
 // listFiles returns the data files of the declared paths in the order of declaration, and below a path
-// in bytewise order of paths with slashes. A file that is found twice is listed once. The notices say
+// in bytewise order of paths with slashes. A file that is found twice is listed once. The warnings say
 // which files were skipped.
-func listFiles(ctx context.Context, from store, paths []string) (files []listed, notices []string, err error) {
+func listFiles(ctx context.Context, from store, paths []string) (files []listed, warnings []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
@@ -53,10 +53,10 @@ func listFiles(ctx context.Context, from store, paths []string) (files []listed,
 			}
 		}
 	}
-	return files, l.notices(), nil
+	return files, l.warnings(), nil
 }
 
-func (l *lister) notices() []string {
+func (l *lister) warnings() []string {
 	if len(l.passed) == 0 {
 		return nil
 	}

@@ -32,19 +32,19 @@ func tree(t *testing.T, positions ...string) string {
 }
 
 // files returns the paths below dir that a listing finds, with slashes.
-func files(t *testing.T, dir string, paths ...string) (names, notices []string) {
+func files(t *testing.T, dir string, paths ...string) (names, warnings []string) {
 	t.Helper()
 	for i, p := range paths {
 		paths[i] = filepath.Join(dir, filepath.FromSlash(p))
 	}
-	found, notices, err := lake.Files(t.Context(), paths)
+	found, warnings, err := lake.Files(t.Context(), paths)
 	fatal.If(t, err)
 	for _, f := range found {
 		rel, err := filepath.Rel(dir, f.Path)
 		fatal.If(t, err)
 		names = append(names, filepath.ToSlash(rel))
 	}
-	return names, notices
+	return names, warnings
 }
 
 func TestListOrder(t *testing.T) {
@@ -63,8 +63,8 @@ func TestListOrder(t *testing.T) {
 			t.Errorf("files of %q = %q, want %q", c.paths, got, c.want)
 		}
 	}
-	if _, notices := files(t, dir, "."); len(notices) != 1 {
-		t.Errorf("notices %q, want one on files that were passed over", notices)
+	if _, warnings := files(t, dir, "."); len(warnings) != 1 {
+		t.Errorf("warnings %q, want one on files that were passed over", warnings)
 	}
 }
 
@@ -162,8 +162,8 @@ func TestHiveKeys(t *testing.T) {
 	if want := []string{"k", "x1", "x2", "x3", "y"}; !slices.Equal(src.Columns(), want) {
 		t.Errorf("columns %q, want %q", src.Columns(), want)
 	}
-	if len(src.Notices()) != 1 {
-		t.Errorf("notices %q, want one on name", src.Notices())
+	if len(src.Warnings()) != 1 {
+		t.Errorf("warnings %q, want one on name", src.Warnings())
 	}
 	_, err = readAll(t, src)
 	wantError(t, err, "row 0", `"k" is null`)

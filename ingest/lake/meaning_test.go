@@ -70,7 +70,7 @@ func TestIndexOfAFrameIsNoDefaultFeature(t *testing.T) {
 	fatal.If(t, os.WriteFile(path, file, 0o600))
 	src, err := Open(t.Context(), Config{Paths: []string{path}, Target: "pm"})
 	fatal.If(t, err)
-	if columns, said := src.Columns(), strings.Join(src.Notices(), "\n"); slices.Contains(columns, "temp") || !slices.Contains(columns, "pres") || !strings.Contains(said, `"temp" is left out: it is the index that pandas wrote`) {
+	if columns, said := src.Columns(), strings.Join(src.Warnings(), "\n"); slices.Contains(columns, "temp") || !slices.Contains(columns, "pres") || !strings.Contains(said, `"temp" is left out: it is the index that pandas wrote`) {
 		t.Errorf("%q: %s", columns, said)
 	}
 }

@@ -46,7 +46,7 @@ func TestWritersRefuse(t *testing.T) {
 			}
 			src = open(t, lake.Config{Paths: paths, Target: "pm"})
 			if got := slices.Contains(src.Columns(), c.column); got != c.byDefault {
-				t.Errorf("default columns %q, notices %q", src.Columns(), src.Notices())
+				t.Errorf("default columns %q, warnings %q", src.Columns(), src.Warnings())
 			}
 			src, err := lake.Open(t.Context(), lake.Config{Paths: paths, Features: []string{c.column}, Target: "pm"})
 			if c.why != "" {
@@ -96,8 +96,8 @@ func TestWritersLake(t *testing.T) {
 	if want := []string{"hour", "part", "pres", "rain", "temp", "wind", "year", "pm"}; !slices.Equal(src.Columns(), want) {
 		t.Errorf("columns %q, want %q", src.Columns(), want)
 	}
-	if n := len(src.Notices()); n != 2 { // extra is not everywhere, time is a timestamp
-		t.Errorf("notices %q", src.Notices())
+	if n := len(src.Warnings()); n != 2 { // extra is not everywhere, time is a timestamp
+		t.Errorf("warnings %q", src.Warnings())
 	}
 	shards := src.Shards()
 	if len(shards) != 3 || shards[1].First != 15 || shards[2].First != 30 || shards[2].Rows != 10 {

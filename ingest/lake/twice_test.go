@@ -66,9 +66,9 @@ func TestPipesAreNotRead(t *testing.T) {
 	go func() {
 		defer close(done)
 		for _, path := range []string{dir, filepath.Join(dir, "*.parquet")} {
-			found, notices, err := lake.Files(t.Context(), []string{path})
-			if err != nil || len(found) != 2 || len(notices) != 1 {
-				t.Errorf("%s: %d files, notices %q, %v; want two files and a notice on the pipe", path, len(found), notices, err)
+			found, warnings, err := lake.Files(t.Context(), []string{path})
+			if err != nil || len(found) != 2 || len(warnings) != 1 {
+				t.Errorf("%s: %d files, warnings %q, %v; want two files and a warning on the pipe", path, len(found), warnings, err)
 			}
 		}
 		_, _, err := lake.Files(t.Context(), []string{pipe})

@@ -67,7 +67,7 @@ const (
 var temporary = regexp.MustCompile("^" + regexp.QuoteMeta(TempPrefix) + "[A-Z2-7]{26}" + regexp.QuoteMeta(TempSuffix) + "$")
 
 // SyncDir makes the names in dir durable where the file system can. Where it cannot no job
-// ends: [SyncNotice] tells it beforehand.
+// ends: [SyncWarning] tells it beforehand.
 func SyncDir(fsys FS, dir string) error {
 	if err := fsys.SyncDir(dir); err != nil && !cannotSync(err) {
 		return err
@@ -80,9 +80,9 @@ func cannotSync(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// SyncNotice says that the file system cannot promise that published names survive; "" if it
+// SyncWarning says that the file system cannot promise that published names survive; "" if it
 // can.
-func SyncNotice(fsys FS, dir string) string {
+func SyncWarning(fsys FS, dir string) string {
 	if err := fsys.SyncDir(dir); err != nil && cannotSync(err) {
 		return fmt.Sprintf("%s: the file system cannot sync a directory (%v): files appear whole or not at all, but one that was just published may be gone after a power cut", dir, err)
 	}

@@ -109,7 +109,7 @@ func TestErrorsOfTheFile(t *testing.T) {
 	good := written(t, func(w *Writer) { w.Numbers(1) })
 	r := NewReader(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(good))), int64(len(good)), format)
 	if r.Number(); r.Err() == nil || r.Close() == nil {
-		t.Error("a reader that fails is not noticed")
+		t.Error("a reader that fails is not detected")
 	}
 }
 

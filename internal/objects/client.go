@@ -147,7 +147,7 @@ func (c *client) head(ctx context.Context, address string) (*Info, error) {
 	err := c.do(ctx, address, 0, func(ctx context.Context, store minio.Core, bucket, key string) error {
 		o, err := store.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
 		if err == nil && o.ETag == "" {
-			err = errors.New("the server gives no ETag, by which a change would be noticed; copy the file")
+			err = errors.New("the server gives no ETag, by which a change would be detected; copy the file")
 		}
 		at = infoOf(address, &o)
 		return err

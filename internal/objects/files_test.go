@@ -104,7 +104,7 @@ func readAll(t *testing.T, f *Files, name string) []byte {
 
 // An object that another process has written since it was seen is not written, even if both write
 // the same bytes.
-func TestFilesNoticeOtherWriters(t *testing.T) {
+func TestFilesDetectOtherWriters(t *testing.T) {
 	s := objectstest.New(t)
 	name := s.Address("out/numbers")
 	for _, before := range [][]byte{nil, []byte("1")} {

@@ -40,7 +40,7 @@ func open(ctx context.Context, j job.Job, rows Rows, c Choice) (Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withNotices{src, all.Notices()}, nil
+	return withWarnings{src, all.Warnings()}, nil
 }
 
 // withBeside returns the features and then the columns beside them, from the columns of a default
@@ -53,17 +53,17 @@ func withBeside(j job.Job, columns []string) ([]string, error) {
 	return append(features, j.Beside()...), nil
 }
 
-// withNotices are opened rows with the notices of another opening.
-type withNotices struct {
+// withWarnings are opened rows with the warnings of another opening.
+type withWarnings struct {
 	Opened
 
-	notices []string
+	warnings []string
 }
 
-func (w withNotices) Notices() []string { return w.notices }
+func (w withWarnings) Warnings() []string { return w.warnings }
 
 // Unwrap returns the rows, which may tell more than their interface.
-func (w withNotices) Unwrap() Opened { return w.Opened }
+func (w withWarnings) Unwrap() Opened { return w.Opened }
 
 // OpenRows is an [OpenData] that adds the columns beside the features.
 func OpenRows(j job.Job, open OpenData) OpenData {

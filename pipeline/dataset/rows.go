@@ -41,8 +41,8 @@ type Choice struct {
 // Opened is a source, with facts known before a row is read.
 type Opened interface {
 	Source
-	// Notices name omitted columns and files, with reasons.
-	Notices() []string
+	// Warnings name omitted columns and files, with reasons.
+	Warnings() []string
 	// Files are the data files, in the order of their rows; nil unless the rows come from
 	// files that stay.
 	Files() []File

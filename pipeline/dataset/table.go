@@ -152,8 +152,8 @@ func (o *openTable) Columns() []string { return slices.Clone(o.names) }
 // Shards returns the shards.
 func (o *openTable) Shards() []Shard { return slices.Clone(o.of.shards) }
 
-// Notices are none.
-func (o *openTable) Notices() []string { return nil }
+// Warnings are none.
+func (o *openTable) Warnings() []string { return nil }
 
 // Meanings returns nil: columns of numbers do not state what they are.
 func (o *openTable) Meanings() []job.Meaning { return nil }

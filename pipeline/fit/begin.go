@@ -43,8 +43,8 @@ func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error)
 	if err != nil {
 		return b, err
 	}
-	for _, text := range b.FirstPass.Notices {
-		env.Observer.ReportNotice(text)
+	for _, text := range b.FirstPass.Warnings {
+		env.Observer.ReportWarning(text)
 	}
 	log, err := env.Log.Log()
 	if err != nil {

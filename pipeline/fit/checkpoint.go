@@ -90,7 +90,7 @@ func (t *Training) resume(ctx context.Context) error {
 		t.env.Observer.ReportEvent(fmt.Sprintf("resumed from the checkpoint after %s", words.Count(len(stored.Trace), "step")))
 		return nil
 	}
-	t.env.Observer.ReportNotice(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts anew and will replace it", words.Count(len(stored.Trace), "step"), other))
+	t.env.Observer.ReportWarning(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts anew and will replace it", words.Count(len(stored.Trace), "step"), other))
 	return nil
 }
 

@@ -83,7 +83,7 @@ func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.FirstPa
 	h := &pass.Handover{
 		Format: pass.HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
 		Segments: dataset.SegmentsOf(src), Reference: s.Reference.Digest(s.Used), Constant: s.Constant(fit.Model.Meta.Loss), Groups: s.Groups, Attempt: attempt, Sequence: job.Numbering, Repeats: s.Repeats, Secret: dataset.NewSecret().String(),
-		Training: fit.Training, Notices: s.Notices, FirstPassSeconds: took.Seconds(), TrainSeconds: (time.Since(began) - took).Seconds(),
+		Training: fit.Training, Warnings: s.Warnings, FirstPassSeconds: took.Seconds(), TrainSeconds: (time.Since(began) - took).Seconds(),
 	}
 	h.Tell(job, s.Split)
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {

@@ -18,7 +18,7 @@ type trainer interface {
 	Settle()
 	Progress() model.Progress
 	Inducing() int
-	Notice() string
+	Warning() string
 	MarshalBinary() ([]byte, error)
 	Result() (*model.Posterior, []int, error)
 	Close()

@@ -47,7 +47,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 		anew = words.Count(int64(m), "inducing point")
 	}
 	if anew != "" {
-		t.env.Observer.ReportNotice(fmt.Sprintf("training begins anew: the model of certificate %s has %s", a.Certificate, anew))
+		t.env.Observer.ReportWarning(fmt.Sprintf("training begins anew: the model of certificate %s has %s", a.Certificate, anew))
 		return nil
 	}
 	var err error

@@ -27,10 +27,10 @@ func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 		return err
 	}
 	if f.Least {
-		t.env.Observer.ReportNotice("the rows show no noise: the model has the least that its arithmetic can carry")
+		t.env.Observer.ReportWarning("the rows show no noise: the model has the least that its arithmetic can carry")
 	}
 	if t.Job.Mean.Given() && t.Job.Split.Outside == 0 {
-		t.env.Observer.ReportNotice("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: split.outside; the guarantee curve does not rest on them)")
+		t.env.Observer.ReportWarning("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: split.outside; the guarantee curve does not rest on them)")
 	}
 	rows := t.FirstPass.Scaled(t.FirstPass.Reference)
 	choice, err := ChoiceOf(m.Posterior, f, t.Loss, t.Job.LossSpec(t.FirstPass.Target), t.FirstPass.Target, rows, t.env.Resources.Workers)

@@ -42,7 +42,7 @@ func (t *Training) Run(ctx context.Context) (*Fitted, error) {
 	for t.state.Candidate < len(t.candidates) {
 		if t.state.Hurried > 0 && len(t.state.Finished) > 0 {
 			c := t.candidates[t.state.Candidate]
-			t.env.Observer.ReportNotice("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
+			t.env.Observer.ReportWarning("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
 			t.state.Candidate++
 			continue
 		}
@@ -406,8 +406,8 @@ func (t *Training) finish(c candidate, state []byte) (*Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	if text := trainer.Notice(); text != "" {
-		t.env.Observer.ReportNotice(text)
+	if text := trainer.Warning(); text != "" {
+		t.env.Observer.ReportWarning(text)
 	}
 	theta := slices.Clone(c.theta)
 	for i := range theta {

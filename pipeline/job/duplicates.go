@@ -69,8 +69,8 @@ func (j Job) Counted(c Copies) certify.Copies {
 	return certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Rows: c.OfRows()}
 }
 
-// Notice warns of more than a few copies; "" if there is nothing to say.
-func (d CopiesDecl) Notice(c Copies) string {
+// Warning warns of more than a few copies; "" if there is nothing to say.
+func (d CopiesDecl) Warning(c Copies) string {
 	share := float64(c.OfRows()) / float64(c.Rows)
 	if d.Policy == CopiesLimited || !(share > 0.01) {
 		return ""

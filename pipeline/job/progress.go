@@ -52,7 +52,7 @@ type Progress struct {
 // for long; nil ones are not called.
 type Observer struct {
 	Progress func(Progress)
-	Notice   func(text string) // a caution, which is no error
+	Warning  func(text string) // a caution, which is no error
 	Event    func(text string) // a step done as planned
 	Spooled  func(rows int64)  // number of rows in a spool; several goroutines call it
 
@@ -76,9 +76,9 @@ func (o Observer) ReportEvent(text string) {
 	}
 }
 
-// ReportNotice calls Notice, if it is set.
-func (o Observer) ReportNotice(text string) {
-	if o.Notice != nil {
-		o.Notice(text)
+// ReportWarning calls Warning, if it is set.
+func (o Observer) ReportWarning(text string) {
+	if o.Warning != nil {
+		o.Warning(text)
 	}
 }

@@ -106,8 +106,8 @@ func writable(size float64, l certify.Loss, target Affine) bool {
 	return rounding <= 0x1p-23*tolerance
 }
 
-// Noticed are remarks about a job that need no rows.
-func (j Job) Noticed() (all []string) {
+// Warned are remarks about a job that need no rows.
+func (j Job) Warned() (all []string) {
 	if j.Delta > 0.5 {
 		all = append(all, fmt.Sprintf("delta is %v: a certificate that fails more often than it holds is worth nothing; 0.05 or less is usual", j.Delta))
 	}

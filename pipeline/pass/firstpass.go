@@ -30,7 +30,7 @@ type FirstPass struct {
 	Targets  job.Digest // of the multiset of the target's values
 	copies   job.Copies
 	Repeats  bool // the job drops copies, and there are some
-	Notices  []string
+	Warnings []string
 
 	means   []job.Meaning    // of the columns, where the source states them
 	labels  int              // columns of units
@@ -80,18 +80,18 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	if s.Groups, err = dataset.GroupValues(j, s.Columns, s.Reference); err != nil {
 		return nil, err
 	}
-	s.Notices = append(s.Notices, dataset.StrangeGroups(j.Groups, s.Columns, s.Reference)...)
-	s.Notices = slices.Concat(s.Notices, s.noticed(), j.Noticed())
+	s.Warnings = append(s.Warnings, dataset.StrangeGroups(j.Groups, s.Columns, s.Reference)...)
+	s.Warnings = slices.Concat(s.Warnings, s.warned(), j.Warned())
 	bad, all := s.Split.Bad(), s.Split.Rows
 	if err := j.BadRows.Stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them
 	}
 	if bad > 0 {
-		s.Notices = append(s.Notices, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, words.Count(all, "row"), s.bad))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, words.Count(all, "row"), s.bad))
 	}
 	s.Repeats = j.Repeats
-	if text := j.Copies.Notice(s.copies); text != "" {
-		s.Notices = append(s.Notices, text)
+	if text := j.Copies.Warning(s.copies); text != "" {
+		s.Warnings = append(s.Warnings, text)
 	}
 	return s, nil
 }
@@ -183,7 +183,7 @@ func (s *FirstPass) scale(j job.Job) error {
 	}
 	s.Reference.Encoded = s.Encode.By(s.Columns)
 	s.Start.Encoded = s.Reference.Encoded
-	s.Notices = s.filled()
+	s.Warnings = s.filled()
 	for i, name := range s.Columns {
 		if j.Beside() != nil && i == last-1 || i < last && i >= last-s.labels {
 			s.Used = append(s.Used, i)
@@ -213,10 +213,10 @@ func (s *FirstPass) scale(j job.Job) error {
 		case constant && name == j.Groups.Column:
 			return fmt.Errorf("%w: groups: %q has one value, %v, on all prior rows: there are no groups, unless you leave it out of the features and list values", job.ErrData, name, a.Centre)
 		case constant:
-			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all prior rows", name, a.Centre))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("column %q is left out: it has one value, %v, on all prior rows", name, a.Centre))
 			continue
 		case j.Features == nil && !encoded && name != j.Groups.Column && s.identifies(i) != "":
-			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it %s; if it is a quantity, name it in features", name, s.identifies(i)))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("column %q is left out: it %s; if it is a quantity, name it in features", name, s.identifies(i)))
 			continue
 		default:
 			if s.means != nil {
@@ -334,13 +334,13 @@ func (s *FirstPass) filled() []string {
 	return []string{words.Count(int64(s.Reference.N), "prior row") + ": " + strings.Join(all, ", ")}
 }
 
-// leastNoticed is the least number of prior rows that show an identifier: independent rows have this many
+// leastDetected is the least number of prior rows that show an identifier: independent rows have this many
 // different values in order with a probability of about 10⁻¹⁸.
-const leastNoticed = 20
+const leastDetected = 20
 
-// noticed are remarks about the values of used columns on the prior rows, which are in order.
-func (s *FirstPass) noticed() (all []string) {
-	if s.Reference.N < leastNoticed {
+// warned are remarks about the values of used columns on the prior rows, which are in order.
+func (s *FirstPass) warned() (all []string) {
+	if s.Reference.N < leastDetected {
 		return nil
 	}
 	y := s.Reference.Column(len(s.Columns) - 1)
@@ -381,7 +381,7 @@ func onLine(x, y []float64) bool {
 func (s *FirstPass) identifies(i int) string {
 	column := s.Reference.Column(i)
 	sorted := slices.Sorted(slices.Values(column))
-	if len(column) < leastNoticed || len(slices.Compact(slices.Clone(sorted))) < len(column) || slices.ContainsFunc(column, func(v float64) bool { return v != math.Trunc(v) }) {
+	if len(column) < leastDetected || len(slices.Compact(slices.Clone(sorted))) < len(column) || slices.ContainsFunc(column, func(v float64) bool { return v != math.Trunc(v) }) {
 		return ""
 	}
 	looks := "looks like an identifier: its values are whole numbers, all different " + s.onAll() + ", and "

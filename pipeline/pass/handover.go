@@ -60,7 +60,7 @@ type Handover struct {
 
 	// For the run record.
 	Training         Training `json:"training"`
-	Notices          []string `json:"warnings,omitempty"`
+	Warnings         []string `json:"warnings,omitempty"`
 	FirstPassSeconds float64  `json:"first_pass_seconds"`
 	TrainSeconds     float64  `json:"train_seconds"`
 }

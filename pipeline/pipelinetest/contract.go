@@ -173,8 +173,8 @@ func testCheckpointLocations(t *testing.T, next func(*testing.T) pipeline.Output
 			t.Errorf("job %d: Where = %q, %v, want a name and %v", j, location, there, want != nil)
 		}
 	}
-	_, err := o.Notices([]job.Digest{{1}})
-	must(t, "Notices", err)
+	_, err := o.Warnings([]job.Digest{{1}})
+	must(t, "Warnings", err)
 }
 
 // state is the record of the run number n, that began n minutes after the first.

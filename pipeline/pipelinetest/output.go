@@ -87,8 +87,8 @@ func (s *Store) Checkpoint(j job.Digest) pipeline.Checkpoint {
 // Where says that it is in memory.
 func (s *Store) Where() (location string, there bool) { return "in memory", s.State != nil }
 
-// Notices has none.
-func (s *Store) Notices([]job.Digest) ([]string, error) { return nil, nil }
+// Warnings has none.
+func (s *Store) Warnings([]job.Digest) ([]string, error) { return nil, nil }
 
 // PutRun keeps a copy of the record.
 func (s *Store) PutRun(r *pipeline.RunState) error {

@@ -113,8 +113,8 @@ type Config struct {
 	// Ready makes the model of an artifact ready, and refuses a model that does not match its
 	// certificate, as [Verified] does.
 	Ready func(ctx context.Context, a Artifact) (*pipeline.Ready, error)
-	// Notice gets messages; nil drops them.
-	Notice func(text string)
+	// Warning gets messages; nil drops them.
+	Warning func(text string)
 	// Cautions are messages about a certificate, given once for each model; nil means none.
 	Cautions func(c certify.Certificate) []string
 	// Keeps names the record of the predictions' subject, after the reason for refusing a model
@@ -148,8 +148,8 @@ type Follower struct {
 
 // NewFollower returns a follower that has no model yet.
 func NewFollower(cfg Config) *Follower {
-	if cfg.Notice == nil {
-		cfg.Notice = func(string) {}
+	if cfg.Warning == nil {
+		cfg.Warning = func(string) {}
 	}
 	return &Follower{cfg: cfg, told: map[string]bool{}}
 }
@@ -203,7 +203,7 @@ func (f *Follower) Follow(ctx context.Context, fits func(pass.Model) error) (*Pr
 	} else if IsLater(err) {
 		what = "the current model cannot be read"
 	}
-	f.cfg.Notice(fmt.Sprintf("%s, and the model of certificate %.12s… stays: %v", what, f.now.ID, err))
+	f.cfg.Warning(fmt.Sprintf("%s, and the model of certificate %.12s… stays: %v", what, f.now.ID, err))
 	return f.now, nil
 }
 
@@ -273,6 +273,6 @@ func (f *Follower) caution() {
 	}
 	f.told[f.now.ID] = true
 	for _, text := range f.cfg.Cautions(f.now.Certificate) {
-		f.cfg.Notice(fmt.Sprintf("certificate %.12s…: %s", f.now.ID, text))
+		f.cfg.Warning(fmt.Sprintf("certificate %.12s…: %s", f.now.ID, text))
 	}
 }

@@ -55,8 +55,8 @@ func TestFollowerKeepsTheModelBefore(t *testing.T) {
 					}
 					return nil, nil
 				},
-				Notice: func(text string) { told = append(told, text) },
-				Keeps:  func() string { return ", as it is written" },
+				Warning: func(text string) { told = append(told, text) },
+				Keeps:   func() string { return ", as it is written" },
 			})
 			defer f.Close()
 			if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != "one" {

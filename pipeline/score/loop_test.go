@@ -75,7 +75,7 @@ type bench struct {
 	files    *Files
 	memory   *Memory
 	events   *events
-	notices  []string
+	warnings []string
 }
 
 func newBench(files ...string) *bench {
@@ -86,7 +86,7 @@ func newBench(files ...string) *bench {
 
 // process begins a process.
 func (b *bench) process(step func(string) error) (*score.Loop[Nothing], *score.Follower) {
-	f := score.NewFollower(score.Config{Pointers: b.pointers, Ready: ready, Notice: func(text string) { b.notices = append(b.notices, text) }})
+	f := score.NewFollower(score.Config{Pointers: b.pointers, Ready: ready, Warning: func(text string) { b.warnings = append(b.warnings, text) }})
 	w := b.memory.Open()
 	w.Step = step
 	return &score.Loop[Nothing]{

@@ -48,7 +48,7 @@ func (d *deciding) stays(ctx context.Context, at Location, r *pipeline.Result) (
 	}
 	current, err := w.certificate(ctx, w.Log, d.out, at.Current.ID)
 	if unfit, ok := errors.AsType[unfitError](err); ok {
-		w.notice(fmt.Sprintf("certificate %.12s…, which is current, is compared with no other: %v", at.Current.ID, unfit))
+		w.warning(fmt.Sprintf("certificate %.12s…, which is current, is compared with no other: %v", at.Current.ID, unfit))
 		return "", nil
 	}
 	if err != nil {

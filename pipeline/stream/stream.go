@@ -38,7 +38,7 @@ func (s *Stream) Run(ctx context.Context, t Tenure) error {
 		if ctx.Err() != nil || !errors.Is(err, ErrOvertaken) {
 			return err
 		}
-		s.notice(fmt.Sprintf("%v: the spooled rows are dropped, and reading goes on behind the published ones", err))
+		s.warning(fmt.Sprintf("%v: the spooled rows are dropped, and reading goes on behind the published ones", err))
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *Stream) begin(ctx context.Context, log Log) (err error) {
 func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) (Pointer, error) {
 	pointer, _, err := s.follow(ctx, log, out)
 	if unfit, ok := errors.AsType[unfitError](err); ok {
-		s.notice(unfit.Error())
+		s.warning(unfit.Error())
 		return Pointer{}, nil
 	}
 	return pointer, err
@@ -183,7 +183,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 	how.Conclude = func(_ context.Context, r *pipeline.RunState, o *pipeline.Outcome, _ error) {
 		if o != nil && *r.Exit == 0 && decides.why == "" {
 			if err := pipeline.PointTo(out, o.Result.Certificate, r.Artifacts[0], w.How.Judge, time.Now()); err != nil {
-				w.notice(err.Error()) // the topics have the pointer, which the next window follows
+				w.warning(err.Error()) // the topics have the pointer, which the next window follows
 			}
 		}
 	}
@@ -219,14 +219,14 @@ func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
 		current = "it is not current: " + verdict.Error()
 	}
 	if bad := o.Result.Certificate.Ledger.Bad; bad > 0 {
-		s.notice(words.Count(bad, "bad row") + " of the window are left out")
+		s.warning(words.Count(bad, "bad row") + " of the window are left out")
 	}
 	s.event(fmt.Sprintf("published certificate %s of run %d: predictions have the bound %s (%s); %s", o.Record.ID, k, words.PercentUp(o.Record.Mean.Bound), o.Record.Mean.Status, current))
 	s.Events.Published(w, o.Result.Certificate, o.Record.Status)
 }
 
-func (s *Stream) notice(text string) {
-	if told := s.How.Observer.Notice; told != nil {
+func (s *Stream) warning(text string) {
+	if told := s.How.Observer.Warning; told != nil {
 		told(text)
 	}
 }

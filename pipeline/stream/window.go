@@ -103,7 +103,7 @@ func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Ou
 		anew = "the model of certificate " + pointer.ID + ", which is current, has seen rows of this window"
 	}
 	if anew != "" {
-		s.notice("training begins anew: " + anew)
+		s.warning("training begins anew: " + anew)
 		return nil, nil
 	}
 	return &said, nil

@@ -312,7 +312,7 @@ func (w *world) stream(t *testing.T, change func(*Stream)) *Stream {
 	}
 	s := &Stream{
 		Job: j, Name: "rows/trainers", Topic: "rows", Software: "test", Folders: w, Events: teller{w}, Train: w.train,
-		How: pipeline.RunConfig{Observer: job.Observer{Notice: say, Event: say}},
+		How: pipeline.RunConfig{Observer: job.Observer{Warning: say, Event: say}},
 	}
 	if change != nil {
 		change(s)

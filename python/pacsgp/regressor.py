@@ -54,16 +54,16 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             path, out = os.path.join(folder, "rows.parquet"), os.path.abspath(self.output or os.path.join(folder, "out"))
             pq.write_table(rows.append_column(target, pa.array(y)), path)
             few = {"scaling": "none"} if len(y) < 100 and not self._raw() else {}  # of so few no tenth can be spared
-            notices = self._train(os.path.join(folder, "job.yaml"), {
+            warnings = self._train(os.path.join(folder, "job.yaml"), {
                 "source": path, "target": target, "loss": {"epsilon": float(self.epsilon)}, "delta": float(self.delta), "output": out, **few, **(self.job or {})})
             with open(os.path.join(out, "run.json"), "rb") as f:
                 run = json.load(f)
             self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))
         self.certificate_, self.claim_ = self.model_.certificate, self.model_.claim
         self.bound_ = self.claim_["bound"] if self.claim_ else 1.0
-        notices = notices if self.claim_ else ["nothing is certified about predictions", *notices]
-        if notices:
-            warnings.warn("\n".join(notices), UserWarning if self.claim_ else NotCertified, stacklevel=2)
+        warnings = warnings if self.claim_ else ["nothing is certified about predictions", *warnings]
+        if warnings:
+            warnings.warn("\n".join(warnings), UserWarning if self.claim_ else NotCertified, stacklevel=2)
         return self
 
     def predict(self, X, return_std=False):
@@ -102,7 +102,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         return X if isinstance(X, pa.Table) else pa.Table.from_pandas(X, preserve_index=False)
 
     def _train(self, path, job):
-        """Trains, and returns the notices of the run."""
+        """Trains, and returns the warnings of the run."""
         binary = self.binary or os.environ.get("PACSGP_BINARY") or shutil.which("pacsgp")
         if not binary:
             raise FileNotFoundError("the program pacsgp is not found: name it by binary=, by the variable PACSGP_BINARY, or put it on PATH (it is built by `go build ./cmd/pacsgp`)")

@@ -29,10 +29,10 @@ type server struct {
 
 // A page is the data of the template for all pages.
 type page struct {
-	Title   string
-	Notices []string
-	Output  *output
-	List    []*output
+	Title    string
+	Warnings []string
+	Output   *output
+	List     []*output
 }
 
 func handler(folders []string, now func() time.Time) http.Handler {
@@ -67,19 +67,19 @@ func (s *server) show(w http.ResponseWriter, status int, p page) {
 }
 
 func (s *server) missing(w http.ResponseWriter) {
-	s.show(w, http.StatusNotFound, page{Title: "Not found", Notices: []string{"There is no such page, or not any more."}})
+	s.show(w, http.StatusNotFound, page{Title: "Not found", Warnings: []string{"There is no such page, or not any more."}})
 }
 
 // first shows the only output, or a list with the worst first.
 func (s *server) first(w http.ResponseWriter, _ *http.Request) {
-	folders, notices := find(s.roots)
-	p := page{Title: "Models", Notices: notices}
+	folders, warnings := find(s.roots)
+	p := page{Title: "Models", Warnings: warnings}
 	for _, folder := range folders {
 		p.List = append(p.List, read(folder, s.now()))
 	}
 	switch {
 	case len(p.List) == 0:
-		p.Notices = append(p.Notices, "There is no model yet.")
+		p.Warnings = append(p.Warnings, "There is no model yet.")
 	case len(p.List) == 1:
 		p.Output, p.List = p.List[0], nil
 		p.Title = p.Output.Name

@@ -67,13 +67,13 @@ func rank(l level) int { return slices.Index([]level{bad, warn, good}, l) }
 
 // find returns the folders of the outputs in these folders and below, sorted, and why some may be missing.
 // It follows no link to a folder, and skips names that begin with _ or a dot.
-func find(roots []string) (folders, notices []string) {
+func find(roots []string) (folders, warnings []string) {
 	names := 0
 	var in func(folder string, depth int)
 	in = func(folder string, depth int) {
 		entries, err := os.ReadDir(folder)
 		if err != nil {
-			notices = append(notices, err.Error())
+			warnings = append(warnings, err.Error())
 		}
 		is := false
 		var below []string
@@ -91,7 +91,7 @@ func find(roots []string) (folders, notices []string) {
 		}
 		for _, path := range below {
 			if names > maxNames || depth == maxDepth {
-				notices = append(notices, folder+": not all folders were looked into")
+				warnings = append(warnings, folder+": not all folders were looked into")
 				return
 			}
 			in(path, depth+1)
@@ -101,7 +101,7 @@ func find(roots []string) (folders, notices []string) {
 		in(root, 0)
 	}
 	slices.Sort(folders)
-	return slices.Compact(folders), notices
+	return slices.Compact(folders), warnings
 }
 
 // read reads an output. now decides what is overdue.

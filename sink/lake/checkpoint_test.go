@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-func TestCheckpointDamageIsNoticed(t *testing.T) {
+func TestCheckpointDamageIsDetected(t *testing.T) {
 	dir := t.TempDir()
 	d := opened(t, dir)
 	checkpoint := d.Checkpoint("00")
@@ -52,12 +52,12 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 		t.Errorf("the first job's checkpoint is %q, %v", state, err)
 	}
 	if said := others(t, d, one); len(said) != 1 || !strings.HasPrefix(said[0], location+" is kept for another job") {
-		t.Errorf("Notices() = %q, want that of %s", said, location)
+		t.Errorf("Warnings() = %q, want that of %s", said, location)
 	}
 	// What is no checkpoint is not taken for another job's.
 	fatal.If(t, os.WriteFile(location+"x", []byte("garbage"), 0o600))
 	if said := others(t, d, one); len(said) != 2 || !strings.Contains(said[1], location+"x is damaged") {
-		t.Errorf("beside garbage Notices() = %q", said)
+		t.Errorf("beside garbage Warnings() = %q", said)
 	}
 	fatal.If(t, os.Remove(location+"x"))
 	fatal.If(t, first.Clear(ctx))
@@ -65,14 +65,14 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 		t.Errorf("after the first job has ended the second one's checkpoint is %q, %v", state, err)
 	}
 	if said := others(t, d, two); len(said) != 0 {
-		t.Errorf("Notices() = %q, want none", said)
+		t.Errorf("Warnings() = %q, want none", said)
 	}
 }
 
 // others is what an output says of checkpoints that are not this job's.
 func others(t *testing.T, d *lake.Output, j job.Digest) []string {
 	t.Helper()
-	said, err := d.Notices([]job.Digest{j})
+	said, err := d.Warnings([]job.Digest{j})
 	fatal.If(t, err)
 	return slices.DeleteFunc(said, func(text string) bool { return !strings.Contains(text, "checkpoint") })
 }

@@ -399,8 +399,8 @@ func TestDirectoriesThatCannotBeSynced(t *testing.T) {
 		if err := testJob("out", m); (err == nil) != want {
 			t.Errorf("sync of a directory says %v: the job says %v", failure, err)
 		}
-		if notice := durable.SyncNotice(m, "out"); (notice != "") != want {
-			t.Errorf("sync of a directory says %v: the notice is %q", failure, notice)
+		if warning := durable.SyncWarning(m, "out"); (warning != "") != want {
+			t.Errorf("sync of a directory says %v: the warning is %q", failure, warning)
 		}
 	}
 }

@@ -83,11 +83,11 @@ func (o *Output) Hold() (release func() error, err error) {
 	}, nil
 }
 
-// Notices returns sentences for the user: that the directory cannot make files durable, and that
+// Warnings returns sentences for the user: that the directory cannot make files durable, and that
 // it has checkpoints of other jobs than these.
-func (o *Output) Notices(jobs []job.Digest) ([]string, error) {
+func (o *Output) Warnings(jobs []job.Digest) ([]string, error) {
 	var said []string
-	if text := durable.SyncNotice(o.fs, o.path); text != "" {
+	if text := durable.SyncWarning(o.fs, o.path); text != "" {
 		said = append(said, text)
 	}
 	own := map[string]bool{}

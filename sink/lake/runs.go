@@ -130,18 +130,18 @@ func obsolete(names []string, old []*pipeline.RunState, newest map[*pipeline.Run
 	return slices.Concat(first, without, records)
 }
 
-// Noticed are the notices of the run of a certificate, if the record of the latest run in the folder is
+// Warned are the warnings of the run of a certificate, if the record of the latest run in the folder is
 // of it: identifiers among the features, equal columns, bad rows. They are the maker's word.
-func Noticed(folder, id string) []string {
+func Warned(folder, id string) []string {
 	var record struct {
 		ID          string `json:"id"`
 		Diagnostics struct {
-			Notices []string `json:"warnings"`
+			Warnings []string `json:"warnings"`
 		} `json:"diagnostics"`
 	}
 	data, err := readAtMost(objects.FilesOf(nil, folder), objects.Join(folder, RunFile), maxRecord)
 	if err != nil || json.Unmarshal(data, &record) != nil || record.ID != id {
 		return nil
 	}
-	return record.Diagnostics.Notices
+	return record.Diagnostics.Warnings
 }

@@ -35,7 +35,7 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style) error {
 const nameWidth = 21
 
 // WriteSummary prints the claims, the assumptions and the warnings. It ignores errors of w: the
-// caller notices them.
+// caller detects them.
 func WriteSummary(w io.Writer, c certify.Certificate, style Style) {
 	for i, g := range c.Claims {
 		colour := map[certify.Status]string{certify.StatusCertified: leaf, certify.StatusVacuous: yellow, certify.StatusVoid: red}[g.Status]

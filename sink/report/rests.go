@@ -98,7 +98,7 @@ func Warnings(c certify.Certificate) []string {
 	return all
 }
 
-// Cautions are notices for whoever uses predictions of a certificate that was checked against its
+// Cautions are warnings for whoever uses predictions of a certificate that was checked against its
 // model alone.
 func Cautions(c certify.Certificate) []string {
 	var all []string

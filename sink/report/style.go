@@ -76,7 +76,7 @@ func together(words []string) []string {
 	return all
 }
 
-// WriteWrapped prints words in lines of the style's width. It ignores errors of w: the caller notices
+// WriteWrapped prints words in lines of the style's width. It ignores errors of w: the caller detects
 // them.
 func WriteWrapped(w io.Writer, head, words string, style Style) {
 	for line := range strings.Lines(words) {

@@ -13,7 +13,7 @@ import (
 
 // Identifiers, targets of two values and a delta that is no confidence are told,
 // and nothing of the kind of quantities.
-func TestNoticed(t *testing.T) {
+func TestWarned(t *testing.T) {
 	const n = 400
 	column := func(of func(i int) float64) []float64 {
 		values := make([]float64, n)
@@ -51,7 +51,7 @@ func TestNoticed(t *testing.T) {
 		l.names[1] = c.column
 		env := l.environment(&pipelinetest.Store{})
 		var told []string
-		env.Observer.Notice = func(text string) { told = append(told, text) }
+		env.Observer.Warning = func(text string) { told = append(told, text) }
 		r, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 			tiny(j)
 			if c.delta > 0 {
