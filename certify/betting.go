@@ -181,9 +181,9 @@ func twiceArtanh(z float64) float64 {
 	return float64(2 * z * series)
 }
 
-// bettingBound returns the bound of a tally's spread. A tally read from a document has no spread:
+// bettingBound returns the bound of a loss sum's spread. A loss sum read from a document has no spread:
 // its stated bound must be a whole number of rows, and not below the bound for no loss at all.
-func (ev Evidence) bettingBound(t Tally, share Share) (float64, error) {
+func (ev Evidence) bettingBound(t LossSum, share Share) (float64, error) {
 	if t.Spread != nil {
 		return BettingUpper(t.Spread, ev.Delta.Declared, share)
 	}

@@ -60,14 +60,14 @@ func TestBettingIsTight(t *testing.T) {
 		{"squared", func(e float64) float64 { return min(1, .1325*e*e) }, .131, .1530, .32},
 		{"exponential", func(e float64) float64 { return -math.Expm1(-.1369 * e * e) }, .114, .1305, .43},
 	} {
-		var tally Tally
+		var lossSum LossSum
 		for i := range n {
 			e := math.Sqrt2 * math.Erfinv((float64(i)+.5)/n)
-			fatal.If(t, tally.AddSpread(v.loss(e)))
+			fatal.If(t, lossSum.AddSpread(v.loss(e)))
 		}
-		got, err := BettingUpper(tally.Spread, delta, Share{})
+		got, err := BettingUpper(lossSum.Spread, delta, Share{})
 		fatal.If(t, err)
-		mean := tally.Risk.Upper()
+		mean := lossSum.Risk.Upper()
 		chernoff, err := HoldoutBound(mean, n, delta)
 		fatal.If(t, err)
 		if !(math.Abs(mean-v.mean) < .002 && got < v.below && got-mean < (1-v.less)*(chernoff-mean)) {
@@ -125,7 +125,7 @@ func TestBettingCovers(t *testing.T) {
 // binary form.
 func TestSpreadsMerge(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
-	var whole, one, other Tally
+	var whole, one, other LossSum
 	for i := range 500 {
 		loss := random.Float64()
 		if i < 3 {
@@ -145,19 +145,19 @@ func TestSpreadsMerge(t *testing.T) {
 	if above := units - whole.Risk.Upper()*500; !(-1e-12 <= above && above <= 500*0x1p-22) {
 		t.Errorf("the spread's sum is above that of the losses by %g", above)
 	}
-	key := TallyKey{PredictorMean, SubsetHoldout}
-	merged := Tallies{key: &other}.Clone()
-	fatal.If(t, merged.Merge(Tallies{key: &one}))
+	key := LossKey{PredictorMean, SubsetHoldout}
+	merged := LossSums{key: &other}.Clone()
+	fatal.If(t, merged.Merge(LossSums{key: &one}))
 	if *merged[key].Spread != *whole.Spread || *other.Spread == *whole.Spread {
 		t.Error("two parts are not the whole, or merging changed one")
 	}
-	read, err := ReadTallies(merged.AppendBinary(nil), 500)
+	read, err := ReadLossSums(merged.AppendBinary(nil), 500)
 	fatal.If(t, err)
 	if *read[key].Spread != *whole.Spread || read[key].Risk != whole.Risk {
 		t.Error("the binary form reads back as something else")
 	}
 	whole.Spread[7]++
-	if _, err := ReadTallies(Tallies{key: &whole}.AppendBinary(nil), 500); err == nil {
+	if _, err := ReadLossSums(LossSums{key: &whole}.AppendBinary(nil), 500); err == nil {
 		t.Error("a spread of parts of a row passes")
 	}
 	if new(Spread).Add(math.NaN()) == nil || new(Spread).Add(1.1) == nil {

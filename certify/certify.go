@@ -21,18 +21,18 @@ func Certify(ev Evidence) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
-	c.Tallies = Tallies{}
+	c.LossSums = LossSums{}
 	for _, m := range ev.Delta.applied() {
 		found, err := m.claims(ev, m.needs, ev.Delta.Share(m.id))
 		if err != nil {
 			return Certificate{}, err
 		}
-		c.Tallies[m.needs] = new(found[0].shown.with(c.Tallies[m.needs]))
+		c.LossSums[m.needs] = new(found[0].shown.with(c.LossSums[m.needs]))
 		c.Claims = append(c.Claims, found...)
 	}
 	for i := range c.Claims {
 		g := &c.Claims[i]
-		g.Baseline, g.shown = baseline, Tally{}
+		g.Baseline, g.shown = baseline, LossSum{}
 		g.Status = ev.status(*g)
 	}
 	// The first claim is for decisions: the least bound on predictions, which are deployed.

@@ -27,7 +27,7 @@ func (c class) guarantees(t *testing.T, n int, delta float64) []Claim {
 	t.Helper()
 	ev := sound(t)
 	ev.Delta = Delta{Declared: delta, Methods: []MethodID{MethodPACBayes}}
-	ev.Tallies = ev.Tallies.For(ev.Delta)
+	ev.LossSums = ev.LossSums.For(ev.Delta)
 	ev.Model.KL = math.Log(float64(c.within))
 	ev.Model.Kernel.Isotropic = true
 	ev.Model.Theta = []Parameter{
@@ -35,16 +35,16 @@ func (c class) guarantees(t *testing.T, n int, delta float64) []Claim {
 		{Name: "ln variance", Grid: c.variances, Index: 0},
 	}
 	ev.Ledger = Ledger{Rows: int64(n) + 1, Reference: 1, Train: int64(n)}
-	ev.Tallies.At(PredictorDraw, SubsetTraining).Unproven, ev.Copies, ev.Dependence = 0, Copies{Policy: CopiesLimited, Limit: .01}, dependence(int64(n)+1, 0)
+	ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven, ev.Copies, ev.Dependence = 0, Copies{Policy: CopiesLimited, Limit: .01}, dependence(int64(n)+1, 0)
 	found := make([]Claim, n+1)
 	for ones := range found {
-		ev.Tallies.At(PredictorDraw, SubsetTraining).Risk, ev.Constant.Risk = RiskSum{}, RiskSum{}
+		ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, ev.Constant.Risk = RiskSum{}, RiskSum{}
 		for i := range n {
 			loss := 0.
 			if i < ones {
 				loss = 1
 			}
-			add(t, &ev.Tallies.At(PredictorDraw, SubsetTraining).Risk, loss)
+			add(t, &ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, loss)
 			addLower(t, &ev.Constant.Risk, 1)
 		}
 		found[ones], _ = certificate(t, ev).Claim(ClaimDraw)

@@ -12,9 +12,9 @@ import (
 // on the conditions of holdout. So the interval mean ± tolerance covers a share of 1 less the bound
 // (docs/explanation/theory.md, 19). Its bound in the document is that at the loss's tolerance.
 func curve() method {
-	return method{id: MethodCurve, needs: TallyKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
-		t := ev.Tallies.Of(needs.Predictor, needs.Subset)
-		g := ev.claim(needs, ClaimCurve, Tally{Risk: t.Risk.whole()})
+	return method{id: MethodCurve, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
+		t := ev.LossSums.Of(needs.Predictor, needs.Subset)
+		g := ev.claim(needs, ClaimCurve, LossSum{Risk: t.Risk.whole()})
 		g.Bound = 1
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
@@ -90,7 +90,7 @@ func covers(bound, share float64) bool {
 	return err == nil && part.Add(part, new(big.Rat).SetFloat64(bound)).Cmp(big.NewRat(1, 1)) <= 0
 }
 
-// A [Tally] counts errors at 512 tolerances: perTwo from ε·2^k up to ε·2^(k+1), k = −10 … 5,
+// A [LossSum] counts errors at 512 tolerances: perTwo from ε·2^k up to ε·2^(k+1), k = −10 … 5,
 // evenly spaced.
 const (
 	curveTolerances = 512
@@ -106,7 +106,7 @@ func curveTolerance(epsilon float64, i int) float64 {
 
 // AddError counts a row whose error is proven to be at most within.
 // NaN and +Inf are beyond every tolerance. At ε itself the row counts if and only if it is lost.
-func (t *Tally) AddError(within, epsilon float64, lost bool) {
+func (t *LossSum) AddError(within, epsilon float64, lost bool) {
 	if t.Beyond == nil {
 		t.Beyond = make([]int64, curveTolerances)
 	}
@@ -122,7 +122,7 @@ func (t *Tally) AddError(within, epsilon float64, lost bool) {
 }
 
 // validateBeyond reports faults of the counts of errors, if there are any.
-func (t *Tally) validateBeyond(n int64, ev Evidence) error {
+func (t *LossSum) validateBeyond(n int64, ev Evidence) error {
 	if t.Beyond == nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (t *Tally) validateBeyond(n int64, ev Evidence) error {
 	return nil
 }
 
-// beyond returns the counts that the steps state, at every tolerance of a tally of n rows.
+// beyond returns the counts that the steps state, at every tolerance of a loss sum of n rows.
 func (c *Curve) beyond(n int64, epsilon float64) []int64 {
 	all := make([]int64, curveTolerances)
 	for i := range all {

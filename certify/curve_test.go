@@ -11,7 +11,7 @@ func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 	t.Helper()
 	ev := sound(t)
 	ev.Delta.Methods = methods
-	tally := &Tally{}
+	lossSum := &LossSum{}
 	for i := range ev.Ledger.Holdout {
 		err := most * float64(i+1) / float64(ev.Ledger.Holdout)
 		lost := err > ev.Loss.Epsilon
@@ -19,10 +19,10 @@ func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 		if lost {
 			loss = 1
 		}
-		add(t, &tally.Risk, loss)
-		tally.AddError(err, ev.Loss.Epsilon, lost)
+		add(t, &lossSum.Risk, loss)
+		lossSum.AddError(err, ev.Loss.Epsilon, lost)
 	}
-	ev.Tallies[TallyKey{PredictorMean, SubsetHoldout}] = tally
+	ev.LossSums[LossKey{PredictorMean, SubsetHoldout}] = lossSum
 	return ev
 }
 
@@ -94,17 +94,17 @@ func TestCurveEndsTheLooks(t *testing.T) {
 }
 
 func TestCurveFaultsAreErrors(t *testing.T) {
-	for name, spoil := range map[string]func(*Evidence, *Tally){
-		"rising counts":          func(_ *Evidence, c *Tally) { c.Beyond[400]++; c.Beyond[399] = 0 },
-		"a negative count":       func(_ *Evidence, c *Tally) { c.Beyond[511] = -1 },
-		"more than all":          func(ev *Evidence, c *Tally) { c.Beyond[0] = ev.Ledger.Holdout + 1 },
-		"another count at ε":     func(_ *Evidence, c *Tally) { c.Risk.hi, c.Risk.lo = 0, 0 },
-		"no tolerance":           func(ev *Evidence, _ *Tally) { ev.Loss.Kind = LossSquared },
-		"a tolerance far out":    func(ev *Evidence, _ *Tally) { ev.Loss.Epsilon = 1e-300 },
-		"the method, no numbers": func(_ *Evidence, c *Tally) { c.Beyond = nil },
+	for name, spoil := range map[string]func(*Evidence, *LossSum){
+		"rising counts":          func(_ *Evidence, c *LossSum) { c.Beyond[400]++; c.Beyond[399] = 0 },
+		"a negative count":       func(_ *Evidence, c *LossSum) { c.Beyond[511] = -1 },
+		"more than all":          func(ev *Evidence, c *LossSum) { c.Beyond[0] = ev.Ledger.Holdout + 1 },
+		"another count at ε":     func(_ *Evidence, c *LossSum) { c.Risk.hi, c.Risk.lo = 0, 0 },
+		"no tolerance":           func(ev *Evidence, _ *LossSum) { ev.Loss.Kind = LossSquared },
+		"a tolerance far out":    func(ev *Evidence, _ *LossSum) { ev.Loss.Epsilon = 1e-300 },
+		"the method, no numbers": func(_ *Evidence, c *LossSum) { c.Beyond = nil },
 	} {
 		ev := withCurve(t, 16, MethodPACBayes, MethodCurve)
-		spoil(&ev, ev.Tallies.At(PredictorMean, SubsetHoldout))
+		spoil(&ev, ev.LossSums.At(PredictorMean, SubsetHoldout))
 		if _, err := Certify(ev); err == nil {
 			t.Error(name + ": no error")
 		}
@@ -133,13 +133,13 @@ func TestForgedCurvesAreRefused(t *testing.T) {
 	}
 }
 
-func TestTalliesWithErrorsMergeAndAreReadAgain(t *testing.T) {
-	of := func(errors ...float64) Tallies {
-		all := Tallies{}
+func TestLossSumsWithErrorsMergeAndAreReadAgain(t *testing.T) {
+	of := func(errors ...float64) LossSums {
+		all := LossSums{}
 		for _, e := range errors {
-			tally := all.At(PredictorMean, SubsetHoldout)
-			add(t, &tally.Risk, 0)
-			tally.AddError(e, 1, !(e <= 1))
+			lossSum := all.At(PredictorMean, SubsetHoldout)
+			add(t, &lossSum.Risk, 0)
+			lossSum.AddError(e, 1, !(e <= 1))
 		}
 		add(t, &all.At(PredictorDraw, SubsetTraining).Risk, .5)
 		return all
@@ -148,12 +148,12 @@ func TestTalliesWithErrorsMergeAndAreReadAgain(t *testing.T) {
 	if err := a.Merge(of(math.NaN(), 1)); err != nil {
 		t.Fatal(err)
 	}
-	a[TallyKey{PredictorDraw, SubsetTraining}] = whole[TallyKey{PredictorDraw, SubsetTraining}]
+	a[LossKey{PredictorDraw, SubsetTraining}] = whole[LossKey{PredictorDraw, SubsetTraining}]
 	data := a.AppendBinary(nil)
 	if !slices.Equal(data, whole.AppendBinary(nil)) {
 		t.Error("parts have other bytes than the whole")
 	}
-	again, err := ReadTallies(data, 4)
+	again, err := ReadLossSums(data, 4)
 	if err != nil || !slices.Equal(again.AppendBinary(nil), data) {
 		t.Fatal(err)
 	}
@@ -166,11 +166,11 @@ func TestTalliesWithErrorsMergeAndAreReadAgain(t *testing.T) {
 		t.Error("a clone shares the counts")
 	}
 	for cut := range len(data) - 1 {
-		if _, err := ReadTallies(data[:cut+1], 4); err == nil && cut+1 != tallyBytes {
+		if _, err := ReadLossSums(data[:cut+1], 4); err == nil && cut+1 != lossSumBytes {
 			t.Fatalf("%d of %d bytes are read", cut+1, len(data))
 		}
 	}
-	if _, err := ReadTallies(data, 3); err == nil {
+	if _, err := ReadLossSums(data, 3); err == nil {
 		t.Error("more rows than were read")
 	}
 }

@@ -85,7 +85,7 @@ type Claim struct {
 	Curve           *Curve    `json:"curve,omitempty"`    // of the claim about every tolerance
 	Groups          []Group   `json:"by_group,omitempty"` // of the claim about groups, by value; all other rows last
 
-	shown Tally // what the claim shows of the losses
+	shown LossSum // what the claim shows of the losses
 }
 
 // An Origin says which rows the constant of the baseline was chosen on.

@@ -45,7 +45,7 @@ func variants(t *testing.T) map[string]Evidence {
 		}),
 		"units":     withUnits(t),
 		"vacuous":   change(func(ev *Evidence) { ev.Model.KL = 20_000 }),
-		"worse":     change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies.At(PredictorDraw, SubsetTraining).Risk }),
+		"worse":     change(func(ev *Evidence) { ev.Constant.Risk = ev.LossSums.At(PredictorDraw, SubsetTraining).Risk }),
 		"jitter":    change(func(ev *Evidence) { ev.Model.Jitter.Holds = false }),
 		"sequence":  change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{"flights/trainers", MaxNumber} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, .5) }),
@@ -55,7 +55,7 @@ func variants(t *testing.T) map[string]Evidence {
 		}),
 		"alone": change(func(ev *Evidence) {
 			ev.Delta.Methods = alone()
-			ev.Tallies = ev.Tallies.For(ev.Delta)
+			ev.LossSums = ev.LossSums.For(ev.Delta)
 			ev.Ledger.Holdout, ev.Ledger.Reference, ev.Dependence = 0, 685, dependence(12685, 0)
 		}),
 		"families": change(func(ev *Evidence) {
@@ -82,12 +82,12 @@ func marshal(t testing.TB, c Certificate) []byte {
 	return data
 }
 
-// missAll fills the tally of the held-out rows with losses of 1.
+// missAll fills the loss sum of the held-out rows with losses of 1.
 func missAll(t testing.TB, ev *Evidence) {
 	t.Helper()
-	tally := ev.Tallies.At(PredictorMean, SubsetHoldout)
-	for tally.Risk.Count() < ev.Ledger.Holdout {
-		fatal.If(t, tally.AddSpread(1))
+	lossSum := ev.LossSums.At(PredictorMean, SubsetHoldout)
+	for lossSum.Risk.Count() < ev.Ledger.Holdout {
+		fatal.If(t, lossSum.AddSpread(1))
 	}
 }
 
@@ -154,7 +154,7 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 	if want := math.Log(1201 * 25); !(weight > want) {
 		t.Errorf("ln 1/p is %g, not above that of the two flat grids, %g", weight, want)
 	}
-	terms := Terms{Risk: ev.Tallies.At(PredictorDraw, SubsetTraining).Risk.Upper(), KL: ev.Model.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share(MethodPACBayes)}
+	terms := Terms{Risk: ev.LossSums.At(PredictorDraw, SubsetTraining).Risk.Upper(), KL: ev.Model.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share(MethodPACBayes)}
 	want, err := Bound(terms)
 	if err != nil {
 		t.Fatal(err)

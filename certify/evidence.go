@@ -12,7 +12,7 @@ import (
 type Evidence struct {
 	Loss       TargetLoss    `json:"loss"`
 	Delta      Delta         `json:"delta"`    // no default: the user says it
-	Tallies    Tallies       `json:"losses"`   // what the methods of Delta need: see [Tallies.For]
+	LossSums    LossSums       `json:"losses"`   // what the methods of Delta need: see [LossSums.For]
 	Constant   Constant      `json:"baseline"` // the best constant prediction
 	Ledger     Ledger        `json:"counts"`
 	Sample     Sample        `json:"dataset"`
@@ -48,13 +48,13 @@ func (ev Evidence) validateRisks() error {
 	}
 	needs := ev.Delta.needs()
 	for _, key := range needs {
-		t := ev.Tallies.Of(key.Predictor, key.Subset)
+		t := ev.LossSums.Of(key.Predictor, key.Subset)
 		if err := t.validate(ev.Ledger.Of(key.Subset), ev); err != nil {
 			faults = append(faults, fmt.Errorf("the losses of a %s on %s rows: %w", key.Predictor, key.Subset, err))
 		}
 	}
-	if len(ev.Tallies) > len(needs) {
-		faults = append(faults, fmt.Errorf("%d tallies, which are more than the %d that the methods need", len(ev.Tallies), len(needs)))
+	if len(ev.LossSums) > len(needs) {
+		faults = append(faults, fmt.Errorf("%d loss sums, which are more than the %d that the methods need", len(ev.LossSums), len(needs)))
 	}
 	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.Uses(SubsetHoldout) {
 		faults = append(faults, fmt.Errorf("%d held-out rows, which only the methods %q and %q use", ev.Ledger.Holdout, MethodHoldout, MethodCurve))

@@ -25,7 +25,7 @@ func sound(t testing.TB) Evidence {
 	ev := Evidence{
 		Loss:  TargetLoss{Loss: Loss{Kind: LossZeroOne, Epsilon: 15}, Target: "delay", Unit: "minutes"},
 		Delta: Delta{Declared: 0.01, Methods: []MethodID{MethodPACBayes, MethodHoldout}},
-		Tallies: Tallies{
+		LossSums: LossSums{
 			{PredictorDraw, SubsetTraining}: {Unproven: 2},
 			{PredictorMean, SubsetHoldout}:  {Unproven: 1},
 		},
@@ -50,12 +50,12 @@ func sound(t testing.TB) Evidence {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range ev.Ledger.Train {
 		loss := .022 * random.Float64()
-		add(t, &ev.Tallies.At(PredictorDraw, SubsetTraining).Risk, loss)
+		add(t, &ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, loss)
 		addLower(t, &ev.Constant.Risk, .66)
 	}
 	for i := range ev.Ledger.Holdout {
 		missed := float64(1 - min(1, i/2)) // the first two rows
-		fatal.If(t, ev.Tallies.At(PredictorMean, SubsetHoldout).AddSpread(missed))
+		fatal.If(t, ev.LossSums.At(PredictorMean, SubsetHoldout).AddSpread(missed))
 	}
 	return ev
 }
@@ -115,13 +115,13 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"relative with epsilon": func(ev *Evidence) { ev.Loss.Kind = LossRelative },
 		"other target":          func(ev *Evidence) { ev.Loss.Target = "hour" },
 		"no rows": func(ev *Evidence) {
-			ev.Tallies.At(PredictorDraw, SubsetTraining).Risk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, Ledger{}
+			ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, Ledger{}
 		},
 		"a loss missing":         func(ev *Evidence) { ev.Ledger.Train--; ev.Ledger.Holdout++ },
 		"no accuracy":            func(ev *Evidence) { ev.Model.Accuracy = 0 },
 		"accuracy NaN":           func(ev *Evidence) { ev.Model.Accuracy = nan },
-		"unproven negative":      func(ev *Evidence) { ev.Tallies.At(PredictorDraw, SubsetTraining).Unproven = -1 },
-		"unproven not counted":   func(ev *Evidence) { ev.Tallies.At(PredictorDraw, SubsetTraining).Unproven = 300 },
+		"unproven negative":      func(ev *Evidence) { ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven = -1 },
+		"unproven not counted":   func(ev *Evidence) { ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven = 300 },
 		"products above squares": func(ev *Evidence) { ev.Dependence = dependence(12600, 1.01) },
 		"series of other rows":   func(ev *Evidence) { ev.Dependence = dependence(12599, 0) },
 		"copies unknown policy":  func(ev *Evidence) { ev.Copies.Policy = "ignored" },

@@ -22,10 +22,10 @@ const (
 // which rows are of a group, its rows are independent draws of the law of that group
 // (docs/explanation/theory.md, 22). Its bound in the document is the largest of all groups.
 func groups() method {
-	return method{id: MethodGroups, needs: TallyKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
-		t := ev.Tallies.Of(needs.Predictor, needs.Subset)
+	return method{id: MethodGroups, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
+		t := ev.LossSums.Of(needs.Predictor, needs.Subset)
 		each := slices.Clone(t.Groups)
-		g := ev.claim(needs, ClaimGroups, Tally{Risk: t.Risk.whole(), Groups: slices.Clone(each)})
+		g := ev.claim(needs, ClaimGroups, LossSum{Risk: t.Risk.whole(), Groups: slices.Clone(each)})
 		if len(each) == 0 {
 			return nil, errors.New("certify: groups without counts")
 		}
@@ -80,7 +80,7 @@ func (g *Grouping) Of(value float64) int {
 }
 
 // AddGroup counts a held-out row of group number of so many.
-func (t *Tally) AddGroup(number, of int, lost bool) {
+func (t *LossSum) AddGroup(number, of int, lost bool) {
 	if t.Groups == nil {
 		t.Groups = make([]Group, of)
 	}
@@ -167,7 +167,7 @@ func GroupValues(values []float64) error {
 }
 
 // validateGroups reports faults of the counts by group, if there are any.
-func (t *Tally) validateGroups(n int64, ev Evidence) error {
+func (t *LossSum) validateGroups(n int64, ev Evidence) error {
 	if t.Groups == nil {
 		return nil
 	}
@@ -188,9 +188,9 @@ func (t *Tally) validateGroups(n int64, ev Evidence) error {
 }
 
 // readGroups reads the counts by group, if there are any, and returns the rest of data.
-func (t *Tally) readGroups(data []byte, rows int64) ([]byte, error) {
+func (t *LossSum) readGroups(data []byte, rows int64) ([]byte, error) {
 	if len(data) < 8 {
-		return nil, errors.New("certify: a tally ends too early")
+		return nil, errors.New("certify: a loss sum ends too early")
 	}
 	n := binary.LittleEndian.Uint64(data)
 	if data = data[8:]; n > MaxGroupValues+1 || uint64(len(data)) < 16*n {

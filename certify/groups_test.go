@@ -18,8 +18,8 @@ func withGroups(t testing.TB) Evidence {
 	ev := sound(t)
 	ev.Delta.Methods = []MethodID{MethodPACBayes, MethodHoldout, MethodGroups}
 	ev.Grouping = &Grouping{Column: "hour", Values: []float64{7, 9}}
-	tally := ev.Tallies.At(PredictorMean, SubsetHoldout)
-	tally.Groups = []Group{{N: 40, Misses: 1}, {N: 35}, {N: 10, Misses: tally.Risk.ones() - 1}}
+	lossSum := ev.LossSums.At(PredictorMean, SubsetHoldout)
+	lossSum.Groups = []Group{{N: 40, Misses: 1}, {N: 35}, {N: 10, Misses: lossSum.Risk.ones() - 1}}
 	return ev
 }
 
@@ -44,8 +44,8 @@ func TestGroupsHaveEqualParts(t *testing.T) {
 		t.Errorf("after the end of looks: %+v", g)
 	}
 	ev = withGroups(t)
-	tally := ev.Tallies.At(PredictorMean, SubsetHoldout)
-	tally.Groups = []Group{{N: 29, Misses: tally.Risk.ones()}, {N: 29}, {N: 27}}
+	lossSum := ev.LossSums.At(PredictorMean, SubsetHoldout)
+	lossSum.Groups = []Group{{N: 29, Misses: lossSum.Risk.ones()}, {N: 29}, {N: 27}}
 	if g, _ := certificate(t, ev).Claim(ClaimGroups); g.Status != StatusVacuous {
 		t.Errorf("small groups are %s", g.Status)
 	}
@@ -96,7 +96,7 @@ func TestGroupFaultsAreErrors(t *testing.T) {
 		"a column of nobody":     func(ev *Evidence, _ []Group) { ev.Grouping.Column = "carrier" },
 		"a feature as none":      func(ev *Evidence, _ []Group) { ev.Grouping.Column, ev.Grouping.Beside = "distance", true },
 		"the method, no groups":  func(ev *Evidence, _ []Group) { ev.Grouping = nil },
-		"the method, no numbers": func(ev *Evidence, _ []Group) { ev.Tallies.At(PredictorMean, SubsetHoldout).Groups = nil },
+		"the method, no numbers": func(ev *Evidence, _ []Group) { ev.LossSums.At(PredictorMean, SubsetHoldout).Groups = nil },
 		"texts of other values": func(ev *Evidence, _ []Group) {
 			ev.Grouping.Beside, ev.Grouping.Texts = true, []string{"AA", "WN"}
 		},
@@ -106,7 +106,7 @@ func TestGroupFaultsAreErrors(t *testing.T) {
 		"no count":              func(ev *Evidence, _ []Group) { ev.Loss.Kind = LossSquared },
 	} {
 		ev := withGroups(t)
-		spoil(&ev, ev.Tallies.At(PredictorMean, SubsetHoldout).Groups)
+		spoil(&ev, ev.LossSums.At(PredictorMean, SubsetHoldout).Groups)
 		if _, err := Certify(ev); err == nil {
 			t.Error(name + ": no error")
 		}
@@ -134,13 +134,13 @@ func TestForgedGroupsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTalliesWithGroupsMergeAndAreReadAgain(t *testing.T) {
-	of := func(groups ...int) Tallies {
-		all := Tallies{}
+func TestLossSumsWithGroupsMergeAndAreReadAgain(t *testing.T) {
+	of := func(groups ...int) LossSums {
+		all := LossSums{}
 		for i, g := range groups {
-			tally := all.At(PredictorMean, SubsetHoldout)
-			add(t, &tally.Risk, float64(i%2))
-			tally.AddGroup(g, 3, i%2 == 1)
+			lossSum := all.At(PredictorMean, SubsetHoldout)
+			add(t, &lossSum.Risk, float64(i%2))
+			lossSum.AddGroup(g, 3, i%2 == 1)
 		}
 		return all
 	}
@@ -152,19 +152,19 @@ func TestTalliesWithGroupsMergeAndAreReadAgain(t *testing.T) {
 	if !slices.Equal(data, whole.AppendBinary(nil)) {
 		t.Error("parts have other bytes than the whole")
 	}
-	again, err := ReadTallies(data, 6)
+	again, err := ReadLossSums(data, 6)
 	if err != nil || !slices.Equal(again.Of(PredictorMean, SubsetHoldout).Groups, []Group{{N: 2, Misses: 1}, {N: 1}, {N: 3, Misses: 2}}) {
 		t.Fatal(again.Of(PredictorMean, SubsetHoldout), err)
 	}
 	for cut := range len(data) - 1 {
-		if _, err := ReadTallies(data[:cut+1], 6); err == nil {
+		if _, err := ReadLossSums(data[:cut+1], 6); err == nil {
 			t.Fatalf("%d of %d bytes are read", cut+1, len(data))
 		}
 	}
-	if _, err := ReadTallies(data, 5); err == nil {
+	if _, err := ReadLossSums(data, 5); err == nil {
 		t.Error("more rows than were read")
 	}
-	other := Tallies{}
+	other := LossSums{}
 	other.At(PredictorMean, SubsetHoldout).AddGroup(3, 4, false)
 	if err := a.Merge(other); err == nil {
 		t.Error("counts of three and of four groups were merged")

@@ -7,9 +7,9 @@ package certify
 // values ([AssumeSplitFixed]), and the job owes nothing to their values
 // ([AssumeJobFixed]).
 func holdout() method {
-	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
-		t := ev.Tallies.Of(needs.Predictor, needs.Subset)
-		g := ev.claim(needs, ClaimHoldout, Tally{Risk: t.Risk.whole()}) // the price of reuse is for one of n+1 answers
+	return method{id: MethodHoldout, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
+		t := ev.LossSums.Of(needs.Predictor, needs.Subset)
+		g := ev.claim(needs, ClaimHoldout, LossSum{Risk: t.Risk.whole()}) // the price of reuse is for one of n+1 answers
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
@@ -18,7 +18,7 @@ func holdout() method {
 			g.Bound, err = BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)
 		} else { // what is shown is the bound
 			g.Bound, err = ev.bettingBound(t, share)
-			g.Risk, g.shown = nil, Tally{Risk: RiskSum{count: g.N}, Bound: g.Bound}
+			g.Risk, g.shown = nil, LossSum{Risk: RiskSum{count: g.N}, Bound: g.Bound}
 		}
 		if ev.Delta.Looks.ended() {
 			g.Bound = 1

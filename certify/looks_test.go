@@ -68,8 +68,8 @@ func TestLooksSpendDelta(t *testing.T) {
 func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 	for _, part := range []float64{0, 0x1p-60, .3, 1} {
 		ev := sound(t)
-		held := ev.Tallies.At(PredictorMean, SubsetHoldout)
-		*held = Tally{Unproven: 1}
+		held := ev.LossSums.At(PredictorMean, SubsetHoldout)
+		*held = LossSum{Unproven: 1}
 		n := ev.Ledger.Holdout
 		for i := range n {
 			loss := 0.0
@@ -82,7 +82,7 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 			fatal.If(t, held.AddSpread(loss))
 		}
 		c := certificate(t, ev)
-		g, shown := guarantee(t, c, ClaimHoldout), c.Tallies.Of(PredictorMean, SubsetHoldout)
+		g, shown := guarantee(t, c, ClaimHoldout), c.LossSums.Of(PredictorMean, SubsetHoldout)
 		if want := 1 + int64(math.Ceil(2*part)); shown.Unproven != 0 || shown.Risk != ones(want, n) || shown.Spread != nil || *g.Misses != want {
 			t.Errorf("two losses of %g and one unproven are shown as %+v, want %d", part, shown, want)
 		}
@@ -92,7 +92,7 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 		want, err := BettingUpper(held.Spread, ev.Delta.Declared, ev.Delta.Share(MethodHoldout))
 		fatal.If(t, err)
 		g = guarantee(t, c, ClaimHoldout)
-		if g.Bound != want || !isStep(g.Bound, n) || g.Risk != nil || g.Misses != nil || c.Tallies.Of(PredictorMean, SubsetHoldout).Risk != ones(0, n) {
+		if g.Bound != want || !isStep(g.Bound, n) || g.Risk != nil || g.Misses != nil || c.LossSums.Of(PredictorMean, SubsetHoldout).Risk != ones(0, n) {
 			t.Errorf("two losses of %g: the bound is %v beside %v, want %v alone", part, g.Bound, g.Risk, want)
 		}
 		fatal.If(t, Recompute(c))

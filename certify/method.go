@@ -7,10 +7,10 @@ import "slices"
 // holdout.go, and a line in methods.
 type method struct {
 	id    MethodID
-	needs TallyKey
-	// claims applies the method to the tally that it needs. The first claim shows what all show of
+	needs LossKey
+	// claims applies the method to the loss sum that it needs. The first claim shows what all show of
 	// the losses. [Certify] fills in baseline and status.
-	claims func(ev Evidence, needs TallyKey, share Share) ([]Claim, error)
+	claims func(ev Evidence, needs LossKey, share Share) ([]Claim, error)
 }
 
 // weight is that of the method's part of δ. A bound from training rows pays thousands of nats anyway, so
@@ -63,8 +63,8 @@ func (d Delta) applied() []method {
 	})
 }
 
-// needs are the keys of the tallies that the certificate's methods need, each once.
-func (d Delta) needs() (all []TallyKey) {
+// needs are the keys of the loss sums that the certificate's methods need, each once.
+func (d Delta) needs() (all []LossKey) {
 	for _, m := range d.applied() {
 		if !slices.Contains(all, m.needs) {
 			all = append(all, m.needs)
@@ -80,5 +80,5 @@ func (d Delta) Applies(id MethodID) bool {
 
 // Uses reports whether a method of the certificate rests on rows of a subset.
 func (d Delta) Uses(subset Subset) bool {
-	return slices.ContainsFunc(d.needs(), func(key TallyKey) bool { return key.Subset == subset })
+	return slices.ContainsFunc(d.needs(), func(key LossKey) bool { return key.Subset == subset })
 }

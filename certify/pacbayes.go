@@ -6,12 +6,12 @@ package certify
 // their risk is at most twice as large: the loss is quasi-convex, and the law of a draw at a row is
 // symmetric about the mean, so that at least half of all draws lose at least as much as the mean.
 func pacBayes() method {
-	return method{id: MethodPACBayes, needs: TallyKey{PredictorDraw, SubsetTraining}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
+	return method{id: MethodPACBayes, needs: LossKey{PredictorDraw, SubsetTraining}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		lnInverseWeight, err := LnInverseWeight(len(ev.Model.Kernel.Families), ev.Model.Theta)
 		if err != nil {
 			return nil, err
 		}
-		draw := ev.claim(needs, ClaimDraw, ev.Tallies.Of(needs.Predictor, needs.Subset))
+		draw := ev.claim(needs, ClaimDraw, ev.LossSums.Of(needs.Predictor, needs.Subset))
 		b, err := Bound(Terms{
 			Risk: *draw.Risk, KL: ev.Model.KL, LnInverseWeight: lnInverseWeight,
 			N: draw.N, Delta: ev.Delta.Declared, Share: share,

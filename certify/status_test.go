@@ -22,7 +22,7 @@ func without(t *testing.T) Evidence {
 	t.Helper()
 	ev := sound(t)
 	ev.Delta.Methods = ev.Delta.Methods[:1]
-	ev.Tallies = ev.Tallies.For(ev.Delta)
+	ev.LossSums = ev.LossSums.For(ev.Delta)
 	ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
 	ev.Dependence = dependence(12685, 0)
 	return ev

@@ -73,7 +73,7 @@ func (s RiskSum) MeanUnits() (down, up uint64) {
 
 // AddUnit adds one example whose loss is the mean of the losses of rows, rounded up; if lower, rounded
 // down. With spread it is added to the spread of losses too.
-func (t *Tally) AddUnit(rows RiskSum, lower, spread bool) error {
+func (t *LossSum) AddUnit(rows RiskSum, lower, spread bool) error {
 	down, mean := rows.MeanUnits()
 	if lower {
 		mean = down

@@ -14,7 +14,7 @@ func withUnits(t testing.TB) Evidence {
 	ev.Copies = Copies{Policy: CopiesKept, Rows: 5}
 	ev.Dependence = dependence(12605, -.0123)
 	ev.Sample.Columns = []string{"distance", "hour", "day", "delay"}
-	ev.Tallies = Tallies{{PredictorDraw, SubsetTraining}: {Risk: ones(9, 300)}, {PredictorMean, SubsetHoldout}: {Risk: ones(2, 40), Spread: Missed(2, 40)}}
+	ev.LossSums = LossSums{{PredictorDraw, SubsetTraining}: {Risk: ones(9, 300)}, {PredictorMean, SubsetHoldout}: {Risk: ones(2, 40), Spread: Missed(2, 40)}}
 	ev.Constant.Risk = ones(180, 300)
 	return ev
 }

@@ -45,7 +45,7 @@ func TestCurveThroughThePipeline(t *testing.T) {
 		}
 	}
 	forged := forge(t, p.certificate, func(ev *certify.Evidence) {
-		beyond := ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Beyond
+		beyond := ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Beyond
 		for i := 330; i < len(beyond); i++ {
 			beyond[i] = 0
 		}

@@ -62,9 +62,9 @@
 //     of config.Task.Publisher, its key in cmd/config/shelf.go, the field of config.Task and a row of
 //     docs/reference/job.md. Instead of the directory it is an [Output], runs
 //     pipelinetest.TestOutput, which has TestSink in it, and goes to [Train].
-//   - a theorem: a file of certify with its method, and a line in methods. It says which tally
-//     it needs. A new predictor is a line in certify/tally.go; a statistic other than a sum of
-//     losses is a field of Tally there, with its bytes, its check and the field of Guarantee
+//   - a theorem: a file of certify with its method, and a line in methods. It says which loss sum
+//     it needs. A new predictor is a line in certify/losssum.go; a statistic other than a sum of
+//     losses is a field of LossSum there, with its bytes, its check and the field of Guarantee
 //     that states it; rowPass fills both. Its form goes to certify/schema.json, its proof to
 //     docs/explanation/theory.md, its formula to docs/reference/formats.md, its class to a file of python/pacsgp and to
 //     METHODS of methods.py.

@@ -94,7 +94,7 @@ func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
 		sum.Add(sum, units)
 	}
 	draw, _ := p.certificate.Claim(certify.ClaimDraw)
-	if draw.N != int64(len(want.train)) || p.certificate.Tallies.Of(certify.PredictorDraw, certify.SubsetTraining).Risk.Count() != draw.N {
+	if draw.N != int64(len(want.train)) || p.certificate.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Risk.Count() != draw.N {
 		t.Fatalf("N = %d, want %d", draw.N, len(want.train))
 	}
 	scaled := new(big.Float).SetMantExp(new(big.Float).SetInt(sum), -60)
@@ -226,7 +226,7 @@ func TestAccuracyIsCounted(t *testing.T) {
 		worst += point.missRisk(0, off+reach, v, meta.Loss.Epsilon) / float64(len(train))
 	}
 	ev := evidence(p.certificate)
-	if got := ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining).Risk.Upper(); !(got >= worst) {
+	if got := ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk.Upper(); !(got >= worst) {
 		t.Errorf("the empirical risk is %v, a careless reader has %v", got, worst)
 	}
 }

@@ -84,7 +84,7 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 		}
 		fatal.If(t, verify(r.Certificate, r))
 		forged := forge(t, r.Certificate, func(ev *certify.Evidence) {
-			of := ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Groups
+			of := ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Groups
 			of[0].N, of[1].N = of[0].N-1, of[1].N+1
 		})
 		if err := verify(forged, r); !errors.Is(err, job.ErrRefused) {

@@ -169,22 +169,22 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 	}
 	for name, change := range map[string]func(ev *certify.Evidence){
 		"a loss less": func(ev *certify.Evidence) {
-			ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Risk, -certify.UnitsPerLoss)
+			ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Risk = shifted(t, ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Risk, -certify.UnitsPerLoss)
 		},
 		"a unit more": func(ev *certify.Evidence) {
-			ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).Risk, 1)
+			ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Risk = shifted(t, ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Risk, 1)
 		},
 		"no hold-out": func(ev *certify.Evidence) {
 			ev.Delta.Methods, ev.Delta.Looks = ev.Delta.Methods[:1], nil
-			ev.Tallies = ev.Tallies.For(ev.Delta)
+			ev.LossSums = ev.LossSums.For(ev.Delta)
 			ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
 		},
 		"a row less (without rows)": func(ev *certify.Evidence) {
-			held := ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout)
+			held := ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout)
 			n := held.Risk.Count() - 1
 			ev.Ledger.Train, ev.Ledger.Holdout = ev.Ledger.Train+1, n
 			ev.Dependence.Rows++
-			train := ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining)
+			train := ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining)
 			fatal.If(t, errors.Join(train.Risk.Add(0), ev.Constant.Risk.AddLower(0)))
 			held.Risk, held.Unproven = certify.RiskSum{}, 0
 			for range n {

@@ -79,7 +79,7 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 	found.Sample.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, shards: pass.ShardDigests(dataset.Indices(pass.Of.Columns))}
 	r.Diagnostics = Diagnostics{
-		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
+		Unproven: found.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
 		Warnings: append([]string{}, h.Warnings...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{

@@ -64,7 +64,7 @@ func TestUnitHashVectors(t *testing.T) {
 }
 
 // means are the mean losses of the mean of Q over the rows of each hold-out day.
-func means(t *testing.T, m pass.Model, columns [][]float64) *certify.Tally {
+func means(t *testing.T, m pass.Model, columns [][]float64) *certify.LossSum {
 	t.Helper()
 	predictor, err := model.NewPredictor(m.Posterior, 1)
 	fatal.If(t, err)
@@ -88,7 +88,7 @@ func means(t *testing.T, m pass.Model, columns [][]float64) *certify.Tally {
 		}
 		of[columns[2][i]][1]++
 	}
-	var all certify.Tally
+	var all certify.LossSum
 	for _, k := range of {
 		fatal.If(t, all.AddUnit(ones(t, k[0], k[1]), false, true))
 	}
@@ -156,7 +156,7 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 			u.Holdout++
 			ev.Ledger.Units = &u
 			g, _ := p.certificate.Claim(certify.ClaimHoldout)
-			ev.Tallies[certify.TallyKey{Predictor: certify.PredictorMean, Subset: certify.SubsetHoldout}] = &certify.Tally{Spread: certify.Missed(1, g.N+1), Risk: ones(t, 1, g.N+1)}
+			ev.LossSums[certify.LossKey{Predictor: certify.PredictorMean, Subset: certify.SubsetHoldout}] = &certify.LossSum{Spread: certify.Missed(1, g.N+1), Risk: ones(t, 1, g.N+1)}
 		},
 	} {
 		ev := evidence(p.certificate)

@@ -234,15 +234,15 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 			configure(ev, func(j *job.Job) { j.Delta = 0.5; j.Loss.EpsilonStd = 9 })
 		}, true},
 		{"risk", func(ev *certify.Evidence) {
-			ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining).Risk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining).Risk.Count())
+			ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk = lossless(ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk.Count())
 		}, false},
 		{"a unit of the risk", func(ev *certify.Evidence) {
-			draw := ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining)
+			draw := ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining)
 			draw.Risk = shifted(t, draw.Risk, -1)
 		}, false},
 		{"a unit of the constant's", func(ev *certify.Evidence) { ev.Constant.Risk = shifted(t, ev.Constant.Risk, -1) }, false},
 		{"risk of the constant", func(ev *certify.Evidence) {
-			ev.Constant.Risk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining).Risk.Count())
+			ev.Constant.Risk = lossless(ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk.Count())
 		}, false},
 		{"the constant", func(ev *certify.Evidence) { ev.Constant.Value += 3 }, false},
 		{"KL", func(ev *certify.Evidence) { ev.Model.KL *= 0.999999 }, true},
@@ -263,13 +263,13 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		{"ledger", func(ev *certify.Evidence) {
 			ev.Ledger.Reference--
 			ev.Ledger.Train++
-			ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining).Risk, ev.Constant.Risk = lossless(ev.Ledger.Train), lossless(ev.Ledger.Train)
+			ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk, ev.Constant.Risk = lossless(ev.Ledger.Train), lossless(ev.Ledger.Train)
 		}, true},
 		{"sample's digest", func(ev *certify.Evidence) { ev.Sample.Digest = strings.Repeat("0", 64) }, false},
 		{"shards", func(ev *certify.Evidence) { ev.Sample.Shards++ }, false},
 		{"columns", func(ev *certify.Evidence) { ev.Sample.Columns[0], ev.Model.Theta[0].Name = "c", "ln lengthscale of c" }, true},
 		{"accuracy", func(ev *certify.Evidence) { ev.Model.Accuracy /= 2 }, true},
-		{"unproven rows", func(ev *certify.Evidence) { ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining).Unproven++ }, false},
+		{"unproven rows", func(ev *certify.Evidence) { ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Unproven++ }, false},
 		{"likeness of targets", func(ev *certify.Evidence) {
 			ev.Dependence.Products[2]++
 		}, false},

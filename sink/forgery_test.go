@@ -162,7 +162,7 @@ func forgedModels(t testing.TB, p published) []forgery {
 		t.Logf("%s: risk at most %v, %d rows unproven", name, upper.Upper(), unproven)
 		of := func(upper certify.RiskSum, unproven int64) []string {
 			return forged(t, p, m, func(ev *certify.Evidence) {
-				ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining).Risk, ev.Tallies.At(certify.PredictorDraw, certify.SubsetTraining).Unproven = upper, unproven
+				ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk, ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Unproven = upper, unproven
 			})
 		}
 		all = append(all, forgery{name + ", as it is", "", of(upper, unproven)})

@@ -67,7 +67,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 	case ctx.Err() != nil && once:
 		return ctx.Err()
 	case ctx.Err() != nil:
-		e.tally(true)
+		e.logCounts(true)
 		show.event("stopped: started again, it goes on where it was")
 		return nil
 	case errors.Is(err, config.ErrFull):

@@ -21,9 +21,9 @@ type scoreEvents struct {
 
 	mu    sync.Mutex // of what follows
 	told  map[string]bool
-	sum   score.Tally
+	sum   score.Counts
 	files int64
-	last  score.Tally // of sum, in the log
+	last  score.Counts // of sum, in the log
 	since time.Time
 	by    string // the certificate of the last predictions
 }
@@ -65,38 +65,38 @@ func (e *scoreEvents) Failed(err error) {
 
 // Predicted counts committed predictions.
 func (e *scoreEvents) Predicted(what score.Done) {
-	e.metrics.predicted(what.Tally)
+	e.metrics.predicted(what.Counts)
 	e.mu.Lock()
-	e.sum, e.by = e.sum.Plus(what.Tally), what.By
+	e.sum, e.by = e.sum.Plus(what.Counts), what.By
 	e.files += int64(len(what.Files))
 	e.mu.Unlock()
 	for _, f := range what.Files {
 		e.show.event(fmt.Sprintf("%s: predictions of %s%s, in %s", f.Path, words.Count(f.Rows, "row"), config.Without(f.Refused, "column"), e.where(f.File)))
-		e.others(f.Path+": ", f.Tally)
+		e.others(f.Path+": ", f.LossSum)
 	}
-	e.tally(false)
+	e.logCounts(false)
 }
 
-// tallyEvery is the time between two log lines about predicted records.
-const tallyEvery = 10 * time.Second
+// sumEvery is the time between two log lines about predicted records.
+const sumEvery = 10 * time.Second
 
-// tally logs the number of records predicted since the last such line, if that is long ago or
+// logCounts logs the number of records predicted since the last such line, if that is long ago or
 // now is set.
-func (e *scoreEvents) tally(now bool) {
+func (e *scoreEvents) logCounts(now bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := e.sum.Rows - e.last.Rows
-	if !e.records || n == 0 || !now && time.Since(e.since) < tallyEvery {
+	if !e.records || n == 0 || !now && time.Since(e.since) < sumEvery {
 		return
 	}
 	e.show.event(fmt.Sprintf("predicted %s in %s%s, by the model of certificate %.12s…",
 		words.Count(n, "row"), words.Count(e.sum.Units-e.last.Units, "batch", "batches"), config.Without(e.sum.Refused-e.last.Refused, "its"), e.by))
-	e.others("", score.Tally{Rows: n, Other: e.sum.Other - e.last.Other})
+	e.others("", score.LossSum{Rows: n, Other: e.sum.Other - e.last.Other})
 	e.since, e.last = time.Now(), e.sum
 }
 
 // others says how many rows have a level that the model does not know.
-func (e *scoreEvents) others(where string, n score.Tally) {
+func (e *scoreEvents) others(where string, n score.Counts) {
 	if n.Other > 0 {
 		e.show.warning(fmt.Sprintf("%s%d of %s with a value of an encoded feature that is in no prior row: it counts as other", where, n.Other, words.Count(n.Rows, "row")))
 	}

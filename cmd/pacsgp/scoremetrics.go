@@ -48,7 +48,7 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 }
 
 // predicted counts a file or a batch.
-func (m *scoreMetrics) predicted(n score.Tally) {
+func (m *scoreMetrics) predicted(n score.Counts) {
 	if m.unread == nil { // else a look at all files tells
 		m.why.set(nil)
 	}

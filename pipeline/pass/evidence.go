@@ -47,7 +47,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	}
 	ev := found.Evidence
 	ev.Loss = certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name, Unit: job.Loss.Unit}
-	ev.Delta, ev.Tallies = job.Spends(), found.Tallies.For(job.Spends())
+	ev.Delta, ev.LossSums = job.Spends(), found.LossSums.For(job.Spends())
 	ev.Copies.Policy, ev.Copies.Limit = job.Copies.Policy, job.Copies.Limit
 	ev.Ledger.Units, ev.Grouping = job.Unit.Counted(found.Ledger.Units), job.Grouping(found.GroupValues())
 	ev.Sample.Columns = slices.Concat(inputs(job, meta), job.Unit.Columns, []string{meta.Target.Name})

@@ -90,7 +90,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	}
 	mean := job.MeanDecl{Column: m.Meta.Mean}
 	found := &Found{Evidence: certify.Evidence{
-		Tallies: p.tallies.Clone(), Dependence: p.dependence(),
+		LossSums: p.lossSums.Clone(), Dependence: p.dependence(),
 		Ledger: certify.Ledger{Rows: p.Of.rows, Bad: p.Of.bad, Outside: p.Of.outside},
 		Sample: certify.Sample{Shards: int64(p.Of.shards), Columns: columns},
 	}}
@@ -102,7 +102,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	found.Sample.Digest, found.Sample.Targets = digest.String(), targets.String()
 	kept, want := p.rows(), found.Ledger.Reference
 	reference := kept
-	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.Tallies.Of(certify.PredictorConstant, certify.SubsetTraining).Risk}
+	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.LossSums.Of(certify.PredictorConstant, certify.SubsetTraining).Risk}
 	if want == 0 {
 		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Ledger.Train), certify.OriginStart
 	}
@@ -116,7 +116,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	encoded := found.Encode.By(inputs)
 	encoded = append(encoded, make([]*job.Encoding, p.Of.Columns-len(encoded))...)
 	reference.Encoded, kept.Encoded = encoded, encoded
-	if found.Mean, err = dataset.MeanDistances(mean, reference, p.tallies.Of(certify.PredictorColumn, certify.SubsetTraining).Risk, m.Meta.Target.Scale); err != nil {
+	if found.Mean, err = dataset.MeanDistances(mean, reference, p.lossSums.Of(certify.PredictorColumn, certify.SubsetTraining).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
 	}
 	if found.Constant.Origin == certify.OriginReference {
@@ -146,13 +146,13 @@ func (p *Pass) sees(columns []string) error {
 }
 
 // count counts the rows by split, and those that equal an earlier one. If examples are units, it adds
-// them to the tallies.
+// them to the loss sums.
 func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error) {
-	to, l := found.Tallies, &found.Ledger
+	to, l := found.LossSums, &found.Ledger
 	l.Train, l.Holdout = to.Of(certify.PredictorDraw, certify.SubsetTraining).Risk.Count(), to.Of(certify.PredictorMean, certify.SubsetHoldout).Risk.Count()
 	if p.units != nil {
 		l.Units = job.Unit.Counted(&p.units.ledger)
-		if l.Train, l.Holdout, err = p.units.tally(to); err != nil {
+		if l.Train, l.Holdout, err = p.units.addTo(to); err != nil {
 			return err
 		}
 	}

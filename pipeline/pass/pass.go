@@ -33,8 +33,8 @@ var ErrPart = errors.New("parts of a pass")
 type Pass struct {
 	Of      Subject
 	shards  map[int]*ShardPass
-	tallies certify.Tallies
-	units   *unitSums  // behind the tallies, if examples are units; nil: they are rows
+	lossSums certify.LossSums
+	units   *unitSums  // behind the loss sums, if examples are units; nil: they are rows
 	marks   *counter   // of all rows of the shards; nil if copies were counted in an earlier pass
 	copies  job.Copies // of the whole sample, from that pass
 
@@ -93,11 +93,11 @@ func (p *Pass) Merge(other *Pass) error {
 	if (p.marks == nil) != (other.marks == nil) || p.copies != other.copies {
 		return fmt.Errorf("%w: they found different copies: were rows changed meanwhile?", ErrPart)
 	}
-	tallies := p.tallies.Clone()
-	if err := tallies.Merge(other.tallies); err != nil {
+	lossSums := p.lossSums.Clone()
+	if err := lossSums.Merge(other.lossSums); err != nil {
 		return fmt.Errorf("%w: %w", ErrPart, err)
 	}
-	p.tallies = tallies
+	p.lossSums = lossSums
 	maps.Copy(p.shards, other.shards)
 	if p.marks != nil {
 		p.marks.merge(other.marks)
@@ -105,7 +105,7 @@ func (p *Pass) Merge(other *Pass) error {
 	if p.held != nil {
 		p.held.rows.Merge(other.held.rows)
 	}
-	other.shards, other.tallies = nil, nil
+	other.shards, other.lossSums = nil, nil
 	return nil
 }
 

@@ -34,7 +34,7 @@ func FuzzPass(f *testing.F) {
 				targetsInOrder: Series{Series: certify.Series{Rows: 3, Sum: -5}, first: [certify.Lags]int64{1, 2}}, Kept: []float64{2, 3, 4, 5},
 				summaries: []summary{{one: true}, {first: 1}},
 			}},
-			tallies: certify.Tallies{
+			lossSums: certify.LossSums{
 				{Predictor: certify.PredictorDraw, Subset: certify.SubsetTraining}: {Risk: risk, Unproven: 1},
 				{Predictor: certify.PredictorMean, Subset: certify.SubsetHoldout}:  {Risk: risk},
 			},
@@ -77,11 +77,11 @@ func TestForgedPartsAreErrors(t *testing.T) {
 	for range 3 {
 		fatal.If(t, risk.Add(0.5))
 	}
-	train := certify.Tallies{{Predictor: certify.PredictorDraw, Subset: certify.SubsetTraining}: {Risk: risk}}
+	train := certify.LossSums{{Predictor: certify.PredictorDraw, Subset: certify.SubsetTraining}: {Risk: risk}}
 	for name, c := range map[string]struct {
 		columns int
 		kept    []float64
-		tallies certify.Tallies
+		lossSums certify.LossSums
 	}{
 		"fewer columns":      {1, []float64{5, 6, 7}, nil},
 		"more columns":       {3, nil, nil},
@@ -91,7 +91,7 @@ func TestForgedPartsAreErrors(t *testing.T) {
 		"too few start rows": {2, []float64{5, 6}, train},
 	} {
 		p := &Pass{
-			Of: Subject{rows: 3, shards: 1, Columns: c.columns}, copies: job.Copies{Rows: 3, Distinct: 3}, tallies: c.tallies,
+			Of: Subject{rows: 3, shards: 1, Columns: c.columns}, copies: job.Copies{Rows: 3, Distinct: 3}, lossSums: c.lossSums,
 			shards: map[int]*ShardPass{0: {rows: 3, Columns: make([]dataset.ColumnDigest, c.columns), targets: dataset.Multiset{Count: 3}, Kept: c.kept}},
 		}
 		if _, err := p.Result(t.Context(), job.Job{}, m); !errors.Is(err, ErrPart) {

@@ -24,7 +24,7 @@ import (
 //	subject    rows, bad rows, outside rows, shards, columns (u64); layout, model, configuration, sample,
 //	           secret (32 bytes each); constant (f64); values of groups, their number (u64) and each (f64)
 //	shards     their number (u64), then each, by index
-//	tallies    their bytes (u64), then each, by the numbers of its key
+//	loss sums    their bytes (u64), then each, by the numbers of its key
 //	held       0, or of a first pass 1 and the multiset of the held-out rows (5 u64)
 //	copies     1 and the counts of the whole sample, or 0, the number of rows (u64),
 //	           and mark and ordinal of each, sorted (16 bytes)
@@ -70,9 +70,9 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 		e.Integers(int64(i))
 		e.shard(p.shards[i])
 	}
-	tallies := p.tallies.AppendBinary(nil)
-	e.Integers(int64(len(tallies)))
-	e.Bytes(tallies)
+	lossSums := p.lossSums.AppendBinary(nil)
+	e.Integers(int64(len(lossSums)))
+	e.Bytes(lossSums)
 	e.held(p.held)
 	if p.marks == nil {
 		e.Integers(1, p.copies.Rows, p.copies.Distinct)
@@ -181,10 +181,10 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		}
 		p.shards[i], last, rows = s, i, rows+s.rows
 	}
-	tallies := make([]byte, d.Count(1))
-	d.Bytes(tallies)
+	lossSums := make([]byte, d.Count(1))
+	d.Bytes(lossSums)
 	var err error
-	if p.tallies, err = certify.ReadTallies(tallies, rows); err != nil {
+	if p.lossSums, err = certify.ReadLossSums(lossSums, rows); err != nil {
 		d.Failf("%w", err)
 		return p
 	}

@@ -85,7 +85,7 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 
 // read reads shards, several at a time. Close what it returns.
 func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
-	found := &Pass{Of: p.of, shards: map[int]*ShardPass{}, tallies: certify.Tallies{}, units: newUnitSums(p.split.Units)}
+	found := &Pass{Of: p.of, shards: map[int]*ShardPass{}, lossSums: certify.LossSums{}, units: newUnitSums(p.split.Units)}
 	if err := p.see(ctx, shards); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			found.shards[shard] = &f.found
-			return errors.Join(found.tallies.Merge(f.tallies), found.units.merge(f.units))
+			return errors.Join(found.lossSums.Merge(f.lossSums), found.units.merge(f.units))
 		}
 	})
 	if err != nil {
@@ -143,7 +143,7 @@ type shardFold struct {
 	space   *Workspace // nil: no row is scored
 	wanted  []int64    // ordinals of the rows still to keep
 	found   ShardPass
-	tallies certify.Tallies
+	lossSums certify.LossSums
 	units   *unitSums           // nil: rows are examples
 	unitOf  *dataset.UnitHasher // with units
 }
@@ -151,7 +151,7 @@ type shardFold struct {
 func (p *rowPass) fold(shard int, space *Workspace) *shardFold {
 	s := p.shards[shard]
 	return &shardFold{
-		pass: p, space: space, wanted: s.Among(p.wanted), tallies: certify.Tallies{},
+		pass: p, space: space, wanted: s.Among(p.wanted), lossSums: certify.LossSums{},
 		found: ShardPass{first: s.First, rows: s.Rows},
 		units: newUnitSums(p.split.Units), unitOf: dataset.NewUnitHasher(p.job, p.of.Columns),
 	}
@@ -202,7 +202,7 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 	if err != nil {
 		return err
 	}
-	mean := f.tallies.At(certify.PredictorMean, certify.SubsetHoldout)
+	mean := f.lossSums.At(certify.PredictorMean, certify.SubsetHoldout)
 	add := mean.AddSpread
 	if w.Of.Meta.Loss.Kind.Counts() {
 		add = mean.Risk.Add
@@ -262,7 +262,7 @@ func (f *shardFold) score(b dataset.Block) error {
 		return err
 	}
 	i := 0
-	draw, column, to := f.tallies.At(certify.PredictorDraw, certify.SubsetTraining), w.Column(b), &rowSums{}
+	draw, column, to := f.lossSums.At(certify.PredictorDraw, certify.SubsetTraining), w.Column(b), &rowSums{}
 	for _, run := range runs {
 		for at := run[0]; at < run[1]; at++ {
 			if f.units != nil {
@@ -276,7 +276,7 @@ func (f *shardFold) score(b dataset.Block) error {
 				err = to.constant.AddLower(w.Of.ofConstant(targets[at], f.pass.of.Constant))
 			}
 			if err == nil && column != nil {
-				err = f.tallies.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], column[at], w.Of.Scale.Target.Scale))
+				err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], column[at], w.Of.Scale.Target.Scale))
 			}
 			if err != nil {
 				return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at), err)
@@ -287,7 +287,7 @@ func (f *shardFold) score(b dataset.Block) error {
 	if f.units != nil {
 		return nil
 	}
-	return errors.Join(draw.Risk.Merge(to.draw), f.tallies.At(certify.PredictorConstant, certify.SubsetTraining).Risk.Merge(to.constant))
+	return errors.Join(draw.Risk.Merge(to.draw), f.lossSums.At(certify.PredictorConstant, certify.SubsetTraining).Risk.Merge(to.constant))
 }
 
 // Separable reports whether the job's split leaves rows for each of its methods.

@@ -170,7 +170,7 @@ func (w *Workspace) off(s Scored, i int) float64 {
 
 // addError counts the error of the prediction at held-out row i, in raw units, of every reader. It is
 // beyond every tolerance without a proof.
-func (w *Workspace) addError(to *certify.Tally, s Scored, i int) {
+func (w *Workspace) addError(to *certify.LossSum, s Scored, i int) {
 	const outwards = 1 + 0x1p-38
 	to.AddError(w.off(s, i)*w.Of.Meta.Target.Scale*outwards, w.Of.Meta.Loss.Epsilon, s.Hi[i] > 0)
 }

@@ -71,8 +71,8 @@ func (u *unitSums) merge(other *unitSums) error {
 	return err
 }
 
-// tally adds the units to tallies, and returns the numbers of rows.
-func (u *unitSums) tally(to certify.Tallies) (train, holdout int64, err error) {
+// addTo adds the units to loss sums, and returns the numbers of rows.
+func (u *unitSums) addTo(to certify.LossSums) (train, holdout int64, err error) {
 	for _, s := range u.train {
 		train += s.draw.Count()
 		err = errors.Join(

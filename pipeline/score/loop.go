@@ -58,7 +58,7 @@ type parcel struct {
 	unit  *unit
 	by    *Predictor
 	send  func(context.Context) error
-	n     Tally
+	n     Counts
 	last  bool
 	pause bool
 	err   error
@@ -218,7 +218,7 @@ func (s *sending) add(p parcel) {
 	if s.unit != p.unit {
 		s.unit, s.file = p.unit, DoneFile{File: p.unit.file}
 	}
-	s.any, s.By, s.Tally, s.file.Tally = true, p.by.ID, s.Tally.Plus(p.n), s.file.Tally.Plus(p.n)
+	s.any, s.By, s.Counts, s.file.Counts = true, p.by.ID, s.Counts.Plus(p.n), s.file.Counts.Plus(p.n)
 	if p.last && p.unit.file != (File{}) {
 		s.Files = append(s.Files, s.file)
 	}

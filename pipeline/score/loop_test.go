@@ -21,7 +21,7 @@ import (
 type events struct {
 	mu    sync.Mutex
 	all   []string
-	tally score.Tally
+	counts score.Counts
 }
 
 func (e *events) say(format string, args ...any) {
@@ -42,7 +42,7 @@ func (e *events) Failed(err error) { e.say("failed: %v", err) }
 // Predicted counts.
 func (e *events) Predicted(what score.Done) {
 	e.mu.Lock()
-	e.tally = e.tally.Plus(what.Tally)
+	e.counts = e.counts.Plus(what.Counts)
 	e.mu.Unlock()
 	for _, f := range what.Files {
 		e.say("%s: %d rows", f.Name, f.Rows)
@@ -140,8 +140,8 @@ func TestModelsChangeBetweenUnitsOnly(t *testing.T) {
 	for _, rows := range b.memory.Rows() {
 		by[rows[0].By]++
 	}
-	if len(by) != 2 || b.events.tally != (score.Tally{Rows: 400, Units: 40}) {
-		t.Errorf("by %v, %+v", by, b.events.tally)
+	if len(by) != 2 || b.events.counts != (score.Counts{Rows: 400, Units: 40}) {
+		t.Errorf("by %v, %+v", by, b.events.counts)
 	}
 }
 

@@ -199,7 +199,7 @@ func (w *Writer) Has(f score.File) (bool, error) {
 }
 
 // Pack keeps the predictions of a piece that are not there yet.
-func (w *Writer) Pack(ctx context.Context, p score.Piece[Nothing]) (_ func(context.Context) error, n score.Tally, err error) {
+func (w *Writer) Pack(ctx context.Context, p score.Piece[Nothing]) (_ func(context.Context) error, n score.Counts, err error) {
 	if err := w.step("pack"); err != nil {
 		return nil, n, err
 	}

@@ -52,7 +52,7 @@ type Writer[B any] interface {
 	// returns their count, and a function that sends them. One goroutine calls these functions,
 	// in the order of the pieces; the next commit makes the predictions permanent. A nil send
 	// means that they are permanent already.
-	Pack(ctx context.Context, p Piece[B]) (send func(context.Context) error, n Tally, err error)
+	Pack(ctx context.Context, p Piece[B]) (send func(context.Context) error, n Counts, err error)
 	// Commit makes sent predictions permanent, together with their position in the source.
 	Commit(ctx context.Context) error
 }
@@ -128,8 +128,8 @@ type Due struct {
 	Every time.Duration // this long after the first row
 }
 
-// A Tally counts predictions.
-type Tally struct {
+// Counts are numbers of predictions.
+type Counts struct {
 	Rows    int64
 	Refused int64 // rows without a prediction
 	Units   int64
@@ -137,12 +137,12 @@ type Tally struct {
 }
 
 // Plus adds.
-func (t Tally) Plus(more Tally) Tally {
-	return Tally{t.Rows + more.Rows, t.Refused + more.Refused, t.Units + more.Units, t.Other + more.Other}
+func (t Counts) Plus(more Counts) Counts {
+	return Counts{t.Rows + more.Rows, t.Refused + more.Refused, t.Units + more.Units, t.Other + more.Other}
 }
 
 // Count counts predictions.
-func Count(predictions []pipeline.Prediction) (n Tally) {
+func Count(predictions []pipeline.Prediction) (n Counts) {
 	for i := range predictions {
 		if n.Rows++; predictions[i].Reason != "" {
 			n.Refused++
@@ -156,7 +156,7 @@ func Count(predictions []pipeline.Prediction) (n Tally) {
 
 // Done is the content of one commit.
 type Done struct {
-	Tally
+	Counts
 
 	By    string     // id of the certificate of the last rows
 	Files []DoneFile // whose last rows it has
@@ -165,7 +165,7 @@ type Done struct {
 // A DoneFile is a file that has all its predictions.
 type DoneFile struct {
 	File
-	Tally
+	Counts
 }
 
 // Events are told what a [Loop] does. Several goroutines call them.

@@ -101,9 +101,9 @@ func (t *Test) add(c counted) error {
 }
 
 // Pack predicts a piece.
-func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Tally, error) {
+func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Counts, error) {
 	var c counted
-	var n score.Tally
+	var n score.Counts
 	var beside B // valid during the call below, except for positions of records, which the piece owns
 	known, err := w.cfg.Known(ctx, p)
 	if err != nil {

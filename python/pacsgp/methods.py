@@ -37,8 +37,8 @@ class Losses:
 
     def __init__(self, cert, model):
         self.cert, self.model, self.n = cert, model, unit.examples(cert["counts"], self.subset)
-        self.tally = next(t for t in cert["losses"] if t["subset"] == self.subset)
-        self.sum = total(self.tally, self.n) if "sum" in self.tally else None
+        self.loss_sum = next(t for t in cert["losses"] if t["subset"] == self.subset)
+        self.sum = total(self.loss_sum, self.n) if "sum" in self.loss_sum else None
         self.ended = ended(cert)
         self.parts = []   # what was added, of each row
 
@@ -61,7 +61,7 @@ class Losses:
         to rounding; larger by no more than said, and as far as there are more rows that are not proven. A larger
         risk promises less."""
         one, stated, unproven = self.n * UNIT, self.sum, int((proven == 0).sum())
-        room, more = Fraction(AGREEMENT) * one, max(0, self.tally.get("unproven", 0) - unproven) * UNIT
+        room, more = Fraction(AGREEMENT) * one, max(0, self.loss_sum.get("unproven", 0) - unproven) * UNIT
         own, wider = min(own, Fraction(WIDEST) * one), Fraction(wider) * one + (4 * own if self.subset == "training" else 0)
         need(-room - own <= stated - high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {high / one:.12f}: {self.predictor}, {self.subset} rows")
         ok(f"empirical risk, {self.predictor}: proven here at most {high / one:.10f}, {unproven} of {len(proven)} rows unproven; what is stated is off by {(stated - high) / one:+.1e}")
@@ -72,7 +72,7 @@ class PacBayes(Losses):
 
     def __init__(self, cert, model):
         super().__init__(cert, model)
-        unproven = self.tally.get("unproven", 0)
+        unproven = self.loss_sum.get("unproven", 0)
         need(unproven <= cert["counts"]["training"] if "units" in cert["counts"] else unproven * UNIT <= self.sum, "rows that are not proven count 1")
 
     def claims(self, inverse):
@@ -124,7 +124,7 @@ class Holdout(Losses):
 
     def __init__(self, cert, model):
         super().__init__(cert, model)
-        need("unproven" not in self.tally and (self.sum is None or self.sum % UNIT == 0), "held-out rows show how many are lost, not how many are unproven")
+        need("unproven" not in self.loss_sum and (self.sum is None or self.sum % UNIT == 0), "held-out rows show how many are lost, not how many are unproven")
         self.lost = None if self.sum is None else self.sum // UNIT
 
     def claims(self, inverse):
@@ -139,7 +139,7 @@ class Holdout(Losses):
             betting.check(g["bound"], self.n, float(g["ln_inverse_delta"]))
         else:
             check_limit(self.lost, self.n, float(g["bound"]), inverse)
-        need(self.sum is not None or self.tally["n"] == self.n and self.tally["bound"] == g["bound"], "losses and claim have other bounds")
+        need(self.sum is not None or self.loss_sum["n"] == self.n and self.loss_sum["bound"] == g["bound"], "losses and claim have other bounds")
         return {}
 
     def add(self, losses, y, law, rows):
@@ -155,7 +155,7 @@ class Holdout(Losses):
         if ids is not None:
             small, large = (np.array([part.mean() for part in unit.by_unit(ids, each)]) for each in (least - WIDEST, large))
         if not self.ended:
-            betting.agree(small, large, self.tally["bound"], self.n, float(self.stated("holdout")["ln_inverse_delta"]))
+            betting.agree(small, large, self.loss_sum["bound"], self.n, float(self.stated("holdout")["ln_inverse_delta"]))
 
 
 class Curve(Holdout):
@@ -165,7 +165,7 @@ class Curve(Holdout):
         super().__init__(cert, model)
         if importlib.util.find_spec("scipy") is None:
             raise ImportError("the certificate has a curve, which is checked with SciPy: pip install scipy")
-        epsilon, steps = model.loss["epsilon"], [(s["index"], s["misses"]) for s in self.tally["beyond"]]
+        epsilon, steps = model.loss["epsilon"], [(s["index"], s["misses"]) for s in self.loss_sum["beyond"]]
         need(2.0 ** -900 <= epsilon <= 2.0 ** 900, "a curve takes a tolerance")
         need(steps[0][0] == 0 and steps[0][1] <= self.n and all(a[0] < b[0] < TOLERANCES and a[1] > b[1] for a, b in zip(steps, steps[1:])), "the counts of errors do not fall with the tolerance")
         self.grid, self.beyond = tolerances(epsilon), np.array([rows for (at, rows), end in zip(steps, [*(s[0] for s in steps[1:]), TOLERANCES]) for _ in range(end - at)])
@@ -211,7 +211,7 @@ class Groups(Holdout):
 
     def __init__(self, cert, model):
         super().__init__(cert, model)
-        self.each, self.values = self.tally["by_group"], np.array(cert["groups"]["values"], dtype=float)
+        self.each, self.values = self.loss_sum["by_group"], np.array(cert["groups"]["values"], dtype=float)
         need(len(self.each) == len(self.values) + 1 and all(e["misses"] <= e["n"] for e in self.each) and sum(e["n"] for e in self.each) == self.n
              and sum(e["misses"] for e in self.each) == self.lost, "the groups do not add up to the held-out rows")
         self.bounded, self.column = len(self.each), cert["dataset"]["columns"].index(cert["groups"]["column"])

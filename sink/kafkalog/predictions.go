@@ -107,8 +107,8 @@ func send(ctx context.Context, w *broker.Writer, what ...parcel) error {
 // Pack packs predictions of the rows of a piece, in their order. A row's prediction goes to the
 // partition of the same number, modulo the number of partitions, so that records of one key stay in
 // one partition. The returned function sends them.
-func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]) (func(context.Context) error, score.Tally, error) {
-	var n score.Tally
+func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]) (func(context.Context) error, score.Counts, error) {
+	var n score.Counts
 	var parcels []parcel
 	var ends map[int]int64
 	err := piece.Predict(ctx, func(batch []pipeline.Prediction, of score.Records) (err error) {

@@ -132,8 +132,8 @@ func (w *Logged) Positions(differs func(was LogID, path string) error) (map[int]
 }
 
 // Pack predicts a piece and makes the columns of each partition; the returned function writes them.
-func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(context.Context) error, score.Tally, error) {
-	var n score.Tally
+func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(context.Context) error, score.Counts, error) {
+	var n score.Counts
 	var parts []score.Part
 	var columns []sink.Positioned
 	var of score.Records

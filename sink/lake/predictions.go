@@ -85,7 +85,7 @@ func (w *Predictions) Has(f score.File) (bool, error) {
 }
 
 // Pack writes the predictions of a file and publishes them.
-func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_ func(context.Context) error, n score.Tally, err error) {
+func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_ func(context.Context) error, n score.Counts, err error) {
 	to := PredictionsOf(w.cfg.Folder, p.File)
 	if err := w.sweep(filepath.Dir(to)); err != nil {
 		return nil, n, unwritten(w.cfg.Folder, err)

@@ -29,7 +29,7 @@ func held(t *testing.T, ev *certify.Evidence, misses int) {
 		if i < misses {
 			loss = 1
 		}
-		fatal.If(t, ev.Tallies.At(certify.PredictorMean, certify.SubsetHoldout).AddSpread(loss))
+		fatal.If(t, ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).AddSpread(loss))
 	}
 }
 

@@ -125,7 +125,7 @@ func about(c certify.Certificate) []Field {
 		rows += fmt.Sprintf(", %s outside", words.Number(l.Outside))
 	}
 	unproven := int64(0)
-	for _, t := range c.Tallies {
+	for _, t := range c.LossSums {
 		unproven += t.Unproven
 	}
 	fields := []Field{

@@ -26,14 +26,14 @@ type predictorForm struct {
 	position  int // of its claims in the document
 }
 
-// A TallyKey names the predictor and the rows of a tally.
-type TallyKey struct {
+// A LossKey names the predictor and the rows of a loss sum.
+type LossKey struct {
 	Predictor Predictor
 	Subset    Subset
 }
 
 // MarshalText writes the key for messages.
-func (k TallyKey) MarshalText() ([]byte, error) {
+func (k LossKey) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s on %s rows", k.Predictor, k.Subset), nil
 }
 
@@ -47,14 +47,14 @@ func (p Predictor) number() int {
 	panic("certify: no predictor " + string(p)) // each is a constant of this package
 }
 
-// compareKeys is the order of tallies in files.
-func compareKeys(a, b TallyKey) int {
+// compareKeys is the order of loss sums in files.
+func compareKeys(a, b LossKey) int {
 	return cmp.Or(cmp.Compare(a.Predictor.number(), b.Predictor.number()), cmp.Compare(slices.Index(subsets, a.Subset), slices.Index(subsets, b.Subset)))
 }
 
-// A Tally holds the exact sums of one predictor's losses on the rows of one subset. Tallies of
+// A LossSum holds the exact sums of one predictor's losses on the rows of one subset. Loss sums of
 // different rows merge.
-type Tally struct {
+type LossSum struct {
 	Risk     RiskSum // upper bounds on the losses, one a row; lower ones for the constant
 	Unproven int64   // rows whose loss is counted as 1, because no bound on it was proven
 	Spread   *Spread // histogram of the losses; nil if a bound needs only their sum
@@ -64,7 +64,7 @@ type Tally struct {
 }
 
 // AddSpread adds the loss of one row, and to the spread of losses.
-func (t *Tally) AddSpread(loss float64) error {
+func (t *LossSum) AddSpread(loss float64) error {
 	if t.Spread == nil {
 		t.Spread = &Spread{}
 	}
@@ -72,7 +72,7 @@ func (t *Tally) AddSpread(loss float64) error {
 }
 
 // Merge adds the rows of other. A count beyond its range is an error.
-func (t *Tally) Merge(other Tally) error {
+func (t *LossSum) Merge(other LossSum) error {
 	t.Unproven += other.Unproven
 	if other.Spread != nil {
 		if t.Spread == nil {
@@ -100,7 +100,7 @@ func (t *Tally) Merge(other Tally) error {
 }
 
 // clone returns a deep copy.
-func (t *Tally) clone() *Tally {
+func (t *LossSum) clone() *LossSum {
 	own := *t
 	if t.Spread != nil {
 		own.Spread = new(*t.Spread)
@@ -109,13 +109,13 @@ func (t *Tally) clone() *Tally {
 	return &own
 }
 
-// tallyBytes is the length of the binary form of a tally with its key, without spread and counts of errors.
-const tallyBytes = 48 + RiskSumBytes
+// lossSumBytes is the length of the binary form of a loss sum with its key, without spread and counts of errors.
+const lossSumBytes = 48 + RiskSumBytes
 
 // appendBinary appends the number of unproven rows, the number of the spread's multiples that have
 // losses, the sum, index and parts of each such multiple, the number of tolerances, the count at
 // each tolerance, the number of groups, and the rows and misses of each.
-func (t *Tally) appendBinary(b []byte) []byte {
+func (t *LossSum) appendBinary(b []byte) []byte {
 	var spread []uint64
 	if t.Spread != nil {
 		for i, parts := range t.Spread {
@@ -143,7 +143,7 @@ func (t *Tally) appendBinary(b []byte) []byte {
 }
 
 // readBinary reads the form of appendBinary, for at most so many rows, and returns the rest of data.
-func (t *Tally) readBinary(data []byte, rows int64) ([]byte, error) {
+func (t *LossSum) readBinary(data []byte, rows int64) ([]byte, error) {
 	t.Unproven = int64(binary.LittleEndian.Uint64(data)) //nolint:gosec // a negative one is found below
 	multiples := binary.LittleEndian.Uint64(data[8:])
 	if err := t.Risk.UnmarshalBinary(data[16 : 16+RiskSumBytes]); err != nil {
@@ -172,9 +172,9 @@ func (t *Tally) readBinary(data []byte, rows int64) ([]byte, error) {
 
 // readBeyond reads the counts at tolerances and by groups, if there are any, and returns the rest of
 // data.
-func (t *Tally) readBeyond(data []byte, rows int64) ([]byte, error) {
+func (t *LossSum) readBeyond(data []byte, rows int64) ([]byte, error) {
 	if len(data) < 8 {
-		return nil, errors.New("certify: a tally ends too early")
+		return nil, errors.New("certify: a loss sum ends too early")
 	}
 	n := binary.LittleEndian.Uint64(data)
 	if data = data[8:]; n == 0 {
@@ -196,7 +196,7 @@ func (t *Tally) readBeyond(data []byte, rows int64) ([]byte, error) {
 }
 
 // validate reports all faults of the losses on n rows.
-func (t *Tally) validate(n int64, ev Evidence) error {
+func (t *LossSum) validate(n int64, ev Evidence) error {
 	faults := []error{t.Risk.validate()}
 	if n < 1 || t.Risk.Count() != n {
 		faults = append(faults, fmt.Errorf("losses of %d rows, for %d rows: each needs exactly one", t.Risk.Count(), n))
@@ -213,8 +213,8 @@ func (t *Tally) validate(n int64, ev Evidence) error {
 	return Terms{Risk: t.Risk.Upper(), KL: ev.Model.KL, N: n, Delta: ev.Delta.Declared}.validate()
 }
 
-// claim returns a claim that shows a tally, without a bound.
-func (ev Evidence) claim(key TallyKey, id ClaimID, shown Tally) Claim {
+// claim returns a claim that shows a loss sum, without a bound.
+func (ev Evidence) claim(key LossKey, id ClaimID, shown LossSum) Claim {
 	g := Claim{ID: id, Predictor: key.Predictor, Subset: key.Subset, Delta: ev.Delta.Declared, N: shown.Risk.Count(), Risk: new(shown.Risk.Upper()), shown: shown}
 	if key.Subset == SubsetHoldout && ev.Loss.Kind.Counts() && ev.Ledger.Units == nil {
 		g.Misses = new(shown.Risk.ones())
@@ -222,8 +222,8 @@ func (ev Evidence) claim(key TallyKey, id ClaimID, shown Tally) Claim {
 	return g
 }
 
-// with adds what only the other tally of the same rows has; nil has nothing.
-func (t Tally) with(other *Tally) Tally {
+// with adds what only the other loss sum of the same rows has; nil has nothing.
+func (t LossSum) with(other *LossSum) LossSum {
 	if other != nil && t.Beyond == nil {
 		t.Beyond = other.Beyond
 	}
@@ -233,28 +233,28 @@ func (t Tally) with(other *Tally) Tally {
 	return t
 }
 
-// Tallies are the sums of a pass over rows.
-type Tallies map[TallyKey]*Tally
+// LossSums are the sums of a pass over rows.
+type LossSums map[LossKey]*LossSum
 
-// Of returns the tally of a predictor on the rows of a subset, or an empty one.
-func (all Tallies) Of(predictor Predictor, subset Subset) Tally {
-	if t := all[TallyKey{predictor, subset}]; t != nil {
+// Of returns the loss sum of a predictor on the rows of a subset, or an empty one.
+func (all LossSums) Of(predictor Predictor, subset Subset) LossSum {
+	if t := all[LossKey{predictor, subset}]; t != nil {
 		return *t
 	}
-	return Tally{}
+	return LossSum{}
 }
 
-// At returns the tally of a predictor on the rows of a subset, to add to. It makes a missing one.
-func (all Tallies) At(predictor Predictor, subset Subset) *Tally {
-	key := TallyKey{predictor, subset}
+// At returns the loss sum of a predictor on the rows of a subset, to add to. It makes a missing one.
+func (all LossSums) At(predictor Predictor, subset Subset) *LossSum {
+	key := LossKey{predictor, subset}
 	if all[key] == nil {
-		all[key] = &Tally{}
+		all[key] = &LossSum{}
 	}
 	return all[key]
 }
 
 // Merge adds the rows of other. A count beyond its range is an error.
-func (all Tallies) Merge(other Tallies) error {
+func (all LossSums) Merge(other LossSums) error {
 	for key, t := range other {
 		if err := all.At(key.Predictor, key.Subset).Merge(*t); err != nil {
 			return err
@@ -264,17 +264,17 @@ func (all Tallies) Merge(other Tallies) error {
 }
 
 // Clone returns a deep copy.
-func (all Tallies) Clone() Tallies {
-	own := make(Tallies, len(all))
+func (all LossSums) Clone() LossSums {
+	own := make(LossSums, len(all))
 	for key, t := range all {
 		own[key] = t.clone()
 	}
 	return own
 }
 
-// For returns a copy of the tallies that a certificate's methods need.
-func (all Tallies) For(d Delta) Tallies {
-	own := Tallies{}
+// For returns a copy of the loss sums that a certificate's methods need.
+func (all LossSums) For(d Delta) LossSums {
+	own := LossSums{}
 	for _, key := range d.needs() {
 		t := all.Of(key.Predictor, key.Subset)
 		own[key] = t.clone()
@@ -282,9 +282,9 @@ func (all Tallies) For(d Delta) Tallies {
 	return own
 }
 
-// AppendBinary appends the binary form: for each tally the numbers of predictor and subset, by which
-// tallies are ordered, and the tally.
-func (all Tallies) AppendBinary(b []byte) []byte {
+// AppendBinary appends the binary form: for each loss sum the numbers of predictor and subset, by which
+// loss sums are ordered, and the loss sum.
+func (all LossSums) AppendBinary(b []byte) []byte {
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		b = binary.LittleEndian.AppendUint64(b, uint64(key.Predictor.number()+1))            //nolint:gosec // small
 		b = binary.LittleEndian.AppendUint64(b, uint64(slices.Index(subsets, key.Subset)+1)) //nolint:gosec // small
@@ -293,18 +293,18 @@ func (all Tallies) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// ReadTallies reads the binary form of tallies of at most so many rows each. Any other bytes are an
+// ReadLossSums reads the binary form of loss sums of at most so many rows each. Any other bytes are an
 // error.
-func ReadTallies(data []byte, rows int64) (Tallies, error) {
-	all, last := Tallies{}, uint64(0)
-	for len(data) >= tallyBytes {
+func ReadLossSums(data []byte, rows int64) (LossSums, error) {
+	all, last := LossSums{}, uint64(0)
+	for len(data) >= lossSumBytes {
 		p, r := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
 		if p < 1 || p > uint64(len(predictors)) || r < 1 || r > uint64(len(subsets)) {
-			return nil, fmt.Errorf("a tally of predictor %d on subset %d is none of this version", p, r)
+			return nil, fmt.Errorf("a loss sum of predictor %d on subset %d is none of this version", p, r)
 		}
 		at := p<<8 | r
 		if at <= last {
-			return nil, errors.New("a tally is out of order")
+			return nil, errors.New("a loss sum is out of order")
 		}
 		last = at
 		var err error
@@ -313,7 +313,7 @@ func ReadTallies(data []byte, rows int64) (Tallies, error) {
 		}
 	}
 	if len(data) > 0 {
-		return nil, fmt.Errorf("%d bytes are no tally", len(data))
+		return nil, fmt.Errorf("%d bytes are no loss sum", len(data))
 	}
 	return all, nil
 }

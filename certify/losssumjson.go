@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// A tallyJSON is a tally in a document.
-type tallyJSON struct {
+// A lossSumJSON is a loss sum in a document.
+type lossSumJSON struct {
 	Predictor Predictor `json:"predictor"`
 	Subset    Subset    `json:"subset"`
 	riskSumJSON
@@ -26,11 +26,11 @@ type stepJSON struct {
 }
 
 // MarshalJSON writes a list, in the order of files.
-func (all Tallies) MarshalJSON() ([]byte, error) {
-	list := []tallyJSON{}
+func (all LossSums) MarshalJSON() ([]byte, error) {
+	list := []lossSumJSON{}
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		t := all[key]
-		j := tallyJSON{Predictor: key.Predictor, Subset: key.Subset, riskSumJSON: t.Risk.form(), Unproven: t.Unproven, Groups: t.Groups}
+		j := lossSumJSON{Predictor: key.Predictor, Subset: key.Subset, riskSumJSON: t.Risk.form(), Unproven: t.Unproven, Groups: t.Groups}
 		if t.Bound != 0 {
 			j.Sum, j.Bound = "", t.Bound
 		}
@@ -46,18 +46,18 @@ func (all Tallies) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the form of MarshalJSON. The first tolerance of beyond is that of index 0.
-func (all *Tallies) UnmarshalJSON(data []byte) error {
-	var list []tallyJSON
+func (all *LossSums) UnmarshalJSON(data []byte) error {
+	var list []lossSumJSON
 	if err := unmarshalStrict(data, &list); err != nil {
 		return err
 	}
-	*all = make(Tallies, len(list))
+	*all = make(LossSums, len(list))
 	for _, j := range list {
-		key := TallyKey{j.Predictor, j.Subset}
+		key := LossKey{j.Predictor, j.Subset}
 		if !slices.ContainsFunc(predictors, func(p predictorForm) bool { return p.predictor == j.Predictor }) || !slices.Contains(subsets, j.Subset) || (*all)[key] != nil {
 			return fmt.Errorf("losses of a %q on %q rows, which are unknown or there twice", j.Predictor, j.Subset)
 		}
-		t := &Tally{Unproven: j.Unproven, Groups: j.Groups, Bound: j.Bound}
+		t := &LossSum{Unproven: j.Unproven, Groups: j.Groups, Bound: j.Bound}
 		var err error
 		switch {
 		case j.Sum != "" && j.Bound == 0:
