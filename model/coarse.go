@@ -19,11 +19,11 @@ func (t *Trainer) coarsen(start Rows) error {
 	if t.cfg.ELBO || t.z.Rows < coarseLeast || t.cfg.Plan.Joint == 0 {
 		return nil
 	}
-	all, theta, notice := t.z, t.theta, t.notice
+	all, theta, warning := t.z, t.theta, t.warning
 	if err := t.startAt(all.Rows/2, start, theta); err != nil {
 		return err
 	}
-	t.later, t.notice = all, notice
+	t.later, t.warning = all, warning
 	return nil
 }
 
