@@ -18,7 +18,7 @@ func TestParseBenchmark(t *testing.T) {
 }
 
 func TestRatioIsTakenWithinRounds(t *testing.T) {
-	// The third round ran beside something else: both took longer.
+	// The third round ran next to something else: both took longer.
 	m := rounds{{"ours": 10, "peer": 20}, {"ours": 11, "peer": 22}, {"ours": 40, "peer": 80}}
 	got := m.medianOf(func(r round) float64 { return over(r["peer"], r["ours"]) })
 	if got != 2 || m.median("ours") != 11 || m.median("nobody") != 0 {

@@ -47,10 +47,10 @@ func lastPass(ctx context.Context, b *bench) (_ string, err error) {
 				return over(2*float64(c.m)*float64(c.m)*r[name]/1e9, product(r))
 			})
 		}
-		beside := found.medianOf(func(r round) float64 { return over(r["ours"], r["torch"]) })
+		ratio := found.medianOf(func(r round) float64 { return over(r["ours"], r["torch"]) })
 		b.logf("M=%d: %.0f rows/s, PyTorch %.0f; %.2f and %.2f of dgemm", c.m, found.median("ours"), found.median("torch"), ofProduct("ours"), ofProduct("torch"))
 		t.row(strconv.Itoa(c.m), number(found.median("ours"), "%.0f"), number(found.median("torch"), "%.0f"),
-			ratioCell(beside, 1), ratioCell(ofProduct("ours"), c.target), number(ofProduct("torch"), "%.2f"))
+			ratioCell(ratio, 1), ratioCell(ofProduct("ours"), c.target), number(ofProduct("torch"), "%.2f"))
 	}
 	return "Two cores, 8 features; \"of dgemm\" is the share of 2·M² operations a row at the speed of the best dgemm of the same minutes.\n\n" + t.String(), nil
 }

@@ -64,7 +64,7 @@ func scale(ctx context.Context, b *bench) (string, error) {
 	return fmt.Sprintf("Generated rows of %d features in zstd files on disk, M = %d, a pass of joint steps, `memory: %dMiB`.\n\n", scaleFeatures, scaleInducing, scaleBudget) + t.String(), nil
 }
 
-// scaleOverhead is what the process takes beside the rows: program, batch,
+// scaleOverhead is what the process takes in addition to the rows: program, batch,
 // shuffle buffer, matrices. MiB.
 const scaleOverhead = 64
 

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// beside measures a benchmark of the model beside a script with one thread and with two, for each
+// compare measures a benchmark of the model next to a script with one thread and with two, for each
 // question: on a machine that is not quiet, a team of two can be slower than one.
-func (b *bench) beside(ctx context.Context, benchmark, unit, script string, questions ...any) (found []rounds, err error) {
+func (b *bench) compare(ctx context.Context, benchmark, unit, script string, questions ...any) (found []rounds, err error) {
 	ours, err := b.buildBench(ctx, "./model")
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func svgp(ctx context.Context, b *bench) (string, error) {
 	type question struct {
 		Dtype string `json:"dtype"`
 	}
-	found, err := b.beside(ctx, "BenchmarkEpoch", "s/epoch", "svgp.py", question{"float64"}, question{"float32"})
+	found, err := b.compare(ctx, "BenchmarkEpoch", "s/epoch", "svgp.py", question{"float64"}, question{"float32"})
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func svgp(ctx context.Context, b *bench) (string, error) {
 
 // gradient compares a gradient of kl-PAC-SGP, as L-BFGS asks for it.
 func gradient(ctx context.Context, b *bench) (string, error) {
-	found, err := b.beside(ctx, "BenchmarkGradient", "cpu-s/gradient", "collapsed.py", struct{}{})
+	found, err := b.compare(ctx, "BenchmarkGradient", "cpu-s/gradient", "collapsed.py", struct{}{})
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// wholeSets are sets with their targets, and what a job on them has beside the defaults.
+// wholeSets are sets with their targets, and what a job on them has next to the defaults.
 var wholeSets = []struct{ name, target, more string }{
 	{"pol", "y", ""},
 	{"kin40k", "y", ""},

@@ -17,7 +17,7 @@ const (
 )
 
 // A Spread is a histogram of losses at the 1,025 multiples of 1/1024 in [0, 1]. A loss is rounded up
-// to a multiple of 2⁻²² and divided between the two multiples beside it, in whole parts of 1/4096,
+// to a multiple of 2⁻²² and divided between the two multiples next to it, in whole parts of 1/4096,
 // so that the mean is kept. Spreads merge by addition, in any order to the same. The zero value has
 // no losses.
 type Spread [spreadCells + 1]uint64 // parts at each multiple

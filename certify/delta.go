@@ -60,7 +60,7 @@ func ValidMethods(methods []MethodID) error {
 	}
 	applies := Delta{Methods: methods}.Applies
 	if applies(MethodGroups) && !applies(MethodHoldout) && !applies(MethodCurve) {
-		faults = append(faults, fmt.Errorf("%s tells held-out rows apart: name %s or %s beside it, about all of them", MethodGroups, MethodHoldout, MethodCurve))
+		faults = append(faults, fmt.Errorf("%s tells held-out rows apart: name %s or %s next to it, about all of them", MethodGroups, MethodHoldout, MethodCurve))
 	}
 	for i, m := range methods {
 		if _, known := methodByID(m); !known {

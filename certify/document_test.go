@@ -22,12 +22,12 @@ func variants(t *testing.T) map[string]Evidence {
 		f(&ev)
 		return ev
 	}
-	beside := withGroups(t)
-	beside.Grouping.Column, beside.Grouping.Beside = "carrier", true
-	beside.Sample.Columns = []string{"distance", "hour", "carrier", "delay"}
+	extra := withGroups(t)
+	extra.Grouping.Column, extra.Grouping.NotAFeature = "carrier", true
+	extra.Sample.Columns = []string{"distance", "hour", "carrier", "delay"}
 	return map[string]Evidence{
 		"groups":             withGroups(t),
-		"groups by a column": beside,
+		"groups by a column": extra,
 		"curve":              withCurve(t, 16, MethodPACBayes, MethodCurve),
 		"curve of no error":  withCurve(t, .001, MethodPACBayes, MethodHoldout, MethodCurve),
 		"curve of nothing":   withCurve(t, 1e9, MethodPACBayes, MethodHoldout, MethodCurve),

@@ -211,7 +211,7 @@ func (ev Evidence) validateRows() error {
 		}
 	case CopiesDropped, CopiesKept:
 		if c.Limit != 0 {
-			faults = append(faults, fmt.Errorf("a limit of copies, %g, beside the policy %q", c.Limit, c.Policy))
+			faults = append(faults, fmt.Errorf("a limit of copies, %g, next to the policy %q", c.Limit, c.Policy))
 		}
 	default:
 		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesDropped, CopiesKept, CopiesLimited))

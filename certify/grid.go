@@ -36,7 +36,7 @@ const maxWidthSteps = 1 << 40
 //
 //	(1−s)·ρ^|i−Centre| / min(Count, K − 1 + 2/(1−ρ)) + s/Count,  ρ = exp(−Step/Width), s = ⅛,
 //
-// K being [Grid.Spacing]. The centre may be either of the two positions for peaks beside
+// K being [Grid.Spacing]. The centre may be either of the two positions for peaks next to
 // an estimate: the larger of a value's two weights, added up over all values, is at
 // most 1 (docs/explanation/theory.md, 7).
 type Grid struct {

@@ -42,9 +42,9 @@ func TestWeightsAddUpToAtMostOne(t *testing.T) {
 		if g.Prior == PriorFlat || g.Centre+g.Spacing() >= g.Count {
 			continue
 		}
-		beside := g
-		beside.Centre += g.Spacing()
-		others, err := beside.LnInverseWeights()
+		extra := g
+		extra.Centre += g.Spacing()
+		others, err := extra.LnInverseWeights()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestWeightsAddUpToAtMostOne(t *testing.T) {
 			costs[i] = min(costs[i], others[i])
 		}
 		if excess := excess(costs); excess > 0x1p-180 {
-			t.Errorf("%+v: with the position beside it the weights add up to 1 + %g", g, excess)
+			t.Errorf("%+v: with the position next to it the weights add up to 1 + %g", g, excess)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func groups() method {
 // are one more group.
 type Grouping struct {
 	Column string    `json:"column"`
-	Beside bool      `json:"not_a_feature,omitempty"` // it is no feature
+	NotAFeature bool      `json:"not_a_feature,omitempty"` // it is no feature
 	Values []float64 `json:"values"`                  // ascending, raw units
 	Texts  []string  `json:"texts,omitempty"`         // of which values are the labels, in their order; nil: the column has numbers
 }
@@ -110,14 +110,14 @@ func GroupLooks(n int64, groups int) []int64 {
 }
 
 // validate checks the form of a grouping, and its column against the sample; nil has no fault.
-func (g *Grouping) validate(s Sample, beside *Mean, l Ledger) error {
+func (g *Grouping) validate(s Sample, extra *Mean, l Ledger) error {
 	if g == nil {
 		return nil
 	}
 	faults := []error{ColumnName(g.Column), GroupValues(g.Values), g.validateTexts()}
 	at := slices.Index(s.inputs(l), g.Column)
-	want := len(s.features(beside, nil, l)) - 1
-	if at < 0 || at > want || g.Beside && at != want {
+	want := len(s.features(extra, nil, l)) - 1
+	if at < 0 || at > want || g.NotAFeature && at != want {
 		faults = append(faults, fmt.Errorf("the column %q of the groups is neither a feature nor behind the features in %q", g.Column, s.Columns))
 	}
 	return errors.Join(faults...)
@@ -128,8 +128,8 @@ func (g *Grouping) validateTexts() error {
 	if g.Texts == nil {
 		return nil
 	}
-	if len(g.Texts) != len(g.Values) || !g.Beside {
-		return fmt.Errorf("groups by %d texts and %d values, a feature: %t", len(g.Texts), len(g.Values), !g.Beside)
+	if len(g.Texts) != len(g.Values) || !g.NotAFeature {
+		return fmt.Errorf("groups by %d texts and %d values, a feature: %t", len(g.Texts), len(g.Values), !g.NotAFeature)
 	}
 	for i, text := range g.Texts {
 		if err := GroupText(text); err != nil {

@@ -94,11 +94,11 @@ func TestGroupFaultsAreErrors(t *testing.T) {
 		"NaN":                    func(ev *Evidence, _ []Group) { ev.Grouping.Values[1] = math.NaN() },
 		"the target":             func(ev *Evidence, _ []Group) { ev.Grouping.Column = "delay" },
 		"a column of nobody":     func(ev *Evidence, _ []Group) { ev.Grouping.Column = "carrier" },
-		"a feature as none":      func(ev *Evidence, _ []Group) { ev.Grouping.Column, ev.Grouping.Beside = "distance", true },
+		"a feature as none":      func(ev *Evidence, _ []Group) { ev.Grouping.Column, ev.Grouping.NotAFeature = "distance", true },
 		"the method, no groups":  func(ev *Evidence, _ []Group) { ev.Grouping = nil },
 		"the method, no numbers": func(ev *Evidence, _ []Group) { ev.LossSums.At(PredictorMean, SubsetHoldout).Groups = nil },
 		"texts of other values": func(ev *Evidence, _ []Group) {
-			ev.Grouping.Beside, ev.Grouping.Texts = true, []string{"AA", "WN"}
+			ev.Grouping.NotAFeature, ev.Grouping.Texts = true, []string{"AA", "WN"}
 		},
 		"a bound in the counts": func(_ *Evidence, of []Group) { of[0].Bound = 0.001 },
 		"no method":             func(ev *Evidence, _ []Group) { ev.Delta.Methods = ev.Delta.Methods[:2] },
@@ -123,7 +123,7 @@ func TestForgedGroupsAreRefused(t *testing.T) {
 		"a value":         func(c *Certificate, _ *Claim) { c.Grouping.Values = []float64{9, 7} },
 		"a group less":    func(_ *Certificate, g *Claim) { g.Groups = g.Groups[:2] },
 		"another column":  func(c *Certificate, _ *Claim) { c.Grouping.Column = "carrier" },
-		"no more feature": func(c *Certificate, _ *Claim) { c.Grouping.Beside = true },
+		"no more feature": func(c *Certificate, _ *Claim) { c.Grouping.NotAFeature = true },
 	} {
 		c := certificate(t, withGroups(t))
 		at := slices.IndexFunc(c.Claims, func(g Claim) bool { return g.ID == ClaimGroups })

@@ -64,7 +64,7 @@ func TestLooksSpendDelta(t *testing.T) {
 }
 
 // Whatever the loss, what a hold-out shows is one of n+1 answers: how many rows are missed, or the
-// bound in steps of one row, and nothing beside it. A document that shows more is refused.
+// bound in steps of one row, and nothing next to it. A document that shows more is refused.
 func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 	for _, part := range []float64{0, 0x1p-60, .3, 1} {
 		ev := sound(t)
@@ -93,12 +93,12 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 		fatal.If(t, err)
 		g = guarantee(t, c, ClaimHoldout)
 		if g.Bound != want || !isStep(g.Bound, n) || g.Risk != nil || g.Misses != nil || c.LossSums.Of(PredictorMean, SubsetHoldout).Risk != ones(0, n) {
-			t.Errorf("two losses of %g: the bound is %v beside %v, want %v alone", part, g.Bound, g.Risk, want)
+			t.Errorf("two losses of %g: the bound is %v next to %v, want %v alone", part, g.Bound, g.Risk, want)
 		}
 		fatal.If(t, Recompute(c))
 		at := slices.IndexFunc(c.Claims, func(g Claim) bool { return g.ID == ClaimHoldout })
 		for name, change := range map[string]func(*Claim){
-			"beside the sum":          func(g *Claim) { g.Risk = new(held.Risk.Upper()) },
+			"next to the sum":          func(g *Claim) { g.Risk = new(held.Risk.Upper()) },
 			"between two steps":       func(g *Claim) { g.Bound = math.Nextafter(g.Bound, 0) },
 			"below that of no losses": func(g *Claim) { g.Bound = stepsUp(1, n) },
 			"that is no number":       func(g *Claim) { g.Bound = math.NaN() },

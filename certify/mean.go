@@ -42,12 +42,12 @@ func (s Sample) inputs(l Ledger) []string {
 }
 
 // features are the columns before those that stand behind the features.
-func (s Sample) features(beside *Mean, by *Grouping, l Ledger) []string {
+func (s Sample) features(extra *Mean, by *Grouping, l Ledger) []string {
 	inputs := s.inputs(l)
-	if beside != nil {
+	if extra != nil {
 		return inputs[:max(0, len(inputs)-1)]
 	}
-	if by != nil && by.Beside {
+	if by != nil && by.NotAFeature {
 		return inputs[:max(0, len(inputs)-1)]
 	}
 	return inputs

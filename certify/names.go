@@ -30,7 +30,7 @@ const (
 func ColumnName(name string) error { return word("column name", name, maxColumnName) }
 
 // UnitName returns an error unless a unit's name has 1 to 24 letters, digits and signs of units, no
-// space, and no letter of a right-to-left script: it stands beside numbers and must not read like a
+// space, and no letter of a right-to-left script: it stands next to numbers and must not read like a
 // part of the sentence.
 func UnitName(unit string) error {
 	if err := word("unit", unit, maxUnitName); err != nil {
@@ -47,7 +47,7 @@ func UnitName(unit string) error {
 	return nil
 }
 
-// unitSigns are allowed in a unit beside letters, digits and signs of currencies.
+// unitSigns are allowed in a unit next to letters, digits and signs of currencies.
 const unitSigns = "%‰°′″/·⋅×*^+-−⁺⁻.()"
 
 // fromTheRight reports whether a character is in a block of right-to-left scripts. It does not

@@ -52,7 +52,7 @@ func TestRiskSumRoundsEachLossUp(t *testing.T) {
 }
 
 // The sum is kept in 128 bits: it passes 64 bits after 16 losses of 1, and a
-// float64 sum would lose small losses beside large ones.
+// float64 sum would lose small losses next to large ones.
 func TestRiskSumCarries(t *testing.T) {
 	var s RiskSum
 	for range 40 {

@@ -8,7 +8,7 @@ import (
 )
 
 // All halves: those that are no integers times 2⁻²⁴ are infinite or NaN, and each is the mean of the
-// numbers beside it, but where the exponent changes.
+// numbers next to it, but where the exponent changes.
 func TestHalf(t *testing.T) {
 	for b, want := range map[uint16]float64{0: 0, 1: 0x1p-24, 0x3ff: 1023 * 0x1p-24, 0x400: 0x1p-14, 0x347: 839 * 0x1p-24, 0x3c00: 1, 0xbc00: -1, 0x7bff: 65504, 0x7c00: math.Inf(1), 0xfc00: math.Inf(-1)} {
 		if got := ingest.Half(b); got != want {

@@ -20,7 +20,7 @@ type Config struct {
 	// Kernel is the family of the covariance function. Nil means the first of
 	// [kernel.Families].
 	Kernel *kernel.Family
-	// Choice is the cost of the choice of the kernel beside Grids, in nats.
+	// Choice is the cost of the choice of the kernel next to Grids, in nats.
 	Choice float64
 	// ELBO minimises the negative evidence lower bound of a Gaussian likelihood
 	//

@@ -18,7 +18,7 @@ const (
 	outwards = 1 + 0x1p-30
 	// tail is a further error of a kernel value, in units of σ².
 	tail = 0x1p-400
-	// dotTail is the number of roundings of a term of linalg.Dot and linalg.Sum beside those of
+	// dotTail is the number of roundings of a term of linalg.Dot and linalg.Sum next to those of
 	// its partial sum, one of dotLanes.
 	dotTail, dotLanes = 24, 16
 	// productBlock is the number of steps in a sum of linalg's products.

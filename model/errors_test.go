@@ -135,7 +135,7 @@ func newFastPathOf(p *Posterior) *fastPath {
 	return newFastPath(pool, p)
 }
 
-// Where S is beyond I, a small pivot beside a large coupling makes U large, and
+// Where S is beyond I, a small pivot next to a large coupling makes U large, and
 // inducing points need not see the error that comes of it: they lie close together
 // here, or are two.
 func TestErrorsHoldForLargeRoots(t *testing.T) {

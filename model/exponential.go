@@ -9,7 +9,7 @@ import (
 // Exponential returns eˣ rounded to the nearest float64, the same on every
 // platform, for |x| ≤ 300. Lengthscales and variance are stored as the
 // exponential of a grid value by this function and no other: so a model file
-// has no freedom beside the index that is charged.
+// has no freedom next to the index that is charged.
 func Exponential(x float64) float64 {
 	e, _ := loss.Exp(exact(x)).Float64()
 	return e

@@ -165,7 +165,7 @@ func certifyRows(ctx context.Context, n law, columns [][]float64, j job.Job) (ou
 type terrace struct {
 	positions int
 	step      float64 // between heights
-	equal     int     // so many positions beside each other have one height
+	equal     int     // so many positions side by side have one height
 }
 
 func (c terrace) height(position int) float64 { return c.step * float64(position/c.equal*7%3-1) }

@@ -58,7 +58,7 @@
 //     jobs: a type in cmd/config that implements config.Origin, its key in
 //     config.SourceSection, a case in cmd/config/source.go and a row of docs/reference/job.md.
 //   - a sink: a folder of sink that implements [pass.Sink] with the bytes of package sink,
-//     and pipelinetest.TestSink. One beside the output is a [Publisher] too: for jobs a case
+//     and pipelinetest.TestSink. One next to the output is a [Publisher] too: for jobs a case
 //     of config.Task.Publisher, its key in cmd/config/shelf.go, the field of config.Task and a row of
 //     docs/reference/job.md. Instead of the directory it is an [Output], runs
 //     pipelinetest.TestOutput, which has TestSink in it, and goes to [Train].

@@ -120,7 +120,7 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 	return forged
 }
 
-// fit makes the numbers of rows beside the ledger those of the ledger.
+// fit makes the numbers of rows next to the ledger those of the ledger.
 func mustFit(ev *certify.Evidence) {
 	ev.Dependence.Rows = ev.Ledger.Reference + ev.Ledger.Train
 }

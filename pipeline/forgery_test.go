@@ -126,7 +126,7 @@ func (p *published) restate(t *testing.T, pairs ...string) certify.Certificate {
 }
 
 // Forgery 7: targets far from the centre of the scaling do not make a
-// bad constant of the baseline: pure noise stays vacuous beside it.
+// bad constant of the baseline: pure noise stays vacuous next to it.
 func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 	columns := waves(900, 0.2, 12)
 	random := rand.New(rand.NewPCG(7, 7))
@@ -162,8 +162,8 @@ func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 }
 
 // Forgery 9: of the peaks of the weights nothing can be moved for free. Two
-// positions are accepted, those beside the estimate, and both are paid for; a step of
-// the grid beside them is none, nor is the next position.
+// positions are accepted, those next to the estimate, and both are paid for; a step of
+// the grid next to them is none, nor is the next position.
 func TestPeaksStandInCells(t *testing.T) {
 	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *job.Job) {
 		tiny(j)
@@ -192,12 +192,12 @@ func TestPeaksStandInCells(t *testing.T) {
 		}
 	}
 	if accepted != 2 {
-		t.Errorf("%d positions are accepted, want the two beside the estimate", accepted)
+		t.Errorf("%d positions are accepted, want the two next to the estimate", accepted)
 	}
 }
 
 // Forgery 10: a configuration that no run could have had, names of
-// hyper-parameters of the maker's own, and lengthscales a bit beside the grid's.
+// hyper-parameters of the maker's own, and lengthscales a bit next to the grid's.
 func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), tiny)
 	for name, text := range map[string][2]string{
@@ -216,8 +216,8 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 	}
 	for name, change := range map[string]func(*pass.Model){
 		"a name":                  func(m *pass.Model) { m.Meta.Theta[2].Name = "ln variance of nothing at all" },
-		"a lengthscale up a bit":  func(m *pass.Model) { beside(m, 9) },
-		"a lengthscale down":      func(m *pass.Model) { beside(m, 0) },
+		"a lengthscale up a bit":  func(m *pass.Model) { shift(m, 9) },
+		"a lengthscale down":      func(m *pass.Model) { shift(m, 0) },
 		"the description's alone": func(m *pass.Model) { m.Meta.Lengthscales[0] = math.Nextafter(m.Meta.Lengthscales[0], 9) },
 		"the posterior's alone": func(m *pass.Model) {
 			m.Posterior.Kernel.Lengthscales = slices.Clone(m.Posterior.Kernel.Lengthscales)
@@ -236,8 +236,8 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 	}
 }
 
-// beside moves a lengthscale to the next float64, in both parts of a model.
-func beside(m *pass.Model, towards float64) {
+// shift moves a lengthscale to the next float64, in both parts of a model.
+func shift(m *pass.Model, towards float64) {
 	l := math.Nextafter(m.Meta.Lengthscales[0], towards)
 	m.Meta.Lengthscales[0] = l
 	m.Posterior.Kernel.Lengthscales = slices.Clone(m.Posterior.Kernel.Lengthscales)

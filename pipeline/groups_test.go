@@ -43,7 +43,7 @@ func openTable(l *lake) dataset.OpenData {
 	}
 }
 
-// Groups by a column beside the features, from the prior rows, from the job, in two parts, and as a
+// Groups by a column next to the features, from the prior rows, from the job, in two parts, and as a
 // feature, have the rows and misses that they should, and are verified.
 func TestGroupsThroughThePipeline(t *testing.T) {
 	l := stations(900)
@@ -64,7 +64,7 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 		if values != nil {
 			want = []float64{0, 2}
 		}
-		if !ok || !slices.Equal(r.Certificate.Grouping.Values, want) || !r.Certificate.Grouping.Beside || !slices.Equal(r.Certificate.Features(), []string{"a", "b"}) {
+		if !ok || !slices.Equal(r.Certificate.Grouping.Values, want) || !r.Certificate.Grouping.NotAFeature || !slices.Equal(r.Certificate.Features(), []string{"a", "b"}) {
 			t.Fatalf("%t, %+v of %q", ok, g.Groups, r.Certificate.Features())
 		}
 		held, err := pipeline.NewSplitWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})

@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Beside a set that counts one by one.
+// A set of ordinals against one that counts one by one.
 func TestOrdinalSet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	for _, limit := range []int64{1, 63, 64, 65, 4096, 4097, 20_000} {

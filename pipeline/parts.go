@@ -220,7 +220,7 @@ func CertifyParts(ctx context.Context, h *pass.Handover, m pass.Model, all *pass
 		err = s.list(r)
 	}
 	if err != nil { // the rows were read elsewhere
-		how.Observer.ReportWarning("there is no manifest beside the certificate, for the files cannot be listed here: " + err.Error())
+		how.Observer.ReportWarning("there is no manifest next to the certificate, for the files cannot be listed here: " + err.Error())
 	}
 	o = how.outcome(r, s.began)
 	if err := s.close(o); err != nil {

@@ -121,7 +121,7 @@ func TestBoundsAtAnotherDeltaPay(t *testing.T) {
 				t.Errorf("%s, run %d: it pays for %+v, want %d uses", kind, i+1, paid, most)
 			}
 			if g, _ := c.Claim(certify.ClaimHoldout); (g.Risk == nil) == kind.Counts() {
-				t.Errorf("%s: beside the bound stands %+v", kind, g)
+				t.Errorf("%s: next to the bound stands %+v", kind, g)
 			}
 		}
 	}

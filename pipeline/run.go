@@ -156,7 +156,7 @@ func plotRows(job job.Job, rows dataset.RawRows, m pass.Model, workers int) (Plo
 		return PlotRows{}, err
 	}
 	defer s.Close()
-	if job.Groups.Beside(job) {
+	if job.Groups.NotAFeature(job) {
 		s.Scale = s.Scale.Past()
 	}
 	w := pass.Workspace{Of: s}

@@ -60,7 +60,7 @@ type BadRowsKeeper interface {
 	Kept() bool
 }
 
-// A Publisher publishes artifacts beside the output.
+// A Publisher publishes artifacts next to the output.
 type Publisher interface {
 	// Check fails, before training, if nothing can be published.
 	Check(ctx context.Context) error
@@ -74,7 +74,7 @@ type Publisher interface {
 //
 // A run that is killed and called again with the same arguments resumes from its checkpoint,
 // and gives the same bytes. The rows are released at the end. Missing settings, and missing
-// defaults of the job, are one error before anything is opened. An error beside an outcome is
+// defaults of the job, are one error before anything is opened. An error next to an outcome is
 // about the removal of old files: all is published, and the run is recorded as finished.
 func Train(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)

@@ -256,7 +256,7 @@ func (v *Verification) features(ctx context.Context, m pass.Model, j job.Job, op
 	return nil
 }
 
-// centre checks that the peak of a prior is in one of the two cells beside the estimate of the
+// centre checks that the peak of a prior is in one of the two cells next to the estimate of the
 // prior rows. Instruction sets may put the estimate on either side of the middle between two
 // cells, and the weights pay for the choice.
 func (v *Verification) centre(s *pass.FirstPass, c certify.Certificate, j job.Job, res job.Resources) error {
@@ -272,7 +272,7 @@ func (v *Verification) centre(s *pass.FirstPass, c certify.Certificate, j job.Jo
 		return err
 	}
 	for i, at := range centres {
-		if below, above := j.Grid.PeaksBeside(at); c.Model.Theta[i].Grid.Centre != below && c.Model.Theta[i].Grid.Centre != above {
+		if below, above := j.Grid.NearestPeaks(at); c.Model.Theta[i].Grid.Centre != below && c.Model.Theta[i].Grid.Centre != above {
 			return fmt.Errorf("%w: the prior rows put the peak of %q at the index %d or %d, the certificate at %d",
 				job.ErrRefused, c.Model.Theta[i].Name, below, above, c.Model.Theta[i].Grid.Centre)
 		}

@@ -117,7 +117,7 @@ func IsCertificateRow(data []byte) bool {
 // numbers follow from each other.
 func DecodeCertificateRow(data []byte) (certify.Certificate, error) {
 	if err := checkSeal(data); err != nil {
-		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate is beside it as JSON)", ErrCertificateRow, err)
+		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate is next to it as JSON)", ErrCertificateRow, err)
 	}
 	c, err := decodeRow(data)
 	if err != nil {

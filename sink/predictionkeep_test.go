@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// keptTexts writes predictions with a column of texts beside them.
+// keptTexts writes predictions with a column of texts next to them.
 func keptTexts(t *testing.T, node parquet.Node, texts []string) *parquet.File {
 	t.Helper()
 	var b bytes.Buffer

@@ -18,7 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A lakeRow has the columns of waves, b as an integer, beside one that no job
+// A lakeRow has the columns of waves, b as an integer, next to one that no job
 // uses.
 type lakeRow struct {
 	Y    float64 `parquet:"y"`

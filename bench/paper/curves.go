@@ -70,7 +70,7 @@ func (c curve) shifted(by func(i int) float64) plotter.XYs {
 	return points
 }
 
-// addBand draws the mean and two deviations beside it.
+// addBand draws the mean and two deviations next to it.
 func (c curve) addBand(p *plot.Plot, col color.NRGBA, noise float64) {
 	deviation := func(i int) float64 { return 2 * math.Sqrt(max(0, c.variance[i])+noise) }
 	lower := c.shifted(func(i int) float64 { return -deviation(i) })

@@ -63,7 +63,7 @@ func (u unit) searchGrids(parameters int) []model.Grid {
 	return slices.Repeat([]model.Grid{g}, parameters)
 }
 
-// runDiscretisation takes coarser and finer grids of θ, and draws what they cost beside the last,
+// runDiscretisation takes coarser and finer grids of θ, and draws what they cost next to the last,
 // function by function.
 func runDiscretisation(ctx context.Context, o options) error {
 	rows, err := o.chosen(discretisations(o))
@@ -86,22 +86,22 @@ func runDiscretisation(ctx context.Context, o options) error {
 		return err
 	}
 	last := rows[len(rows)-1]
-	var beside []row // with differences for numbers
+	var others []row // with differences for numbers
 	for _, r := range rows {
-		beside = append(beside, r.beside(last))
+		others = append(others, r.minus(last))
 	}
-	panels := curves("difference from the last grid", "ln |Θ|", beside, row.lnTheta, func(r row) string { return fmt.Sprintf("L = %d", r.Limit) })
+	panels := curves("difference from the last grid", "ln |Θ|", others, row.lnTheta, func(r row) string { return fmt.Sprintf("L = %d", r.Limit) })
 	for _, p := range panels {
 		p.Add(newLine(plotter.XYs{{X: p.X.Min, Y: 0}, {X: p.X.Max, Y: 0}}, grey, dashes...))
 	}
-	return writeCurves("discretisation", []string{"limit", "digits", "ln_theta", "B", "R_test"}, " − last", 5, beside, func(r row) []string {
+	return writeCurves("discretisation", []string{"limit", "digits", "ln_theta", "B", "R_test"}, " − last", 5, others, func(r row) []string {
 		at := slices.IndexFunc(rows, func(s row) bool { return s.unit == r.unit })
 		return []string{strconv.Itoa(r.Limit), strconv.Itoa(r.Digits), written(r.lnTheta()), rows[at].ours["B"].text(4), rows[at].ours["R_test"].text(4)}
 	}, [][]*plot.Plot{panels}, o)
 }
 
-// beside is the row with the differences from another on the same splits for numbers.
-func (r row) beside(other row) row {
+// minus is the row with the differences from another on the same splits for numbers.
+func (r row) minus(other row) row {
 	ours := map[string]estimate{}
 	for _, c := range columns {
 		var values []float64

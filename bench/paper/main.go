@@ -74,7 +74,7 @@ func main() {
 	flags.IntVar(&o.evaluations, "evaluations", defaultEvaluations, "gradients of a minimisation, at most; of an evidence or of mini-batches, which are cheaper, up to three times as many")
 	flags.IntVar(&o.inducing, "inducing", defaultInducing, "inducing points of the sparse methods")
 	flags.StringVar(&o.start, "start", "", "only rows with this start of the search: published, pre-trained or mini-batch")
-	flags.BoolVar(&o.write, "write", false, "put the results into the page and paper-results.csv beside it, over the same rows; all does so")
+	flags.BoolVar(&o.write, "write", false, "put the results into the page and paper-results.csv next to it, over the same rows; all does so")
 	flags.StringVar(&o.page, "page", filepath.Join("docs", "explanation", "paper.md"), "the page")
 	usage := "usage: paper " + strings.Join(append(names, "all"), "|") + " [flags]"
 	flags.Usage = func() {

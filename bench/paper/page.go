@@ -20,13 +20,13 @@ import (
 )
 
 // writeFigure writes the numbers of a figure, the figure, and its section of the page: a table, or for none the
-// numbers beside the page.
+// numbers next to the page.
 func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, width, height float64, o options) error {
 	text, folders := fmt.Sprintf("`%s`; %s", o.command(name), measured.Machine(model.InstructionSet())), []string{filepath.Join(o.out, name+".csv")}
 	if shown != nil {
 		text = markdownTable(shown) + "\n" + text
 	} else if o.write {
-		folders = append(folders, o.beside(name+".csv"))
+		folders = append(folders, o.pathOf(name+".csv"))
 	}
 	var err error
 	for _, path := range folders {
@@ -35,13 +35,13 @@ func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, 
 	return errors.Join(err, savePanels(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)), o.onPage(name, text))
 }
 
-// beside is the path of a file beside the page.
-func (o options) beside(name string) string {
+// pathOf is the path of a file next to the page.
+func (o options) pathOf(name string) string {
 	return filepath.Join(filepath.Dir(o.page), "paper-"+name)
 }
 
 // writeCurves writes a figure of panels as curves draws them; of names a row, and more says what the
-// quantities are beside their names.
+// quantities are next to their names.
 func writeCurves(name string, head []string, more string, digits int, rows []row, of func(row) []string, panels [][]*plot.Plot, o options) error {
 	records := [][]string{append(head, "repetitions")}
 	for _, q := range quantities {
@@ -66,7 +66,7 @@ func (o options) onPage(name, text string) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(durable.OS{}, o.beside(name+".png"), figure); err != nil {
+	if err := durable.WriteFile(durable.OS{}, o.pathOf(name+".png"), figure); err != nil {
 		return err
 	}
 	if err := measured.ReplaceSection(o.page, "paper "+name, text); err != nil {

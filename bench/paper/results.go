@@ -112,12 +112,12 @@ func (o options) keep(rows []row) error {
 			}
 		}
 	}
-	return writeRows(o.beside("results.csv"), all)
+	return writeRows(o.pathOf("results.csv"), all)
 }
 
 // results are the stored rows of a table, with the paper's numbers.
 func (o options) results(table string) ([]row, error) {
-	text, err := os.ReadFile(o.beside("results.csv"))
+	text, err := os.ReadFile(o.pathOf("results.csv"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

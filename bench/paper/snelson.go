@@ -48,7 +48,7 @@ func (s *snelson) fit(ctx context.Context, method string, ratio float64, change 
 	return t, p, err
 }
 
-// panel draws a posterior beside the full GP, with its tolerance, if there is one, and its own
+// panel draws a posterior next to the full GP, with its tolerance, if there is one, and its own
 // noise.
 func (s *snelson) panel(title string, t *model.Collapsed, p *model.Posterior, epsilon float64, col color.NRGBA, own float64) (*plot.Plot, error) {
 	fig := newPanel(title, "x", "y")
@@ -129,7 +129,7 @@ func scanPanel(scan plotter.XYs) *plot.Plot {
 	return p
 }
 
-// runSnelson draws the predictive distributions of kl-PAC-SGP for three tolerances beside
+// runSnelson draws the predictive distributions of kl-PAC-SGP for three tolerances next to
 // the full GP, and of FITC and VFE, and scans KL/N over the tolerance. The paper does not
 // say which three tolerances its figure has: those drawn have its KL/N, .109, .097 and .031.
 func runSnelson(ctx context.Context, o options) error {

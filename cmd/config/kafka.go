@@ -122,7 +122,7 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 // spooledColumns are the features and the target of a job.
 func spooledColumns(job job.Job, what string, faults *yamlfile.Faults) (columns []string) {
 	faults.Unless(job.Features != nil, "features", "name them, because %s need not all have the same members", what)
-	for _, name := range slices.Concat(job.Features, job.Beside(), []string{job.Target}) {
+	for _, name := range slices.Concat(job.Features, job.NotAFeature(), []string{job.Target}) {
 		if !slices.Contains(columns, name) {
 			columns = append(columns, name)
 		}

@@ -73,16 +73,16 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset
 	out := sink.NewPredictions(file, p.Carries, columns...)
 	err = ready.Shards(ctx, src, shards, func(batch []pipeline.Prediction) error {
 		n.add(batch)
-		var beside ingestlake.StoredColumns
+		var extra ingestlake.StoredColumns
 		if p.Interval != nil {
-			beside.Values = sink.Ends(batch, p.Interval.Tolerance)
+			extra.Values = sink.Ends(batch, p.Interval.Tolerance)
 		}
 		if p.Passthrough != nil {
-			if err := p.Passthrough.add(ctx, &beside, len(batch)); err != nil {
+			if err := p.Passthrough.add(ctx, &extra, len(batch)); err != nil {
 				return err
 			}
 		}
-		return out.Write(batch, beside.Values...)
+		return out.Write(batch, extra.Values...)
 	})
 	if err == nil {
 		err = out.Close()

@@ -49,7 +49,7 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	const key = "source.kafka"
 	faults.Unless(from.Rows > 0, key, "rows: how many has a window?")
 	if from.Rows > 0 && len(p.Job.Features) > 0 {
-		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.Beside(), []string{p.Job.Target}), from.Rows)
+		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.NotAFeature(), []string{p.Job.Target}), from.Rows)
 		faults.Unless(err == nil, key+".rows", "a window of so many rows is too small: %v", err)
 	}
 	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")

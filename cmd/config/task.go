@@ -57,7 +57,7 @@ func ReadJob(ctx context.Context, path string, env Environment, o Overrides) (Ta
 type Task struct {
 	Job       job.Job
 	Source    Origin
-	Shelf     *Shelf // nil: nothing is published beside the output
+	Shelf     *Shelf // nil: nothing is published next to the output
 	Output    string
 	Sign      sign.KeyFile // of certificates, in Shelf too
 	BadRows   string       // file for bad rows, or ""

@@ -115,7 +115,7 @@ func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *scor
 	}
 	list, err := sinklake.ReadManifest(f.of.FS, objects.Join(folder, name), by.Certificate, by.ID)
 	if folder == "" || errors.Is(err, fs.ErrNotExist) {
-		f.warning(fmt.Sprintf("certificate %.12s…: there is no %s beside it, so that files of its sample would be counted as if they came later", by.ID, name))
+		f.warning(fmt.Sprintf("certificate %.12s…: there is no %s next to it, so that files of its sample would be counted as if they came later", by.ID, name))
 		return false, nil
 	}
 	if err != nil {

@@ -76,7 +76,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if err := p.Job.Suits(src.Columns(), sample.Rows); err != nil {
 		return err
 	}
-	sample.Features -= len(p.Job.Beside()) + len(p.Job.Unit.Columns)
+	sample.Features -= len(p.Job.NotAFeature()) + len(p.Job.Unit.Columns)
 	if wrapped, ok := src.(interface{ Unwrap() dataset.Opened }); ok {
 		src = wrapped.Unwrap()
 	}

@@ -102,7 +102,7 @@ func TestPredict(t *testing.T) {
 		case isBad && (p.Mean != nil || p.Deviation != nil || p.Certificate != nil || p.Reason == nil || *p.Reason != reason):
 			t.Errorf("row %d: %+v, want nulls and the reason %q", i, p, reason)
 		case !isBad && (p.Reason != nil || *p.Mean != *good[i].Mean || *p.Deviation != *good[i].Deviation || *p.Certificate != a.id):
-			t.Errorf("row %d: other numbers than beside good rows", i)
+			t.Errorf("row %d: other numbers than next to good rows", i)
 		}
 	}
 	if said := succeed(t, "predict", a.model, a.certificate, marred, "-o", output, "--json"); !strings.Contains(said.stdout, `"rows_extrapolated": 1,`) {

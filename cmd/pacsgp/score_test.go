@@ -15,23 +15,23 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A keptRow is a prediction with columns beside it.
+// A keptRow is a prediction with columns next to it.
 type keptRow struct {
 	predicted
 	X1, Y *float64
 }
 
-// keptRows reads predictions with the columns y and x1 beside them.
+// keptRows reads predictions with the columns y and x1 next to them.
 func keptRows(t *testing.T, path string) []keptRow {
 	t.Helper()
-	beside, err := parquet.ReadFile[struct {
+	extra, err := parquet.ReadFile[struct {
 		Y  *float64 `parquet:"y,optional"`
 		X1 *float64 `parquet:"x1,optional"`
 	}](path)
 	fatal.If(t, err)
 	var rows []keptRow
 	for i, p := range predictions(t, path) {
-		rows = append(rows, keptRow{p, beside[i].X1, beside[i].Y})
+		rows = append(rows, keptRow{p, extra[i].X1, extra[i].Y})
 	}
 	return rows
 }
@@ -155,7 +155,7 @@ func TestScoreFollowsThePointer(t *testing.T) {
 	fatal.If(t, err)
 	for i, r := range got["part-01"] {
 		if *r.X1 != rows[i].X1 || *r.Y != rows[i].Y {
-			t.Fatalf("row %d: beside it stand %v and %v, want %v", i, *r.X1, *r.Y, rows[i])
+			t.Fatalf("row %d: next to it stand %v and %v, want %v", i, *r.X1, *r.Y, rows[i])
 		}
 	}
 
@@ -192,7 +192,7 @@ func TestScoreOfBadRows(t *testing.T) {
 	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "70 rows, 1 without one")
 	rows := scored(t, dir)["bad"]
 	if r := rows[3]; r.Mean == nil || r.Y != nil || r.X1 == nil {
-		t.Errorf("a null beside a row: %+v", r)
+		t.Errorf("a null next to a row: %+v", r)
 	}
 	if r := rows[4]; r.Mean != nil || r.Certificate != nil || r.Reason == nil || *r.Reason != "x1 is null" || *r.Y != 4 {
 		t.Errorf("a null in a feature: %+v", r)

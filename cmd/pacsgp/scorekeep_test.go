@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// What is kept stands beside the predictions as it stood in the file: integers that no float64
+// What is kept stands next to the predictions as it stood in the file: integers that no float64
 // holds, texts and nulls; a key in the path is a text. (Each type: TestStoredOfAllTypes.)
 func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
 	type row struct {

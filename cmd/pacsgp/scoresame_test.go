@@ -12,7 +12,7 @@ import (
 )
 
 // remake makes the topic with the rows anew, with so many times all rows. The group keeps
-// its offsets and what stands beside them, as where brokers leave them or a tool takes them
+// its offsets and what stands next to them, as where brokers leave them or a tool takes them
 // along.
 func (s *aTopic) remake(t *testing.T, group string, times int) {
 	t.Helper()

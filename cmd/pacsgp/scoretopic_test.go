@@ -137,7 +137,7 @@ func (s *aTopic) agree(t *testing.T, all []predictedRecord) map[string]int {
 	return by
 }
 
-// reasonsOf are the reasons, and the kept members, of the records beside the rows.
+// reasonsOf are the reasons, and the kept members, of the records next to the rows.
 func reasonsOf(all []predictedRecord) (reasons []string) {
 	for _, p := range all {
 		if p.key == "more" {

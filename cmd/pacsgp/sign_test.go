@@ -14,7 +14,7 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// testKey is the path of a private key, whose public one is beside it.
+// testKey is the path of a private key, whose public one is next to it.
 func testKey(t testing.TB) string {
 	t.Helper()
 	path, err := filepath.Abs("../../sink/sign/testdata/key.pem")
@@ -103,11 +103,11 @@ func TestSigned(t *testing.T) {
 	trustedPredictions(t, a, public, other, broker)
 
 	// What else is there under such a name does no harm.
-	beside := filepath.Join(a.out, sinklake.SignatureName(a.id, nil))
-	fatal.If(t, os.Mkdir(beside, 0o700))
+	extra := filepath.Join(a.out, sinklake.SignatureName(a.id, nil))
+	fatal.If(t, os.Mkdir(extra, 0o700))
 	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", public).says(t, 0, "signed with the trusted key")
-	fatal.If(t, os.Remove(beside))
-	writeFile(t, beside, make([]byte, 1<<17))
+	fatal.If(t, os.Remove(extra))
+	writeFile(t, extra, make([]byte, 1<<17))
 	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", public).says(t, 0, "signed with the trusted key")
 	pacsgp(t, "verify", a.model, a.certificate, "--trusted", other).says(t, exitFailure, "refused", "damaged")
 

@@ -29,7 +29,7 @@ func verifyCommand(w system) *cobra.Command {
 			"numbers are checked; with the data (files, directories or globs, in the job's order),\n" +
 			"everything is computed again from the rows. A certificate is its JSON document or its\n" +
 			"Parquet row: both say the same. An output directory DIR stands for what is current in it. A\n" +
-			"manifest beside the certificate says which files of the data are the sample, for a lake that\n" +
+			"manifest next to the certificate says which files of the data are the sample, for a lake that\n" +
 			"has grown since.\n\n" +
 			"--retrain trains again without the held-out rows, and demands the same model.\n\n" +
 			"Exit status 0: what was checked holds, and predictions are certified (--require draw: a random\n" +

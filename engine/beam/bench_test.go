@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// BenchmarkFlinkPass is the last pass on Flink beside that of pacsgp pass, in seconds of processors: of
+// BenchmarkFlinkPass is the last pass on Flink next to that of pacsgp pass, in seconds of processors: of
 // 10⁶ and of 2·10⁶ rows of 8 features, the least of each, for noise only adds. Their difference is what a
 // million rows take beyond a fixed start; start-s is the rest, on Flink.
 //

@@ -25,7 +25,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// Flags beside those of Beam.
+// Flags next to those of Beam.
 var (
 	outputFlag   = flag.String("o", "", "of predict: the folder to write")
 	intervalFlag = flag.Float64("interval", 0, "of predict: write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
@@ -36,7 +36,7 @@ var (
 	}()
 )
 
-// The record of predictions is beside their files; readers of lakes pass over its name.
+// The record of predictions is next to their files; readers of lakes pass over its name.
 const (
 	recordName   = "_predictions.json"
 	recordFormat = "pacsgp-predictions/1"
@@ -114,7 +114,7 @@ type location struct {
 	lock            io.Closer
 }
 
-// hold replaces a folder. What killed processes have left beside it is removed.
+// hold replaces a folder. What killed processes have left next to it is removed.
 func hold(folder string) (*location, error) {
 	parent, begin := filepath.Dir(folder), "."+filepath.Base(folder)+".new-"
 	if found, err := (durable.OS{}).List(folder); len(found) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -62,7 +62,7 @@ func wide(t *testing.T, folder string) {
 	}
 }
 
-// certifiedJob is the output of a small job, and a lake to predict beside it.
+// certifiedJob is the output of a small job, and a lake to predict next to it.
 func certifiedJob(t *testing.T) (out, lake string) {
 	t.Helper()
 	out = outputOf(t, testJob(t))
@@ -151,8 +151,8 @@ func demandPredictions(t *testing.T, folder string, want []predicted) {
 	}
 }
 
-// nothingBeside fails the test if a folder has hidden neighbours but locks.
-func nothingBeside(t *testing.T, folder string) {
+// nothingNextTo fails the test if a folder has hidden neighbours but locks.
+func nothingNextTo(t *testing.T, folder string) {
 	t.Helper()
 	names, err := durable.OS{}.List(filepath.Dir(folder))
 	fatal.If(t, err)
@@ -179,7 +179,7 @@ func TestPredictsAsOneProcess(t *testing.T) {
 			t.Errorf("it says %q, want %q", said, where+words)
 		}
 		demandPredictions(t, where, want)
-		nothingBeside(t, where)
+		nothingNextTo(t, where)
 	}
 	first := folderOf(t, folder)
 	if diff := cmp.Diff(first, folderOf(t, folder+"-2")); diff != "" {
@@ -238,7 +238,7 @@ func TestPredictRefuses(t *testing.T) {
 	}
 	fatal.If(t, os.WriteFile(path, damaged, 0o600))
 	refusedInto(t, folder, path+", row group 0", out, lake)
-	nothingBeside(t, folder)
+	nothingNextTo(t, folder)
 }
 
 // A file that changes while its lake is predicted is an error, of workers that have opened it, of
@@ -355,7 +355,7 @@ func TestKilledPredict(t *testing.T) {
 	if diff := cmp.Diff(whole, folderOf(t, folder)); diff != "" || killed == 0 {
 		t.Errorf("%d killed; other files (-want +got):\n%.2000s", killed, diff)
 	}
-	nothingBeside(t, folder)
+	nothingNextTo(t, folder)
 }
 
 // The record says what the predictions are.

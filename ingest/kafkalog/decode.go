@@ -33,7 +33,7 @@ func CanKeep(format, name string) error {
 }
 
 // Decoders returns n decoders of the columns of cfg. They share a registry of schemas and keep
-// these members of records beside the columns (see [CanKeep]). ctx ends requests to the registry.
+// these members of records next to the columns (see [CanKeep]). ctx ends requests to the registry.
 // It uses the fields Format, Schema, Registry, Columns and Encoded.
 func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decoder, error) {
 	known := cfg.schemas()
@@ -119,7 +119,7 @@ func (d *Decoder) record(r *Record) error {
 	return d.decode.read(r.Value, d.columns)
 }
 
-// placeCell returns the cell of a column beside a record's value.
+// placeCell returns the cell of a column next to a record's value.
 func placeCell(r *Record, name string) float64 {
 	switch name {
 	case columnPartition:

@@ -22,7 +22,7 @@ var (
 type Unpredicted struct {
 	Config // uses Topic, Partitions, Group, Client, Format, Schema, Registry; Same sets Identity
 
-	Keep    []string // members of records to keep beside predictions
+	Keep    []string // members of records to keep next to predictions
 	Labels  bool     // the target is read too
 	Workers int
 	Once    bool              // ends at the current end of the topic

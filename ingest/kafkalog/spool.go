@@ -74,7 +74,7 @@ type Config struct {
 	// Tolerant spools bad rows with NaN for each bad value, and a record that cannot be read as one
 	// row of NaN. Else the first of them is an error.
 	Tolerant bool
-	// Letters keeps the records with bad rows beside the rows: see [Window.Letters].
+	// Letters keeps the records with bad rows next to the rows: see [Window.Letters].
 	Letters bool
 	// Identity identifies the topic of the offsets in From and To; zero means unknown.
 	Identity broker.Identity

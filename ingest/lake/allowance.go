@@ -39,7 +39,7 @@ func (c *column) pageOverhead(ch *chunk, p *pageReader) (n cursorNeed) {
 	return n
 }
 
-// historyOf returns the memory of a codec beside a page of a size.
+// historyOf returns the memory of a codec next to a page of a size.
 func historyOf(codec format.CompressionCodec, size int64) int64 {
 	switch codec {
 	case format.Gzip:

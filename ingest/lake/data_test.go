@@ -7,7 +7,7 @@ import (
 )
 
 // sharedData returns the folder of the data that tests read but the project
-// does not contain: PACSGP_DATA, or ../shared/data beside the project.
+// does not contain: PACSGP_DATA, or ../shared/data next to the project.
 func sharedData(t testing.TB, elem ...string) string {
 	t.Helper()
 	root := os.Getenv("PACSGP_DATA")

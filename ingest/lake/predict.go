@@ -18,7 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// StoredColumns are kept columns beside predictions, with the types and values of their file.
+// StoredColumns are kept columns next to predictions, with the types and values of their file.
 type StoredColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Reader[StoredColumns] = (*Unpredicted)(nil)
@@ -26,7 +26,7 @@ var _ score.Reader[StoredColumns] = (*Unpredicted)(nil)
 // UnpredictedConfig sets up an [Unpredicted].
 type UnpredictedConfig struct {
 	Paths    []string // files, directories and globs
-	Keep     []string // columns to keep beside the predictions
+	Keep     []string // columns to keep next to the predictions
 	Labels   bool     // the target is read too
 	Whole    bool     // a file is one piece; else each of its batches is
 	Decoders int
@@ -127,19 +127,19 @@ func (f unpredictedFile) Cut(ctx context.Context, by *score.Predictor, next func
 	}
 	at := int64(0)
 	var columns StoredColumns
-	err := f.predict(ctx, by, func(batch []pipeline.Prediction, beside StoredColumns) error {
-		if columns = beside; len(batch) == 0 {
+	err := f.predict(ctx, by, func(batch []pipeline.Prediction, extra StoredColumns) error {
+		if columns = extra; len(batch) == 0 {
 			return nil
 		}
-		batch, values := slices.Clone(batch), make([][]parquet.Value, len(beside.Values))
+		batch, values := slices.Clone(batch), make([][]parquet.Value, len(extra.Values))
 		for c := range values {
-			values[c] = slices.Clone(beside.Values[c])
+			values[c] = slices.Clone(extra.Values[c])
 		}
-		beside.Values = values
+		extra.Values = values
 		first := at
 		at += int64(len(batch))
 		return next(score.Piece[StoredColumns]{First: first, Predict: func(_ context.Context, use func([]pipeline.Prediction, StoredColumns) error) error {
-			return use(batch, beside)
+			return use(batch, extra)
 		}})
 	})
 	if err != nil {
@@ -161,19 +161,19 @@ func (f unpredictedFile) predict(ctx context.Context, by *score.Predictor, use f
 		return err
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
-	var beside StoredColumns
+	var extra StoredColumns
 	for _, c := range kept.Columns() {
-		beside.Names, beside.Types = append(beside.Names, c.Name), append(beside.Types, c.Node)
+		extra.Names, extra.Types = append(extra.Names, c.Name), append(extra.Types, c.Node)
 	}
-	beside.Values = make([][]parquet.Value, len(beside.Names))
-	if err := use(nil, beside); err != nil {
+	extra.Values = make([][]parquet.Value, len(extra.Names))
+	if err := use(nil, extra); err != nil {
 		return err
 	}
 	return by.Ready.Predict(ctx, src, func(batch []pipeline.Prediction) (err error) {
-		if beside.Values, err = kept.Next(ctx, len(batch)); err != nil {
+		if extra.Values, err = kept.Next(ctx, len(batch)); err != nil {
 			return err
 		}
-		return use(batch, beside)
+		return use(batch, extra)
 	})
 }
 

@@ -29,7 +29,7 @@ type walker[V any] struct {
 	null  V
 
 	most     int64  // if not 0: pages may have so many bytes
-	slack    int64  // bytes of a page beside its values
+	slack    int64  // bytes of a page next to its values
 	allowed  *share // nil means no limit
 	reserved int64  // own bytes of the allowance
 
@@ -145,7 +145,7 @@ func (c *walker[V]) nextPage() error {
 }
 
 const (
-	// A page may have beside its values 8 bytes a value for levels, indexes and runs, and pageSlack
+	// A page may have next to its values 8 bytes a value for levels, indexes and runs, and pageSlack
 	// for what does not grow with them, such as a block of differences that is not full, or unused
 	// entries of a dictionary. With many columns each has less.
 	slackOfValue = 8

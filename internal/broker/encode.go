@@ -104,7 +104,7 @@ func pack(records []Record) Packed {
 	return packed
 }
 
-// recordRoom is what a record has beside key and value, mostly.
+// recordRoom is what a record has next to key and value, mostly.
 const recordRoom = 20
 
 // number gives a batch the numbers of its producer, and its checksum.

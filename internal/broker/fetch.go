@@ -152,7 +152,7 @@ func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32)
 	return fetched{}, errors.New("kafka: fetch: the answer does not speak of the partition")
 }
 
-// Points in a partition that [Client.Offsets] knows beside times.
+// Points in a partition that [Client.Offsets] knows next to times.
 const (
 	Latest   = kafka.LastOffset  // behind the last record of an ended transaction
 	Earliest = kafka.FirstOffset // the first that is kept

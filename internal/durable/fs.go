@@ -1,7 +1,7 @@
 // Package durable writes files that are whole or absent, also after a kill, a full disk or a
 // power cut.
 //
-// Every file is written under a hidden name beside its destination, synced, renamed, and the
+// Every file is written under a hidden name next to its destination, synced, renamed, and the
 // directory synced. A killed process leaves hidden files, which [Sweep] removes.
 package durable
 

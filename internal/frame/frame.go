@@ -19,7 +19,7 @@ import (
 	"math"
 )
 
-// Overhead is what a frame has beside its format and its content.
+// Overhead is what a frame has next to its format and its content.
 const Overhead = 1 + sha256.Size
 
 // chunk is how many bytes of a long list are converted at once.

@@ -33,8 +33,8 @@ func (f Family) Equal(other Family) bool { return f.Name == other.Name }
 // √(Stretch·t), with the profile's stretch.
 type Errors struct {
 	// Of a block. A distance that is off by Δ + δp moves a value v by at most
-	// (Shift·Δ + Scale·δ)·√v; Root and Last are roundings, of the distance beside those of the
-	// sum of squares, and of the value beside those of the distance. Beyond Vanish all
+	// (Shift·Δ + Scale·δ)·√v; Root and Last are roundings, of the distance next to those of the
+	// sum of squares, and of the value next to those of the distance. Beyond Vanish all
 	// values are below 2⁻⁴⁰⁰.
 	Shift, Scale, Root, Last, Vanish float64
 	// RowScale·(d + RowRoot) + RowLast units of 2⁻⁵³ are what a value of [Kernel.Row] may be

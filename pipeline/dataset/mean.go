@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Open opens the rows of a job with these features (nil: the job's own), then the columns beside
+// Open opens the rows of a job with these features (nil: the job's own), then the columns next to
 // them and the target. spooled may be nil.
 func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.Resources, spooled func(int64)) (Opened, error) {
 	c := ChoiceOf(j, features, res)
@@ -19,20 +19,20 @@ func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.
 	return open(ctx, j, rows, c)
 }
 
-// open opens rows by a choice, and the columns beside the features behind them.
+// open opens rows by a choice, and the columns next to the features behind them.
 func open(ctx context.Context, j job.Job, rows Rows, c Choice) (Opened, error) {
-	if j.Beside() == nil {
+	if j.NotAFeature() == nil {
 		return rows.Open(ctx, c)
 	}
 	if c.Features != nil {
-		c.Features = slices.Concat(c.Features, j.Beside())
+		c.Features = slices.Concat(c.Features, j.NotAFeature())
 		return rows.Open(ctx, c)
 	}
 	all, err := rows.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if c.Features, err = withBeside(j, all.Columns()); err != nil {
+	if c.Features, err = withGroupColumn(j, all.Columns()); err != nil {
 		return nil, err
 	}
 	c.Exclude = nil
@@ -43,14 +43,14 @@ func open(ctx context.Context, j job.Job, rows Rows, c Choice) (Opened, error) {
 	return withWarnings{src, all.Warnings()}, nil
 }
 
-// withBeside returns the features and then the columns beside them, from the columns of a default
+// withGroupColumn returns the features and then the columns next to them, from the columns of a default
 // choice.
-func withBeside(j job.Job, columns []string) ([]string, error) {
+func withGroupColumn(j job.Job, columns []string) ([]string, error) {
 	features := slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == j.Target || name == j.Mean.Column })
 	if j.Mean.Given() && len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
 		return nil, fmt.Errorf("%w: mean: the rows have no numeric column %q; they have %s", job.ErrConfig, j.Mean.Column, strings.Join(columns, ", "))
 	}
-	return append(features, j.Beside()...), nil
+	return append(features, j.NotAFeature()...), nil
 }
 
 // withWarnings are opened rows with the warnings of another opening.
@@ -65,9 +65,9 @@ func (w withWarnings) Warnings() []string { return w.warnings }
 // Unwrap returns the rows, which may tell more than their interface.
 func (w withWarnings) Unwrap() Opened { return w.Opened }
 
-// OpenRows is an [OpenData] that adds the columns beside the features.
+// OpenRows is an [OpenData] that adds the columns next to the features.
 func OpenRows(j job.Job, open OpenData) OpenData {
-	if j.Beside() == nil {
+	if j.NotAFeature() == nil {
 		return open
 	}
 	return func(ctx context.Context, want Choice) (Source, error) {
@@ -76,12 +76,12 @@ func OpenRows(j job.Job, open OpenData) OpenData {
 			if err != nil {
 				return nil, err
 			}
-			if want.Features, err = withBeside(j, all.Columns()); err != nil {
+			if want.Features, err = withGroupColumn(j, all.Columns()); err != nil {
 				return nil, err
 			}
 			want.Exclude = nil
 		} else {
-			want.Features = slices.Concat(want.Features, j.Beside())
+			want.Features = slices.Concat(want.Features, j.NotAFeature())
 		}
 		return open(ctx, want)
 	}

@@ -28,7 +28,7 @@ func TestMarksCannotBeMadeToMeet(t *testing.T) {
 	}
 }
 
-// A row's marks do not depend on the rows beside it.
+// A row's marks do not depend on the rows in addition to it.
 func TestMarksOfManyRows(t *testing.T) {
 	for _, d := range []int{2, 3, 6} {
 		columns := make([][]float64, d)

@@ -59,7 +59,7 @@ func Candidates(j job.Job, s Sample) []model.Config {
 	return all
 }
 
-// The operations beside those of M² a row and M³ were measured, in operations of the last pass with many inducing points, which takes M² a row, with 30 to
+// The operations next to those of M² a row and M³ were measured, in operations of the last pass with many inducing points, which takes M² a row, with 30 to
 // 1,000 inducing points, 4 to 26 features and 100 to 20,000 rows: of a row for its loss and for each
 // inducing point, and of a step for each element of a square matrix, on one processor.
 const (

@@ -34,9 +34,9 @@ func (g GridDecl) Expected(name string) certify.Parameter {
 // Peak is the index of the peak of a parameter's weights: the position nearest to its estimate.
 func (g GridDecl) Peak(at float64) int { return g.position(math.Round, at) }
 
-// PeaksBeside are the two positions beside an estimate; verification accepts either.
+// NearestPeaks are the two positions next to an estimate; verification accepts either.
 // The weights pay for the choice (docs/explanation/theory.md, 7).
-func (g GridDecl) PeaksBeside(at float64) (below, above int) {
+func (g GridDecl) NearestPeaks(at float64) (below, above int) {
 	return g.position(math.Floor, at), g.position(math.Ceil, at)
 }
 

@@ -33,17 +33,17 @@ func (j Job) Labels() []string {
 	return j.Unit.Columns
 }
 
-// Beside returns the columns of numbers that are read behind the features and before the target: the
+// NotAFeature returns the columns of numbers that are read behind the features and before the target: the
 // column of the groups if it is no feature, or that of the mean.
-func (j Job) Beside() []string {
-	if j.Groups.Texts == nil && j.Groups.Beside(j) {
+func (j Job) NotAFeature() []string {
+	if j.Groups.Texts == nil && j.Groups.NotAFeature(j) {
 		return []string{j.Groups.Column}
 	}
 	return j.Mean.Columns()
 }
 
-// Beside reports whether the column of the groups is no feature of the job.
-func (d GroupsDecl) Beside(j Job) bool {
+// NotAFeature reports whether the column of the groups is no feature of the job.
+func (d GroupsDecl) NotAFeature(j Job) bool {
 	return d.Given() && (d.Texts != nil || j.Features != nil && !slices.Contains(j.Features, d.Column) || slices.Contains(j.Exclude, d.Column))
 }
 
@@ -120,7 +120,7 @@ func (j Job) Grouping(values []float64) *certify.Grouping {
 	if j.Groups.Values != nil {
 		values = j.Groups.Values
 	}
-	return &certify.Grouping{Column: j.Groups.Column, Beside: j.Groups.Beside(j), Values: slices.Clone(values), Texts: j.Groups.Texts}
+	return &certify.Grouping{Column: j.Groups.Column, NotAFeature: j.Groups.NotAFeature(j), Values: slices.Clone(values), Texts: j.Groups.Texts}
 }
 
 // GroupColumn is the position of the column of the groups among the columns of the rows; -1: there are no groups.

@@ -257,7 +257,7 @@ const (
 )
 
 // The default steps of a grid. N rows share the price of a grid value, but the loss from being
-// beside the best value falls on each row in full: the more rows, the finer the grid. Bounds with
+// next to the best value falls on each row in full: the more rows, the finer the grid. Bounds with
 // the coarse and the fine step: pol (14,250 rows) .081 and .084, hflights (212,681) .088 and .085.
 const (
 	coarseStep   = 0.25

@@ -37,7 +37,7 @@ type ModelMeta struct {
 	Predictor    Predictor `json:"prediction"`
 }
 
-// A Predictor describes how predictions are made beside Q.
+// A Predictor describes how predictions are made next to Q.
 type Predictor struct {
 	// Part is the part of the least-squares weights in those of predictions; the rest is the mean of Q.
 	Part float64 `json:"part"` // in [0, 1]

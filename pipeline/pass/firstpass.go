@@ -21,7 +21,7 @@ import (
 // rows. Prior, scaling and loss depend on prior rows alone.
 type FirstPass struct {
 	Columns  []string // of the source; the target is last
-	Used     []int    // the columns that count: features in order, those beside them or of units, the target
+	Used     []int    // the columns that count: features in order, those next to them or of units, the target
 	Split    dataset.Split
 	Features []job.Affine
 	Encode   job.Encodings // of some features
@@ -34,7 +34,7 @@ type FirstPass struct {
 
 	means   []job.Meaning    // of the columns, where the source states them
 	labels  int              // columns of units
-	grouped bool             // the column of the groups is beside the features
+	grouped bool             // the column of the groups is next to the features
 	Groups  []float64        // values with a group of their own
 	Held    dataset.Multiset // the held-out rows
 
@@ -48,7 +48,7 @@ type FirstPass struct {
 // job leaves rows out, it reads the rows twice, because a row's subset must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
 func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*FirstPass, error) {
-	s := &FirstPass{Columns: src.Columns(), means: meanings(src), labels: len(j.Labels()), grouped: j.Groups.Beside(j)}
+	s := &FirstPass{Columns: src.Columns(), means: meanings(src), labels: len(j.Labels()), grouped: j.Groups.NotAFeature(j)}
 	if err := j.Suits(s.Columns, dataset.RowsOf(src)); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (s *FirstPass) scale(j job.Job) error {
 	s.Start.Encoded = s.Reference.Encoded
 	s.Warnings = s.filled()
 	for i, name := range s.Columns {
-		if j.Beside() != nil && i == last-1 || i < last && i >= last-s.labels {
+		if j.NotAFeature() != nil && i == last-1 || i < last && i >= last-s.labels {
 			s.Used = append(s.Used, i)
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 // HandoverFormat names the version of the document.
 const HandoverFormat = "pacsgp-handover/4"
 
-// A Handover passes the results of training, beside the model, to the last pass. The last
+// A Handover passes the results of training, next to the model, to the last pass. The last
 // pass gets nothing else: it opens the source again, reads the model back, and computes
 // everything else anew. As JSON it lets other processes make the pass, in parts. That of a first pass,
 // before training, has no results yet: it has job, columns, split and secret.
@@ -169,7 +169,7 @@ func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, know
 	if rows.scorer, err = NewScorer(m, res.Workers); err != nil {
 		return nil, err
 	}
-	if job.Groups.Beside(job) {
+	if job.Groups.NotAFeature(job) {
 		rows.scorer.Scale = rows.scorer.Scale.Past()
 	}
 	return &Prepared{rows}, nil

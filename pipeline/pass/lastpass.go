@@ -27,7 +27,7 @@ type Found struct {
 }
 
 // Last makes the pass over all rows. The source's columns must be the model's
-// features in order, those beside them, and the target. known has the baseline's prediction in raw
+// features in order, those next to them, and the target. known has the baseline's prediction in raw
 // units, and the values of groups.
 func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, res job.Resources) (found *Found, err error) {
 	prepared, err := Prepare(ctx, src, m, job, known, dataset.NewSecret(), nil, res)

@@ -173,9 +173,9 @@ func testConcurrent(t *testing.T, src dataset.Source) {
 				i := (k*7 + g) % n
 				got, err := Each(t.Context(), src, i, nil)
 				if err != nil {
-					t.Errorf("shard %d beside other readers: %v", i, err)
+					t.Errorf("shard %d next to other readers: %v", i, err)
 				} else if !slices.Equal(got, want[i]) {
-					t.Errorf("shard %d beside other readers: other digests", i)
+					t.Errorf("shard %d next to other readers: other digests", i)
 				}
 			}
 		})

@@ -47,7 +47,7 @@ type stage struct {
 	said   []string
 }
 
-// declared is the job; what a test needs beside it is changed.
+// declared is the job; what a test needs next to it is changed.
 func declared(change func(j *schedule.Job)) *schedule.Job {
 	j := &schedule.Job{
 		Name: "waves", Files: schedule.Files{Which: schedule.FilesAll}, Backoff: time.Minute, Judge: pipeline.JudgeDraw,

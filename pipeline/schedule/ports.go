@@ -26,7 +26,7 @@ type Job struct {
 
 	Judge    pipeline.Judge     // "" means the mean
 	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified, Conclude and Judge
-	Software string             // on which the bytes of a certificate depend, beside job and rows
+	Software string             // on which the bytes of a certificate depend, next to job and rows
 	// Elsewhere says that certificates are also published outside the output, which then does
 	// not show the result of a run.
 	Elsewhere bool

@@ -17,7 +17,7 @@ const StateFile = "schedule.json"
 
 const stateFormat = "pacsgp-schedule/1"
 
-// A State is what an output keeps of its job beside the records of runs. It is written when a run
+// A State is what an output keeps of its job next to the records of runs. It is written when a run
 // reserves its number; what follows from the end of that run is in its record.
 type State struct {
 	Format   string               `json:"format"`

@@ -71,7 +71,7 @@ func (p *Pointers) Artifact(_ context.Context, at pipeline.Current) (score.Artif
 	return a, nil
 }
 
-// Nothing stands beside predictions in memory.
+// Nothing stands next to predictions in memory.
 type Nothing struct{}
 
 // Files are files of rows in memory. A row's prediction is its number.

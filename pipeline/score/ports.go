@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A Reader reads rows to predict. B is the data that is kept beside them.
+// A Reader reads rows to predict. B is the data that is kept next to them.
 type Reader[B any] interface {
 	// Read calls use with one unit after the other, and returns the first error of use. Its own
 	// errors are [Later] if the next call may succeed.
@@ -41,7 +41,7 @@ type Piece[B any] struct {
 	Last  bool  // of its unit
 	Pause bool  // no more rows are there at the moment
 	// Predict calls use with the predictions of the rows in their order, in one call or several,
-	// and with the data beside them; without rows it calls use once with none. Both are valid
+	// and with the data next to them; without rows it calls use once with none. Both are valid
 	// until use returns. It is called once, by any goroutine.
 	Predict func(ctx context.Context, use func([]pipeline.Prediction, B) error) error
 }
@@ -57,7 +57,7 @@ type Writer[B any] interface {
 	Commit(ctx context.Context) error
 }
 
-// Columns are the columns of a file that are kept beside predictions. T and V are the types of a
+// Columns are the columns of a file that are kept next to predictions. T and V are the types of a
 // column's type and of its values.
 type Columns[T, V any] struct {
 	Names  []string
@@ -94,7 +94,7 @@ type Header struct {
 type Log interface {
 	// Same returns an error if the topic was made anew.
 	Same(ctx context.Context) error
-	// Note is the text to commit beside the offsets of predictions about a subject.
+	// Note is the text to commit next to the offsets of predictions about a subject.
 	Note(subject string) string
 }
 

@@ -21,7 +21,7 @@ type Stream struct {
 	Job      job.Job // with its defaults, under a policy of delta, without a number
 	Name     string  // of the sequence of its certificates
 	Topic    string
-	Software string             // on which the bytes of a certificate depend, beside job and rows
+	Software string             // on which the bytes of a certificate depend, next to job and rows
 	How      pipeline.RunConfig // without Parent, Publisher, Certified and Conclude
 	Folders  Folders
 	Events   Events

@@ -75,7 +75,7 @@ func (s *Stream) load(ctx context.Context, r *reservation, out pipeline.Output) 
 	return err
 }
 
-// identity is the SHA-256 of all that the certificate of a window follows from, beside its parent:
+// identity is the SHA-256 of all that the certificate of a window follows from, next to its parent:
 // topic, segments, job, program and instruction set. Two certificates that can differ have two numbers.
 func (s *Stream) identity(w *Window) (string, error) {
 	job, err := s.Job.Digest()

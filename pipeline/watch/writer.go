@@ -20,20 +20,20 @@ type Config[B any] struct {
 	Store Store
 	State *State   // to go on with
 	Delta float64  // of the alarm
-	Unit  []string // columns that tell units apart, whose values are beside the rows of files; nil: rows are counted
+	Unit  []string // columns that tell units apart, whose values are next to the rows of files; nil: rows are counted
 	Wait  int      // later units that must have begun before one ends; 0: one
 	// UnitOf is the id of the unit of a row, "" if it has none. nil: rows are counted.
-	UnitOf func(beside B, row int) string
+	UnitOf func(extra B, row int) string
 	// Known returns a function that reports which rows of a piece are not new to its certificate:
 	// rows of its sample, from before it, or from elsewhere.
-	Known func(ctx context.Context, p score.Piece[B]) (func(beside B, row int) bool, error)
+	Known func(ctx context.Context, p score.Piece[B]) (func(extra B, row int) bool, error)
 	// Again reports whether the rows of a file were counted before, in a copy of it. It is called
 	// after AddPosition for all earlier files. nil means no.
 	Again func(p score.Piece[B]) bool
 	// AddPosition adds the position of a counted piece to the state; of a file, of its last piece.
-	AddPosition func(s *State, p score.Piece[B], beside B)
+	AddPosition func(s *State, p score.Piece[B], extra B)
 	// Where is the position of a row of a counted piece; of a file, its path.
-	Where func(p score.Piece[B], beside B, row int) string
+	Where func(p score.Piece[B], extra B, row int) string
 	// Told, if it is not nil, is told the latest test when it is stored.
 	Told func(by *score.Predictor, t Test)
 }
@@ -104,13 +104,13 @@ func (t *Test) add(c counted) error {
 func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Counts, error) {
 	var c counted
 	var n score.Counts
-	var beside B // valid during the call below, except for positions of records, which the piece owns
+	var extra B // valid during the call below, except for positions of records, which the piece owns
 	known, err := w.cfg.Known(ctx, p)
 	if err != nil {
 		return nil, n, err
 	}
 	err = p.Predict(ctx, func(rows []pipeline.Prediction, of B) error {
-		beside = of
+		extra = of
 		n = n.Plus(score.Count(rows))
 		for i := range rows {
 			switch {
@@ -126,11 +126,11 @@ func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Co
 		}
 		return nil
 	})
-	return func(context.Context) error { return w.add(p, c, beside) }, n, err
+	return func(context.Context) error { return w.add(p, c, extra) }, n, err
 }
 
 // add counts a piece. A file counts when it is whole.
-func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
+func (w *Writer[B]) add(p score.Piece[B], c counted, extra B) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p.First == 0 { // drops the pieces of a file that ended early
@@ -144,7 +144,7 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
 		before := t.Alarm.Rows
 		err = errors.Join(t.add(c), w.now.addUnits(t, c.units, w.cfg.Wait))
 		if row := t.Alarm.Raised - before - 1; t.Where == "" && row >= 0 && row < int64(len(c.at)) {
-			t.Where = w.cfg.Where(p, beside, c.at[row])
+			t.Where = w.cfg.Where(p, extra, c.at[row])
 		}
 	}
 	if err != nil || p.File != (score.File{}) && !p.Last {
@@ -155,11 +155,11 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
 	}
 	for i := range w.now.Tests {
 		if t := &w.now.Tests[i]; t.Alarm.Raised > 0 && t.Where == "" { // a unit that ended with this file
-			t.Where = w.cfg.Where(p, beside, 0)
+			t.Where = w.cfg.Where(p, extra, 0)
 		}
 	}
 	w.now.Subject = p.By.Subject
-	w.cfg.AddPosition(w.now, p, beside)
+	w.cfg.AddPosition(w.now, p, extra)
 	w.done, w.by, w.put = w.now, p.By, false
 	w.now = w.done.clone()
 	return nil

@@ -5,7 +5,7 @@ from decimal import Decimal
 from . import unit
 from .bound import close, kl_inverse, mean_of, per_example
 from .dependence import strongest
-from .groups import beside, grouping
+from .groups import group_column, grouping
 from .job import inducing_most, members
 from .methods import applied, ended, total
 from .model import describe
@@ -21,7 +21,7 @@ def derive(model, job, cert, holds):
         "loss": {**model.loss, "target": target, **members(("unit", job["loss"].get("unit")))},
         "delta": {**cert["delta"], "declared": job["delta"], "methods": job["guarantees"]},
         "baseline": {**cert["baseline"], "origin": "prior" if cert["counts"]["prior"] else "start"},
-        "dataset": {**cert["dataset"], "columns": model.inputs + beside(job) + unit.labels(job) + [target]},
+        "dataset": {**cert["dataset"], "columns": model.inputs + group_column(job) + unit.labels(job) + [target]},
         "duplicates": {**cert["duplicates"], **job["duplicates"]},
         "model": {"digest": model.digest, "kl": cert["model"]["kl"], "accuracy": model.tau(), "theta": meta["theta"], "jitter": {"limit": model.jitter / 2, "holds": holds},
                   "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "isotropic": meta["isotropic"]}}}

@@ -8,7 +8,7 @@ MOST, LEAST = 20, 30      # values with a group of their own; rows of a group th
 FREQUENT = 50             # a value gets a group if one in so many prior rows has it
 
 
-def beside(job):
+def group_column(job):
     """The column of the groups if it is no feature, in a list."""
     column = job.get("groups", {}).get("column")
     return [column] if column is not None and ("texts" in job["groups"] or "features" in job and column not in job["features"] or column in job.get("exclude", [])) else []
@@ -16,7 +16,7 @@ def beside(job):
 
 def text_column(job):
     """The column of groups by texts, in a list."""
-    return beside(job) if "texts" in job.get("groups", {}) else []
+    return group_column(job) if "texts" in job.get("groups", {}) else []
 
 
 def grouping(job, frequent):
@@ -24,7 +24,7 @@ def grouping(job, frequent):
     of = job["groups"]
     values = of.get("values", frequent)
     need(right_values(values), f"groups by the values {values}")
-    return {"column": of["column"], **({"not_a_feature": True} if beside(job) else {}), "values": values, **({"texts": of["texts"]} if "texts" in of else {})}
+    return {"column": of["column"], **({"not_a_feature": True} if group_column(job) else {}), "values": values, **({"texts": of["texts"]} if "texts" in of else {})}
 
 
 def right_values(values):

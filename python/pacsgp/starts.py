@@ -6,7 +6,7 @@ import numpy as np
 
 from . import unit
 from .bound import spacing
-from .groups import beside
+from .groups import group_column
 from .kernels import FAMILIES
 from .refusal import need, ok
 from .first_pass import standardise
@@ -63,15 +63,15 @@ def negative_log_evidence(x, y, theta, family, of):
 
 
 def check_peaks(model, job, first_pass):
-    """The peaks stand at one of the two positions beside the estimate (formats.md, 6.2)."""
+    """The peaks stand at one of the two positions next to the estimate (formats.md, 6.2)."""
     rows = first_pass.values(first_pass.reference)
     estimates = estimate(model.scale_features(rows[:len(model.features)].T), model.scale_target(rows), model.meta["kernel"], not model.meta["isotropic"], model.widths)
     for p, at in zip(model.meta["theta"], estimates):
         grid, apart = p["grid"], spacing(p["grid"])
         position = (at - grid["min"]) / (grid["step"] * apart)
-        beside = [apart * max(0, min((grid["count"] - 1) // apart, k)) for k in (math.floor(position), math.ceil(position))]
-        need(grid.get("centre", 0) in beside, f"the prior rows put the peak of {p['name']!r} at the index {beside[0]} or {beside[1]}, the certificate at {grid.get('centre', 0)}")
-    ok("the peaks of the weights stand beside the estimate from the prior rows")
+        near = [apart * max(0, min((grid["count"] - 1) // apart, k)) for k in (math.floor(position), math.ceil(position))]
+        need(grid.get("centre", 0) in near, f"the prior rows put the peak of {p['name']!r} at the index {near[0]} or {near[1]}, the certificate at {grid.get('centre', 0)}")
+    ok("the peaks of the weights stand next to the estimate from the prior rows")
 
 
 ID = re.compile(r"^(?ai:id|uuid|guid|row_?(id|number|num|no))\Z|(?ai:[_. -]id)\Z|[a-z]I[dD]\Z")
@@ -88,7 +88,7 @@ def check_default_features(model, job, lake, first_pass):
     identifiers on the prior rows."""
     if "features" in job:
         return
-    columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job), model.encode) if name not in model.inputs[len(model.features):] + beside(job)]
+    columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job), model.encode) if name not in model.inputs[len(model.features):] + group_column(job)]
     more = [name for name in columns if name not in model.features]
     need([name for name in columns if name in model.features] == model.features,
          f"the model has features that are not among the default ones, {columns}")

@@ -75,7 +75,7 @@ func room(r broker.Record) int {
 	return bytes
 }
 
-// Bounds on what else there is, beside the bytes of keys and values.
+// Bounds on what else there is, next to the bytes of keys and values.
 const (
 	recordBytes = 64
 	headerBytes = 10

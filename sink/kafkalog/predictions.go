@@ -38,7 +38,7 @@ type PredictionsConfig struct {
 	Group  string   // that reads the rows
 	Source string   // topic of the rows
 	Topic  string   // of predictions
-	Keep   []string // members of records to keep beside predictions
+	Keep   []string // members of records to keep next to predictions
 	// Letters is the topic for the records of rows without a prediction, sent with the predictions;
 	// "" means none.
 	Letters string

@@ -36,7 +36,7 @@ func (o outlet) letters(batch []pipeline.Prediction, of score.Records, sent map[
 	return parcels, nil
 }
 
-// Letters sends the records of rows without a prediction to a topic, beside predictions that go
+// Letters sends the records of rows without a prediction to a topic, next to predictions that go
 // elsewhere. The transaction of letters also commits the offsets behind them for a group of its own,
 // so that readers of committed records see each letter once. It is for one goroutine at a time,
 // except for Pack.

@@ -24,8 +24,8 @@ const (
 	documentBytes = 16 << 20
 	// pieceBytes bounds a piece of a model. A topic may allow less.
 	pieceBytes = 512 << 10
-	// besidesBytes bounds the bytes of a message beside its piece.
-	besidesBytes = 4 << 10
+	// otherBytes bounds the bytes of a message next to its piece.
+	otherBytes = 4 << 10
 )
 
 type topicSettings struct {
@@ -81,12 +81,12 @@ func check(ctx context.Context, client *broker.Client, t Topics) (piece, documen
 				faults = append(faults, fmt.Errorf("kafka: topic %q has %s=%s, want %s: what is published there would be lost", s.topic, name, got, want))
 			}
 		}
-		room[s.topic] = largest(has, pieceBytes+besidesBytes)
-		if n := room[s.topic]; n < 16*besidesBytes {
-			faults = append(faults, fmt.Errorf("kafka: topic %q has max.message.bytes=%d, want at least %d", s.topic, n, 16*besidesBytes))
+		room[s.topic] = largest(has, pieceBytes+otherBytes)
+		if n := room[s.topic]; n < 16*otherBytes {
+			faults = append(faults, fmt.Errorf("kafka: topic %q has max.message.bytes=%d, want at least %d", s.topic, n, 16*otherBytes))
 		}
 	}
-	return min(pieceBytes, room[t.Models]-besidesBytes), min(room[t.Certificates], room[t.Current]) - besidesBytes, errors.Join(faults...)
+	return min(pieceBytes, room[t.Models]-otherBytes), min(room[t.Certificates], room[t.Current]) - otherBytes, errors.Join(faults...)
 }
 
 // largest returns the largest number of bytes of a batch, the usual one if brokers do not tell.

@@ -57,7 +57,7 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 	// What is no checkpoint is not taken for another job's.
 	fatal.If(t, os.WriteFile(location+"x", []byte("garbage"), 0o600))
 	if said := others(t, d, one); len(said) != 2 || !strings.Contains(said[1], location+"x is damaged") {
-		t.Errorf("beside garbage Warnings() = %q", said)
+		t.Errorf("next to garbage Warnings() = %q", said)
 	}
 	fatal.If(t, os.Remove(location+"x"))
 	fatal.If(t, first.Clear(ctx))

@@ -306,7 +306,7 @@ func TestGetModelRefusesChangedBytes(t *testing.T) {
 	}
 }
 
-// A model is seen only beside a certificate, whatever fails before.
+// A model is seen only next to a certificate, whatever fails before.
 func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
 	dir := t.TempDir()
 	d, err := lake.Open(dir, nil)

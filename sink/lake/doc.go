@@ -1,7 +1,7 @@
 // Package lake publishes artifacts in a directory of a file system, so that
 // what is visible there is always either whole or absent.
 //
-// Every file is written under a hidden name beside its destination, synced
+// Every file is written under a hidden name next to its destination, synced
 // and renamed, and then the directory is synced. A job that was killed at any
 // moment, or met a full disk, leaves only hidden files, which the next [Open]
 // removes. Run again, the job writes the same bytes.

@@ -31,7 +31,7 @@ type LoggedConfig struct {
 	Folder string // locked by the caller
 	Topic  string
 	ID     LogID
-	Keep   []string // members of records to keep beside predictions
+	Keep   []string // members of records to keep next to predictions
 	About  *About
 	// Same returns an error if the topic was made anew since it was opened.
 	Same func(ctx context.Context) error

@@ -213,7 +213,7 @@ const maxManifest = 256 << 20
 // ManifestName returns the name of a certificate's manifest.
 func ManifestName(id string) string { return "manifest-" + id + ".json" }
 
-// PutManifest writes a manifest beside its certificate.
+// PutManifest writes a manifest next to its certificate.
 func (o *Output) PutManifest(m pipeline.Manifest) error {
 	return o.putJSON(ManifestName(m.Certificate), m)
 }

@@ -50,7 +50,7 @@ func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
 	}
 	digest, ok := modelDigest(p.Model)
 	if !ok || p.Certificate != CertificateName(p.ID) {
-		return nil, fmt.Errorf("%s: %q and %q are not the names of a certificate and a model beside it", path, p.Certificate, p.Model)
+		return nil, fmt.Errorf("%s: %q and %q are not the names of a certificate and a model next to it", path, p.Certificate, p.Model)
 	}
 	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Predictor: p.Predictor, Bound: p.Bound, Status: p.Status, Since: p.Since}, nil
 }

@@ -97,20 +97,20 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 			file.Abort()
 		}
 	}()
-	err = p.Predict(ctx, func(batch []pipeline.Prediction, beside storedColumns) (err error) {
+	err = p.Predict(ctx, func(batch []pipeline.Prediction, extra storedColumns) (err error) {
 		if file == nil { // not before the first rows were read
 			if file, err = durable.Create(w.cfg.FS, to); err != nil {
 				return unwritten(w.cfg.Folder, err)
 			}
-			keep := make([]sink.Kept, len(beside.Names))
+			keep := make([]sink.Kept, len(extra.Names))
 			for c := range keep {
-				keep[c] = sink.Kept{Name: beside.Names[c], Node: beside.Types[c]}
+				keep[c] = sink.Kept{Name: extra.Names[c], Node: extra.Types[c]}
 			}
 			out = sink.NewPredictions(file, p.By.Carries, keep...)
 			out.Of(p.File.Name)
 		}
 		n = n.Plus(score.Count(batch))
-		if err := out.Write(batch, beside.Values...); err != nil {
+		if err := out.Write(batch, extra.Values...); err != nil {
 			return unwritten(w.cfg.Folder, err)
 		}
 		return nil

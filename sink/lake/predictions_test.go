@@ -25,14 +25,14 @@ func TestPredictionsContract(t *testing.T) {
 			fatal.If(t, d.Close())
 		}
 	}
-	beside := func(rows int) columns {
+	extra := func(rows int) columns {
 		kept := make([]parquet.Value, rows)
 		for i := range kept {
 			kept[i] = parquet.Int64Value(int64(i))
 		}
 		return columns{Names: []string{"id"}, Types: []parquet.Node{parquet.Int(64)}, Values: [][]parquet.Value{kept}}
 	}
-	scoretest.TestFileWriter(t, open, beside, func(t *testing.T, f score.File) (numbers []int64) {
+	scoretest.TestFileWriter(t, open, extra, func(t *testing.T, f score.File) (numbers []int64) {
 		has, err := lake.NewPredictions(lake.PredictionsConfig{FS: durable.OS{}, Folder: folder, About: about}).Has(f)
 		if err != nil || !has {
 			return nil
@@ -44,7 +44,7 @@ func TestPredictionsContract(t *testing.T) {
 		fatal.If(t, err)
 		for _, r := range rows {
 			if numbers = append(numbers, r.Row); *r.ID != r.Row {
-				t.Errorf("beside row %d stands %d", r.Row, *r.ID)
+				t.Errorf("next to row %d stands %d", r.Row, *r.ID)
 			}
 		}
 		return numbers

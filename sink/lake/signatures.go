@@ -16,7 +16,7 @@ import (
 func signaturePrefix(id string) string { return "signature-" + id + "-" }
 
 // SignatureName returns the name of a signature of the certificate id, by its content: those of
-// several keys are beside each other.
+// several keys are side by side.
 func SignatureName(id string, signature []byte) string {
 	return signaturePrefix(id) + sink.DigestOf(signature)[:16] + ".json"
 }

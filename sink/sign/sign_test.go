@@ -66,7 +66,7 @@ func TestVector(t *testing.T) {
 	}
 }
 
-// TestForgers: what a forger can put beside a certificate without a trusted key is refused, and
+// TestForgers: what a forger can put next to a certificate without a trusted key is refused, and
 // named.
 func TestForgers(t *testing.T) {
 	alice, _, public := aKey(t, 1)
@@ -116,7 +116,7 @@ func TestForgers(t *testing.T) {
 			t.Errorf("%s: Check = %q, %v, want %q", name, by, err, c.says)
 		}
 		if by, err := trusted.Check(t.Context(), certificate, model, append(envelopes, good)); err != nil || !strings.HasPrefix(alice.id, by[:16]) {
-			t.Errorf("%s, with a good one beside it: Check = %q, %v", name, by, err)
+			t.Errorf("%s, with a good one next to it: Check = %q, %v", name, by, err)
 		}
 	}
 	several := changed(good, func(e *dsse.Envelope) {

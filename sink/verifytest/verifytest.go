@@ -37,7 +37,7 @@ func Python(t testing.TB, args ...string) (output string, status int) {
 func command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Getenv("PACSGP_PYTHON"), args...) //nolint:gosec // the tester names the interpreter
-	// One thread: those of OpenMP wait for each other in loops, beside tests that need the processors.
+	// One thread: those of OpenMP wait for each other in loops, next to tests that need the processors.
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(Root(t), "python"), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1")
 	return cmd
 }

@@ -35,7 +35,7 @@ type Server struct {
 	output       bytes.Buffer
 }
 
-// Options are what a broker is started with beside the usual.
+// Options are what a broker is started with next to the usual.
 type Options struct {
 	// Secure adds a listener of this protocol, as in SASL_SSL, with these properties.
 	Secure     string

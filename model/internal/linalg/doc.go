@@ -12,7 +12,7 @@
 //     multiply-adds in the same order. NaNs excepted: a NaN is a NaN everywhere,
 //     but its payload may differ.
 //
-// SIMD.md beside this file says how that is done, tested and measured.
+// SIMD.md next to this file says how that is done, tested and measured.
 //
 // Dimensions that do not fit are a caller's bug and panic. Operands must not overlap
 // unless a function says that they may.

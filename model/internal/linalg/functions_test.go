@@ -105,7 +105,7 @@ func TestFunctionSpecialValues(t *testing.T) {
 }
 
 // TestFunctionLengths: every length 0..66 at an odd position, with guards, in place and
-// not, and each value the same as alone, also beside one that takes another path.
+// not, and each value the same as alone, also next to one that takes another path.
 func TestFunctionLengths(t *testing.T) {
 	r := newRand()
 	rare := []float64{-740, 800, math.NaN(), 38.2, math.Inf(-1)}

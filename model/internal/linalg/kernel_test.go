@@ -197,7 +197,7 @@ func TestKernelSpecialValues(t *testing.T) {
 			z.Row(0)[0], z.Row(0)[1] = math.NaN(), math.Inf(1)
 			p.Kernel(f, x.Slice(0, 1, 0, 2), z, nil, []float64{1, 1}, 1e5, out.Slice(0, 1, 0, 20), Mat{})
 			if got := out.Row(0); !math.IsNaN(got[0]) || got[1] != 1e5 || got[19] != 1e5 {
-				t.Errorf("%s beside a row of NaN = %g", name, got)
+				t.Errorf("%s next to a row of NaN = %g", name, got)
 			}
 			p.Kernel(f, NewMat(2, 0), NewMat(3, 0), nil, nil, 7, out.Slice(0, 2, 0, 3), Mat{})
 			if got := out.Row(1)[2]; got != 7 {

@@ -27,7 +27,7 @@ func TestInstructionSets(t *testing.T) {
 }
 
 // TestTiles compares the micro-kernels with the chain of fused operations that defines
-// them: every number of rows and columns, guards beside the tile.
+// them: every number of rows and columns, guards next to the tile.
 func TestTiles(t *testing.T) {
 	r := newRand()
 	for _, s := range available() {

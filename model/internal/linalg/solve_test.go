@@ -118,9 +118,9 @@ func TestSolveAlone(t *testing.T) {
 			poisoned.Data[0] = math.NaN()
 			s.call(p, l, poisoned)
 			if s.left {
-				equalBits(t, s.name+" beside NaN", poisoned.Slice(0, n, 1, m), whole.Slice(0, n, 1, m))
+				equalBits(t, s.name+" next to NaN", poisoned.Slice(0, n, 1, m), whole.Slice(0, n, 1, m))
 			} else {
-				equalBits(t, s.name+" beside NaN", poisoned.Slice(1, m, 0, n), whole.Slice(1, m, 0, n))
+				equalBits(t, s.name+" next to NaN", poisoned.Slice(1, m, 0, n), whole.Slice(1, m, 0, n))
 			}
 		}
 	})

@@ -16,7 +16,7 @@ type triangle struct {
 	set      *kernelSet
 	l        Mat
 	trans    bool
-	offdiag  []float64 // the panels of each block of columns, all steps beside the diagonal block
+	offdiag  []float64 // the panels of each block of columns, all steps next to the diagonal block
 	offsets  []int     // of the blocks in offdiag
 	diagonal []float64 // the diagonal blocks, for substitution
 }

@@ -20,10 +20,10 @@ type FileWriter[B any] interface {
 
 // TestFileWriter demands of a writer of predictions of files what [score.Loop] relies on: each row
 // has one prediction, whatever was sent by a process that ended before it was committed. open
-// begins to write to one location, as a process that ends the one before; beside are the kept values
+// begins to write to one location, as a process that ends the one before; next to are the kept values
 // of so many rows; found are the rows of a file that readers see, in order.
-func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B], end func()), beside func(rows int) B, found func(t *testing.T, f score.File) []int64) {
-	c := contract[B]{beside, found}
+func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B], end func()), extra func(rows int) B, found func(t *testing.T, f score.File) []int64) {
+	c := contract[B]{extra, found}
 	w, end := open(t)
 	c.expect(t, w, "a.parquet", 0, false)
 	c.put(t, w, "a.parquet", 5)
@@ -48,7 +48,7 @@ func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B
 
 // A contract is what a writer is asked with, and what it is seen to have written.
 type contract[B any] struct {
-	beside func(rows int) B
+	extra func(rows int) B
 	found  func(t *testing.T, f score.File) []int64
 }
 
@@ -58,7 +58,7 @@ func fileOf(name string) score.File {
 
 // piece is all rows of a file, by one model.
 func (c contract[B]) piece(name string, rows int) score.Piece[B] {
-	p := PieceWith(0, rows, true, c.beside(rows))
+	p := PieceWith(0, rows, true, c.extra(rows))
 	p.File, p.By = fileOf(name), &score.Predictor{Artifact: score.Artifact{ID: fmt.Sprintf("%064d", 1)}, Subject: "subject"}
 	return p
 }
@@ -100,13 +100,13 @@ func (c contract[B]) expect(t *testing.T, w FileWriter[B], name string, rows int
 }
 
 // PieceWith is the predictions of so many rows from one on: their numbers, with what is
-// beside them.
-func PieceWith[B any](first, rows int, last bool, beside B) score.Piece[B] {
+// next to them.
+func PieceWith[B any](first, rows int, last bool, extra B) score.Piece[B] {
 	return score.Piece[B]{First: int64(first), Last: last, Predict: func(_ context.Context, use func([]pipeline.Prediction, B) error) error {
 		batch := make([]pipeline.Prediction, rows)
 		for i := range batch {
 			batch[i] = pipeline.Prediction{Ordinal: int64(first + i), Mean: float64(first + i)}
 		}
-		return use(batch, beside)
+		return use(batch, extra)
 	}}
 }
