@@ -16,7 +16,7 @@ func parquet(ctx context.Context, b *bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Our benchmark writes the files there; they are made anew, for its cases may have changed.
+	// Our benchmark writes the files there; they are made again, for its cases may have changed.
 	files, err := filepath.Abs(filepath.Join(b.work, "parquet"))
 	if err != nil {
 		return "", err

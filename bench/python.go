@@ -14,7 +14,7 @@ import (
 var peersFolder = filepath.Join("bench", "peers")
 
 // environment returns the interpreter that has the packages of
-// peers/requirements.txt. It makes peers/.venv the first time, and anew when that
+// peers/requirements.txt. It makes peers/.venv the first time, and again when that
 // file or the Python changes or an earlier attempt was cut short.
 func environment(ctx context.Context, log io.Writer) (string, error) {
 	requirements := filepath.Join(peersFolder, "requirements.txt")

@@ -107,7 +107,7 @@ func Select(tables []Table, c Choice) (names, warnings []string, err error) {
 		case in == "":
 			errs = append(errs, &ChoiceError{key, at, fault})
 		default:
-			errs = append(errs, fmt.Errorf("ingest: %s (hint: %s has it as numbers: write this file anew, or take it out of the source)", fault, in))
+			errs = append(errs, fmt.Errorf("ingest: %s (hint: %s has it as numbers: write this file again, or take it out of the source)", fault, in))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -7,7 +7,7 @@ import (
 
 // A state that is resumed from is the state that the trainer writes, whatever its bytes;
 // any other is refused. Memory is that of the state's own numbers and of the configured
-// number of inducing points. The checksum finds accidents only: it is made anew here.
+// number of inducing points. The checksum finds accidents only: it is made again here.
 func FuzzResumeCollapsed(f *testing.F) {
 	rows := testRows(40, 2, 13)
 	c := CollapsedConfig{Config: testConfig(f, rows, true), Alpha: 1, Evaluations: 3}

@@ -51,7 +51,7 @@ func TestMiniBatchesResume(t *testing.T) {
 		c := newTestCollapsed(t, cfg, rows)
 		for step := 0; !c.Done(); step++ {
 			if wanted(t, c, rows, step); i == 0 || c.Done() || c.Want().Kind != MiniBatch {
-				continue // the passes at the end begin anew
+				continue // the passes at the end begin again
 			}
 			state, err := c.MarshalBinary()
 			fatal.If(t, err)

@@ -14,7 +14,7 @@ import (
 const stateFormat = "pacsgp-trainer/12"
 
 // ErrState says that a state cannot be resumed from: it is damaged, or belongs
-// to another configuration or instruction set. The run must start anew.
+// to another configuration or instruction set. The run must start again.
 var ErrState = errors.New("model: unusable trainer state")
 
 // state is the state of a trainer between two passes. MarshalBinary writes it.

@@ -12,7 +12,7 @@ import (
 
 // A state that is resumed from is the state that the trainer writes, whatever its
 // bytes; any other is refused, in memory that is in proportion to the plan's. The
-// checksum finds accidents only, so that it is made anew here.
+// checksum finds accidents only, so that it is made again here.
 func FuzzResumeTrainer(f *testing.F) {
 	c, rows := smallRun(f, 40)
 	c.Inducing, c.Plan = 3, Plan{Joint: 1, Batch: 20, Settle: 1}

@@ -80,7 +80,7 @@ func (p *published) verify(t testing.TB, c certify.Certificate, m pass.Model, di
 func tiny(j *job.Job) { j.Inducing, j.Train.Passes = []int{5}, 2 }
 
 // evidence is what a certificate says it was made from: what a forger would
-// change before certifying anew.
+// change before certifying again.
 func evidence(c certify.Certificate) certify.Evidence {
 	document, err := certify.Marshal(c)
 	if err == nil {

@@ -204,7 +204,7 @@ func TestVerifyRefusesEveryChangeOfTheCertificate(t *testing.T) {
 	t.Logf("%d changes: %d do not parse, %d are refused", changes, refused[false], refused[true])
 }
 
-// A forger who certifies changed evidence anew gets a document without a
+// A forger who certifies changed evidence again gets a document without a
 // contradiction. The rows and the model contradict it.
 func TestVerifyRefusesForgedEvidence(t *testing.T) {
 	p := publish(t, newLake(waves(200, 0.2, 6), 90, 110), func(j *job.Job) { tiny(j) })

@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// forgedFooter is a file with another footer, sealed anew, as anybody can make.
+// forgedFooter is a file with another footer, sealed again, as anybody can make.
 func forgedFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []byte {
 	t.Helper()
 	length := int(binary.LittleEndian.Uint32(file[len(file)-8:]))
@@ -32,7 +32,7 @@ func forgedFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) 
 	return resealed(append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), "PAR1"...))
 }
 
-// forgedPage is a file whose first page claims other numbers, sealed anew. The
+// forgedPage is a file whose first page claims other numbers, sealed again. The
 // page is moved to the end of the data, for its header may have another length.
 func forgedPage(t testing.TB, file []byte, change func(*format.PageHeader)) []byte {
 	t.Helper()
@@ -111,7 +111,7 @@ func TestForgedSizesAreNotAllocated(t *testing.T) {
 }
 
 // Any bytes are an error or a model that can be written, read back and predicted
-// with, in memory that is in proportion to them. The seal is made anew, as a
+// with, in memory that is in proportion to them. The seal is made again, as a
 // forger does.
 func FuzzDecodeModel(f *testing.F) {
 	for _, m := range []struct {

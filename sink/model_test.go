@@ -163,7 +163,7 @@ func TestModelPagesCarryChecksums(t *testing.T) {
 		t.Errorf("a changed value: %v, want a checksum error", err)
 	}
 	if _, err := sink.DecodeModel(resealed(data)); !errors.Is(err, sink.ErrModelFile) || !strings.Contains(err.Error(), "checksum mismatch in page") {
-		t.Errorf("a changed value in a file that was sealed anew: %v, want the page's checksum error", err)
+		t.Errorf("a changed value in a file that was sealed again: %v, want the page's checksum error", err)
 	}
 }
 
@@ -239,7 +239,7 @@ func sealed(data []byte) []byte {
 	return append(append(bytes.Clone(data[:at]), hex.EncodeToString(sum[:])...), data[at+64:]...)
 }
 
-// resealed seals a changed model file anew, as a forger would.
+// resealed seals a changed model file again, as a forger would.
 func resealed(data []byte) []byte {
 	at := bytes.LastIndex(data, []byte("pacsgp-sha256")) + len("pacsgp-sha256") + 2
 	clean := bytes.Clone(data)

@@ -145,7 +145,7 @@ func readJSON(path string, v any) (bool, error) {
 		err = json.Unmarshal(text, v)
 	}
 	if err != nil {
-		return false, fmt.Errorf("%s: %w; without the file it is computed anew", path, err)
+		return false, fmt.Errorf("%s: %w; without the file it is computed again", path, err)
 	}
 	return true, nil
 }

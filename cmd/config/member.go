@@ -118,7 +118,7 @@ func (m *Member) Run(ctx context.Context, s stream.Stream) error {
 		observer.Event("this member has " + what)
 		err := s.Run(ctx, m.tenure(as))
 		if errors.Is(context.Cause(ctx), broker.ErrLost) {
-			observer.Warning("the group has divided the partitions anew: this member leaves its windows, and stands by until it has some")
+			observer.Warning("the group has divided the partitions again: this member leaves its windows, and stands by until it has some")
 		}
 		return err
 	})

@@ -110,7 +110,7 @@ func (f FolderPointers) Artifact(ctx context.Context, p pipeline.Current) (a sco
 	return a, err
 }
 
-// ready makes a model ready that a trusted key has signed. The keys are read anew for each.
+// ready makes a model ready that a trusted key has signed. The keys are read again for each.
 func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Ready, err error) {
 	if s.Trusted != "" && s.Model.Folder != "" {
 		a.Signatures, err = sinklake.Signatures(nil, s.Model.Folder, a.ID)
@@ -128,9 +128,9 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 }
 
 // follower follows the pointers.
-func (s *Scoring) follower(from score.Pointers, keeps func() string, anew string) *score.Follower {
+func (s *Scoring) follower(from score.Pointers, keeps func() string, again string) *score.Follower {
 	return score.NewFollower(score.Config{
-		Pointers: from, Ready: s.ready, Warning: s.Warned, Cautions: s.Cautions, Keeps: keeps, Anew: anew,
+		Pointers: from, Ready: s.ready, Warning: s.Warned, Cautions: s.Cautions, Keeps: keeps, Again: again,
 	})
 }
 
@@ -260,7 +260,7 @@ func (t *topicScoring) predictAsMember(ctx context.Context, m *broker.Membership
 	has, lost := "the partitions", "another member has the partitions now: this one stands by"
 	if t.Shared() {
 		t.rows.Partitions = m.Partitions()
-		has, lost = fmt.Sprintf("the partitions %v", t.rows.Partitions), "the group has divided the partitions anew: this member stands by until it has some"
+		has, lost = fmt.Sprintf("the partitions %v", t.rows.Partitions), "the group has divided the partitions again: this member stands by until it has some"
 	}
 	t.Said("this member has " + has)
 	err := m.Work(ctx, t.predictAs)

@@ -51,8 +51,8 @@ func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
 	}
 }
 
-// hintAnew is the hint when windows cannot follow one another.
-const hintAnew = "(hint: give the job another name and output; source.kafka.from says where its first window begins)"
+// hintAgain is the hint when windows cannot follow one another.
+const hintAgain = "(hint: give the job another name and output; source.kafka.from says where its first window begins)"
 
 // next is the window of a run that begins now. No row is read.
 func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (w pipeline.TopicWindow, err error) {
@@ -60,7 +60,7 @@ func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience tim
 		before = &pipeline.Windows{Topic: k.Topic}
 	}
 	if before.Topic != k.Topic {
-		return w, fmt.Errorf("%w: source.kafka.topic: it is %q, and the windows before are of %q %s", job.ErrConfig, k.Topic, before.Topic, hintAnew)
+		return w, fmt.Errorf("%w: source.kafka.topic: it is %q, and the windows before are of %q %s", job.ErrConfig, k.Topic, before.Topic, hintAgain)
 	}
 	cluster := k.Cluster
 	if patience > 0 {
@@ -81,7 +81,7 @@ func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience tim
 		return w, err
 	}
 	if err = identity.Same(broker.Identity(before.Identity), k.Topic, "the one that the windows before are of"); err != nil {
-		return w, fmt.Errorf("%w %s", err, hintAnew)
+		return w, fmt.Errorf("%w %s", err, hintAgain)
 	}
 	if w.Identity = pipeline.TopicIdentity(identity); identity == (broker.Identity{}) { // a broker of an older version
 		w.Identity = before.Identity
@@ -89,7 +89,7 @@ func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience tim
 	if before.Ends != nil {
 		for p := range before.Ends {
 			if !slices.Contains(there, p) {
-				return w, fmt.Errorf("kafka: topic %q has no partition %d, of which windows before have rows: it was made anew %s", k.Topic, p, hintAnew)
+				return w, fmt.Errorf("kafka: topic %q has no partition %d, of which windows before have rows: it was made again %s", k.Topic, p, hintAgain)
 			}
 		}
 		if cfg.From, err = cfg.Following(ctx, before.Ends); err != nil {
@@ -98,7 +98,7 @@ func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience tim
 	}
 	firsts, ends, err := cfg.Freeze(ctx)
 	if errors.Is(err, kafkalog.ErrGone) || err != nil && before.Ends != nil && !broker.Temporary(err) {
-		err = fmt.Errorf("%w: the next window was to begin there %s", err, hintAnew)
+		err = fmt.Errorf("%w: the next window was to begin there %s", err, hintAgain)
 	}
 	for _, p := range slices.Sorted(maps.Keys(firsts)) {
 		w.Partitions = append(w.Partitions, pipeline.WindowPart{Partition: p, First: firsts[p], End: ends[p]})

@@ -103,7 +103,7 @@ func (r *requests) kill(run *exec.Cmd, n int, reaches bool) {
 	r.sent, r.at, r.lost, r.end = nil, n, !reaches, func() { _ = run.Process.Kill() }
 }
 
-// none kills nothing, and counts anew.
+// none kills nothing, and counts again.
 func (r *requests) none() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -45,7 +45,7 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	if run, err := s.Look(t.Context(), s.job.Job, someDay.Add(2*time.Hour)); run != nil || pipeline.ExitStatus(err) != exitConfig || !strings.Contains(err.Error(), `it is "others", and the windows before are of "rows"`) {
 		t.Errorf("%+v, %v", run, err)
 	}
-	// A topic made anew under the name is refused by each process.
+	// A topic made again under the name is refused by each process.
 	writeFile(t, job, []byte(strings.Replace(string(readFile(t, job)), "topic: others", "topic: rows", 1)))
 	remake(t, address, "rows", 3)
 	sendRows(t, address, 0, 180)
@@ -53,8 +53,8 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 		s = onStage(t, path)
 		said := ""
 		s.Warn = func(text string) { said += text }
-		if run := s.at(t, someDay.Add(time.Duration(3+hours)*time.Hour)); run != nil || !strings.Contains(said, "made anew") {
-			t.Errorf("made anew: %+v, %q", run, said)
+		if run := s.at(t, someDay.Add(time.Duration(3+hours)*time.Hour)); run != nil || !strings.Contains(said, "made again") {
+			t.Errorf("made again: %+v, %q", run, said)
 		}
 	}
 }

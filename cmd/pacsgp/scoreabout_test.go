@@ -66,11 +66,11 @@ func TestScoreRemembersWhatItIsAbout(t *testing.T) {
 	writeFile(t, second, whole)
 	once().says(t, exitFailure, second, "remove")
 
-	// Without the record it begins anew.
+	// Without the record it begins again.
 	for _, path := range []string{record, second} {
 		fatal.If(t, os.Remove(path))
 	}
 	if a := once(); a.status != 0 || len(scored(t, dir)) != 3 {
-		t.Errorf("begun anew: status %d, %s", a.status, a.message)
+		t.Errorf("begun again: status %d, %s", a.status, a.message)
 	}
 }

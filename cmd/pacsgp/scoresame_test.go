@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// remake makes the topic with the rows anew, with so many times all rows. The group keeps
+// remake makes the topic with the rows again, with so many times all rows. The group keeps
 // its offsets and what stands next to them, as where brokers leave them or a tool takes them
 // along.
 func (s *aTopic) remake(t *testing.T, group string, times int) {
@@ -64,10 +64,10 @@ func endsBy(t *testing.T, score string, running bool, ready func(r *runningServi
 	return r.err.Error()
 }
 
-// A topic that was made anew under its name, while rows are predicted or between two
+// A topic that was made again under its name, while rows are predicted or between two
 // processes, is not taken for the one before, whether it has as many rows, more or fewer:
 // rows would be passed over. It says what to do.
-func TestScoreOfATopicMadeAnew(t *testing.T) {
+func TestScoreOfATopicMadeAgain(t *testing.T) {
 	for name, of := range map[string]struct {
 		directory, running bool
 		times              int
@@ -93,7 +93,7 @@ func TestScoreOfATopicMadeAnew(t *testing.T) {
 					time.Sleep(20 * time.Millisecond)
 				}
 			}, func() { s.remake(t, group, of.times) })
-			for _, part := range []string{`topic "features" is another one than`, "it was made anew", "choose another group and another output " + output} {
+			for _, part := range []string{`topic "features" is another one than`, "it was made again", "choose another group and another output " + output} {
 				if !strings.Contains(message, part) {
 					t.Errorf("it says %q, want %q", message, part)
 				}
@@ -106,7 +106,7 @@ func TestScoreOfATopicMadeAnew(t *testing.T) {
 }
 
 // Files say by themselves which topic they are of: another group does not go on behind
-// those of a topic that was made anew. Where nothing says it, as before there was a word of
+// those of a topic that was made again. Where nothing says it, as before there was a word of
 // it, offsets count; and one that the topic does not have is an error that says who told it.
 func TestFilesSayWhichTopic(t *testing.T) {
 	t.Parallel()

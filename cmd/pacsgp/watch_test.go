@@ -51,7 +51,7 @@ func TestWatchCountsNewRows(t *testing.T) {
 	if diff := cmp.Diff(first, seen(t, 0, args...)); diff != "" {
 		t.Errorf("seen again:\n%s", diff)
 	}
-	// The same rows under another name, and rows of the sample in one file, compressed anew.
+	// The same rows under another name, and rows of the sample in one file, compressed again.
 	writeFile(t, filepath.Join(dir, "new", "copy.parquet"), readFile(t, filepath.Join(dir, "new", "part-00.parquet")))
 	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "new", "sample"), 1, 0, 180))
 	later := seen(t, 0, args...)
@@ -190,7 +190,7 @@ func TestWatchFollowsThePointer(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	// Files from before the pointer moved are no news; files wait for their labels.
-	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: anew\n"))
+	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: again\n"))
 	old := filepath.Join(dir, "new", "part-00.parquet")
 	info, err := os.Stat(filepath.Join(dir, "lake"))
 	fatal.If(t, err)
@@ -302,7 +302,7 @@ func TestWatchOfATopic(t *testing.T) {
 	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: labelled}}\nstate: watch\n", address))
 	remake(t, address, "labelled", 2)
 	send(t, address, records...)
-	for range 2 { // each process refuses a topic made anew
-		pacsgp(t, "watch", "-c", path).says(t, exitFailure, "made anew", "name another folder for the state")
+	for range 2 { // each process refuses a topic made again
+		pacsgp(t, "watch", "-c", path).says(t, exitFailure, "made again", "name another folder for the state")
 	}
 }

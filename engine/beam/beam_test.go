@@ -339,7 +339,7 @@ func TestPartsMadeTwice(t *testing.T) {
 	}
 	first, again := part(), part()
 	passes.Clear() // as in a process that replaces a killed one
-	if anew := part(); !bytes.Equal(first, again) || !bytes.Equal(first, anew) {
+	if again := part(); !bytes.Equal(first, again) || !bytes.Equal(first, again) {
 		t.Error("other bytes")
 	}
 	folder := t.TempDir()
@@ -380,7 +380,7 @@ func TestPublishesOnce(t *testing.T) {
 	demandSame(t, want, d.published(t))
 	finished(t, d.certify(t.Context()))
 	demandSame(t, want, d.published(t))
-	fatal.If(t, d.train(t.Context())) // by a driver that is started anew
+	fatal.If(t, d.train(t.Context())) // by a driver that is started again
 	passes.Clear()
 	if _, err := old.part(t.Context(), pass.Whole); !errors.Is(err, job.ErrChanged) {
 		t.Errorf("a worker of the earlier driver goes on: %v", err)

@@ -18,8 +18,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
-// madeAnew deletes the topic, and makes one of the same name.
-func (c *cluster) madeAnew(t *testing.T) {
+// madeAgain deletes the topic, and makes one of the same name.
+func (c *cluster) madeAgain(t *testing.T) {
 	t.Helper()
 	brokertest.DeleteTopic(t, c.ListenAddrs()[0], "rows")
 	if made, err := c.client.CreateTopic(t.Context(), "rows", 1, 1, nil); err != nil || !made {
@@ -27,10 +27,10 @@ func (c *cluster) madeAnew(t *testing.T) {
 	}
 }
 
-// TestTopicMadeAnew: a window whose topic is made anew under the same name, while it fills or
+// TestTopicMadeAgain: a window whose topic is made again under the same name, while it fills or
 // between two processes, ends in an error, whether the new topic has the offsets or not: its
 // rows would be those of two topics.
-func TestTopicMadeAnew(t *testing.T) {
+func TestTopicMadeAgain(t *testing.T) {
 	for name, again := range map[string]int{"with fewer records": 5, "with as many": 200, "with more": 400} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits
@@ -61,13 +61,13 @@ func TestTopicMadeAnew(t *testing.T) {
 				done <- err
 			}()
 			<-have
-			c.madeAnew(t)
+			c.madeAgain(t)
 			send(c.producer(t), again)
-			if err := <-done; err == nil || !strings.Contains(err.Error(), "made anew") {
-				t.Errorf("while it fills: %v, want that the topic was made anew", err)
+			if err := <-done; err == nil || !strings.Contains(err.Error(), "made again") {
+				t.Errorf("while it fills: %v, want that the topic was made again", err)
 			}
-			if _, err := Spool(ctx, cfg); err == nil || !strings.Contains(err.Error(), "made anew") || !strings.Contains(err.Error(), cfg.Folder) {
-				t.Errorf("begun again: %v, want that the topic was made anew, and where the spool is", err)
+			if _, err := Spool(ctx, cfg); err == nil || !strings.Contains(err.Error(), "made again") || !strings.Contains(err.Error(), cfg.Folder) {
+				t.Errorf("begun again: %v, want that the topic was made again, and where the spool is", err)
 			}
 			cfg.Folder, cfg.Rows = filepath.Join(t.TempDir(), "spool"), int64(again)
 			w, err := Spool(ctx, cfg)
@@ -78,8 +78,8 @@ func TestTopicMadeAnew(t *testing.T) {
 	}
 }
 
-// TestFrozenTopicMadeAnew: so does a window that was frozen before.
-func TestFrozenTopicMadeAnew(t *testing.T) {
+// TestFrozenTopicMadeAgain: so does a window that was frozen before.
+func TestFrozenTopicMadeAgain(t *testing.T) {
 	c := newCluster(t, 1)
 	p := c.producer(t)
 	fill(t, p, 200, 1)
@@ -100,14 +100,14 @@ func TestFrozenTopicMadeAnew(t *testing.T) {
 	if m, err := readManifest(cfg.Folder); err != nil || len(m.Spans) == 0 || m.Identity == (broker.Identity{}) || m.Complete {
 		t.Fatalf("the manifest is %+v, %v", m, err)
 	}
-	c.madeAnew(t)
+	c.madeAgain(t)
 	p = c.producer(t)
 	for i := range 200 {
 		produce(t, p, row(0, float64(-i), 1))
 	}
 	cfg.files = nil
-	if _, err := Spool(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "made anew") {
-		t.Errorf("%v, want that the topic was made anew", err)
+	if _, err := Spool(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "made again") {
+		t.Errorf("%v, want that the topic was made again", err)
 	}
 }
 

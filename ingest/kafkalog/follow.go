@@ -30,13 +30,13 @@ const (
 	batchBytes   = 8 << 20
 	// turnOffsets is the number of offsets that are read of one partition before the next.
 	turnOffsets = 1 << 16
-	// identityEvery is the interval of checking whether the topic was made anew.
+	// identityEvery is the interval of checking whether the topic was made again.
 	identityEvery = 5 * time.Second
 )
 
 // Follow calls use with the records from these offsets on, by partition, and waits for more, until
 // ctx is done, use returns an error or, with once, the end is reached. use owns its batch. Other
-// partitions begin at their earliest offset. After the topic was made anew it soon returns
+// partitions begin at their earliest offset. After the topic was made again it soon returns
 // [broker.ErrAnother], if brokers tell; the last batches may be of either topic. It uses the fields
 // Client, Topic and Identity.
 func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Batch) error) error {
@@ -73,10 +73,10 @@ type follower struct {
 	room  []byte // memory for keys, values and headers
 
 	going  bool      // the batch before had no Pause
-	looked time.Time // of the last check whether the topic was made anew
+	looked time.Time // of the last check whether the topic was made again
 }
 
-// same returns an error if the topic was made anew.
+// same returns an error if the topic was made again.
 func (f *follower) same(ctx context.Context) error {
 	if f.looked = time.Now(); f.cfg.Identity == (broker.Identity{}) {
 		return nil

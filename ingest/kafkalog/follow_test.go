@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A topic that ends before the offset to go on at was made anew or has lost records: its
+// A topic that ends before the offset to go on at was made again or has lost records: its
 // rows are not passed over in silence.
 func TestFollowBehindTheEnd(t *testing.T) {
 	t.Parallel() // it looks again for seconds
@@ -16,7 +16,7 @@ func TestFollowBehindTheEnd(t *testing.T) {
 	rows := 0
 	count := func(taken Batch) error { rows += len(taken.Records); return nil }
 	err := cfg.Follow(t.Context(), map[int]int64{0: 0, 1: 7}, true, count)
-	if err == nil || !strings.Contains(err.Error(), "partition 1 of topic \"rows\" ends at offset 1") || !strings.Contains(err.Error(), "made anew") {
+	if err == nil || !strings.Contains(err.Error(), "partition 1 of topic \"rows\" ends at offset 1") || !strings.Contains(err.Error(), "made again") {
 		t.Errorf("%v, want what is wrong with partition 1", err)
 	}
 	if err := cfg.Follow(t.Context(), map[int]int64{0: 0, 1: 1}, true, count); err != nil || rows == 0 {

@@ -79,7 +79,7 @@ func readManifest(folder string) (manifest, error) {
 		m, err = parseManifest(text)
 	}
 	if err != nil {
-		return m, fmt.Errorf("kafka: spool: %s: %w (hint: remove the folder, and the window is consumed anew)", path, err)
+		return m, fmt.Errorf("kafka: spool: %s: %w (hint: remove the folder, and the window is consumed again)", path, err)
 	}
 	return m, nil
 }

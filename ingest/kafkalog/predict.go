@@ -61,7 +61,7 @@ func readNote(text string) (subject string, of broker.Identity) {
 	return subject, of
 }
 
-// Same returns an error if the topic was made anew since the first call, if brokers tell. The first
+// Same returns an error if the topic was made again since the first call, if brokers tell. The first
 // call must come before all other methods.
 func (u *Unpredicted) Same(ctx context.Context) error {
 	is, err := u.Client.Identity(ctx, u.Topic)
@@ -299,8 +299,8 @@ func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int
 	return u.offsets.CommitOffsetsAs(ctx, as, u.Group, u.Topic, ends, u.Note(subject))
 }
 
-// Hint adds a remedy to the error of a topic that was made anew, or lost rows without predictions.
-// output describes what to choose anew besides the group.
+// Hint adds a remedy to the error of a topic that was made again, or lost rows without predictions.
+// output describes what to choose again besides the group.
 func (u *Unpredicted) Hint(err error, output string) error {
 	if gone, ok := errors.AsType[*GoneError](err); ok {
 		return fmt.Errorf("%w (hint: these rows had no predictions, and can get none. To go on behind them set the group to the oldest offset that is left, "+

@@ -180,7 +180,7 @@ func (cfg Config) hintGone(err error, spooled bool) error {
 		steps = append(steps, fmt.Sprintf("these rows can be in no window: set the group to the oldest offset that is left, while no member is at work, as with kafka-consumer-groups --group %s --topic %s:%d --reset-offsets --to-offset %d --execute", cfg.Group, gone.Topic, gone.Partition, gone.Start))
 	}
 	if spooled {
-		steps = append(steps, fmt.Sprintf("remove the spool %s, and the window is frozen anew", cfg.Folder))
+		steps = append(steps, fmt.Sprintf("remove the spool %s, and the window is frozen again", cfg.Folder))
 	}
 	return fmt.Errorf("%w (hint: %s)", err, strings.Join(steps, "; "))
 }
@@ -353,7 +353,7 @@ func (s *spool) complete(ctx context.Context) error {
 	return s.save()
 }
 
-// sameTopic returns an error if the topic was made anew since the window was frozen: the new one has
+// sameTopic returns an error if the topic was made again since the window was frozen: the new one has
 // other rows at the same offsets.
 func (s *spool) sameTopic(ctx context.Context) error {
 	if s.m.Identity == (broker.Identity{}) {

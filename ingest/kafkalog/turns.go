@@ -24,7 +24,7 @@ type BehindError struct {
 
 // Error returns the message.
 func (e *BehindError) Error() string {
-	return fmt.Sprintf("kafka: partition %d of topic %q ends at offset %d, and the next row was to be at %d or behind: the topic was made anew, or has lost records", e.Partition, e.Topic, e.End, e.Next)
+	return fmt.Sprintf("kafka: partition %d of topic %q ends at offset %d, and the next row was to be at %d or behind: the topic was made again, or has lost records", e.Partition, e.Topic, e.End, e.Next)
 }
 
 // turns reads the partitions of a topic in turns, so that none waits for the backlog of another.

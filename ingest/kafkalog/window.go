@@ -156,5 +156,5 @@ func (cfg Config) explain(ctx context.Context, err error) error {
 	if start := earliest[at.Partition]; at.Offset < start {
 		return &GoneError{Topic: cfg.Topic, Partition: at.Partition, First: at.Offset, Start: start}
 	}
-	return fmt.Errorf("%w, which it had when the window was frozen: it was made anew, or has lost records", err)
+	return fmt.Errorf("%w, which it had when the window was frozen: it was made again, or has lost records", err)
 }

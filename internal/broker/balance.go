@@ -10,7 +10,7 @@ import (
 
 // A balancer divides the partitions of a group by what each member says of itself when it joins.
 // Members of the latest generation keep their partitions as far as possible, so that work is not
-// begun anew when others come and go.
+// begun again when others come and go.
 type balancer struct{ of *Membership }
 
 // ProtocolName is the same in all members.

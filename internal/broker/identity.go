@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// An Identity tells a topic from another one of the same name, made anew or on another cluster.
+// An Identity tells a topic from another one of the same name, made again or on another cluster.
 // Ids are as Kafka prints them; zero means that brokers do not tell both (before Kafka 2.8).
 type Identity struct {
 	Cluster string `json:"cluster"`
@@ -22,7 +22,7 @@ type Identity struct {
 }
 
 // ErrAnother says that a topic was replaced: the same offsets are those of other rows.
-var ErrAnother = errors.New("it was made anew, or is on another cluster")
+var ErrAnother = errors.New("it was made again, or is on another cluster")
 
 // Same returns an error that is [ErrAnother] if both are known and differ. than ends the sentence
 // "the topic is another one than …".

@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// TestIdentity: a topic that was made anew, or is on another cluster, is another one;
+// TestIdentity: a topic that was made again, or is on another cluster, is another one;
 // so says Apache Kafka too. Brokers that know no ids are no error.
 func TestIdentity(t *testing.T) {
 	t.Run("kfake", func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestIdentity(t *testing.T) {
 	})
 }
 
-// identities makes a topic, and makes it anew.
+// identities makes a topic, and makes it again.
 func identities(t *testing.T, client *broker.Client, address string) {
 	t.Helper()
 	var before broker.Identity
@@ -89,7 +89,7 @@ func identities(t *testing.T, client *broker.Client, address string) {
 			t.Errorf("%+v, then %+v: %v", found, again, err)
 		}
 		if found.Topic == before.Topic {
-			t.Errorf("made anew, the topic still has the id %s", found.Topic)
+			t.Errorf("made again, the topic still has the id %s", found.Topic)
 		}
 		before = found
 		brokertest.DeleteTopic(t, address, "rows")

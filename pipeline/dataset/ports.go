@@ -66,7 +66,7 @@ type Source interface {
 	Columns() []string
 	// Shards returns the shards in order.
 	Shards() []Shard
-	// Open starts to read shard i anew.
+	// Open starts to read shard i again.
 	Open(ctx context.Context, i int) (Batches, error)
 }
 

@@ -90,7 +90,7 @@ func (t *Training) resume(ctx context.Context) error {
 		t.env.Observer.ReportEvent(fmt.Sprintf("resumed from the checkpoint after %s", words.Count(len(stored.Trace), "step")))
 		return nil
 	}
-	t.env.Observer.ReportWarning(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts anew and will replace it", words.Count(len(stored.Trace), "step"), other))
+	t.env.Observer.ReportWarning(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts again and will replace it", words.Count(len(stored.Trace), "step"), other))
 	return nil
 }
 
@@ -162,7 +162,7 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 		err = errors.New("a count is out of range")
 	}
 	if err != nil {
-		return checkpoint{}, fmt.Errorf("pipeline: checkpoint: %w; remove it to train anew", err)
+		return checkpoint{}, fmt.Errorf("pipeline: checkpoint: %w; remove it to train again", err)
 	}
 	return c, nil
 }

@@ -43,7 +43,7 @@ type Checkpoints interface {
 // Environment has the ports and settings of a run. Open, Sink, Log, Checkpoints and
 // Software are required; every other field may be zero.
 type Environment struct {
-	// Open opens the source anew with these features (nil: the job's own), the column of
+	// Open opens the source again with these features (nil: the job's own), the column of
 	// the mean and the target, as [dataset.Open] does. It is called for training and again for
 	// the last pass.
 	Open        func(ctx context.Context, features []string) (dataset.Source, error)

@@ -37,17 +37,17 @@ func (t *Training) warmUp(src dataset.Source) error {
 			return fmt.Errorf("%w: there are held-out rows, and training would begin with the model of certificate %s, which may have seen them", job.ErrConfig, a.Certificate)
 		}
 	}
-	anew := ""
+	again := ""
 	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
 	case !slices.Equal(meta.FeatureNames(), dataset.NamesOf(t.FirstPass.Features)) || meta.Target.Name != t.FirstPass.Target.Name || meta.Mean != t.Job.Mean.Column || !reflect.DeepEqual(meta.Encode.Openly(), t.FirstPass.Encode.Openly()):
-		anew = "other columns"
+		again = "other columns"
 	case meta.Isotropic != t.Job.Kernel.Isotropic || !slices.Contains(t.Job.Kernel.Family, meta.Kernel):
-		anew = "another kernel"
+		again = "another kernel"
 	case len(t.Job.Inducing) > 0 && !slices.Contains(t.Job.Inducing, m), len(t.Job.Inducing) == 0 && m > t.mostInducing():
-		anew = words.Count(int64(m), "inducing point")
+		again = words.Count(int64(m), "inducing point")
 	}
-	if anew != "" {
-		t.env.Observer.ReportWarning(fmt.Sprintf("training begins anew: the model of certificate %s has %s", a.Certificate, anew))
+	if again != "" {
+		t.env.Observer.ReportWarning(fmt.Sprintf("training begins again: the model of certificate %s has %s", a.Certificate, again))
 		return nil
 	}
 	var err error

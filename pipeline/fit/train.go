@@ -63,7 +63,7 @@ type Training struct {
 	start      model.Rows
 	candidates []candidate
 	state      checkpoint
-	warm       *model.Posterior // the parent's, in the scales of this sample; nil: training begins anew
+	warm       *model.Posterior // the parent's, in the scales of this sample; nil: training begins again
 	began      time.Time        // the run
 	entered    time.Time        // its training
 	saved      time.Time

@@ -20,7 +20,7 @@ const HandoverFormat = "pacsgp-handover/4"
 
 // A Handover passes the results of training, next to the model, to the last pass. The last
 // pass gets nothing else: it opens the source again, reads the model back, and computes
-// everything else anew. As JSON it lets other processes make the pass, in parts. That of a first pass,
+// everything else again. As JSON it lets other processes make the pass, in parts. That of a first pass,
 // before training, has no results yet: it has job, columns, split and secret.
 type Handover struct {
 	Format        string            `json:"format"`
@@ -42,7 +42,7 @@ type Handover struct {
 
 	// Order has the ordinals of the rows of lowest rank, in their order, which the prior rows are
 	// among, and Outside is the number of outside rows: each part looks at the hashes of its own rows
-	// alone. Certify finds the split anew. Without an order the parts do, where rows are left out.
+	// alone. Certify finds the split again. Without an order the parts do, where rows are left out.
 	Order   []int64 `json:"order,omitempty"`
 	Outside int64   `json:"outside,omitempty"`
 

@@ -18,7 +18,7 @@ import (
 // two readings would be needed, and training reads the rows itself.
 //
 // What parts say of the rows makes features, scaling, start values and the model. The last pass finds all of
-// it anew that the certificate claims, but does not read the columns that are left out: see leftOut.
+// it again that the certificate claims, but does not read the columns that are left out: see leftOut.
 
 // A Parts has a pass over these shards made in parts, by [pipeline.Prepare], and lends them, merged, to use.
 type Parts func(ctx context.Context, h *Handover, shards []dataset.Shard, use func(*Pass) error) error

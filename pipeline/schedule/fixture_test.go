@@ -79,12 +79,12 @@ func newStage(t *testing.T, j *schedule.Job) *stage {
 		s.lake.add("c", 60)
 		s.lake.add("d", 60)
 	}
-	s.anew()
+	s.again()
 	return s
 }
 
-// anew begins the scheduler anew, as a process that is started again does.
-func (s *stage) anew() {
+// again begins the scheduler again, as a process that is started again does.
+func (s *stage) again() {
 	s.op = func(effect func() error) error { return effect() }
 	j := *s.job
 	j.Output = &output{&pipelinetest.Output{Store: s.store}, s}

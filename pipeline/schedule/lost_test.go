@@ -64,7 +64,7 @@ func TestOrderThatIsNotKnown(t *testing.T) {
 	kept := s.store
 	s.store = &pipelinetest.Store{Certificates: kept.Certificates}
 	fatal.If(t, s.store.PutRun(s.runsOf(kept)[0])) // that of the second is damaged
-	s.anew()
+	s.again()
 	s.lake.add("0", 60)
 	if r := s.at(someDay.Add(2 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "the run with number 2 of its sequence") {
 		t.Errorf("%+v; %q", r, s.said)
@@ -159,7 +159,7 @@ func TestRoundBehindAKilledScheduler(t *testing.T) {
 			r.Ended = nil
 			fatal.If(t, s.store.PutRun(r))
 		}
-		s.anew()
+		s.again()
 		s.lake.add("e", 60)
 		fatal.If(t, s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(time.Hour)}))
 		if all := s.runs(); s.trains != 2 || len(all) != 2 || all[0].State != pipeline.StateFinished || !all[0].Scheduled.Current || !all[1].Scheduled.Current {

@@ -126,7 +126,7 @@ func TestBeginOfTheFirstWindow(t *testing.T) {
 	s.at(someDay.Add(time.Hour))
 	kept := s.store.Certificates
 	s.store = &pipelinetest.Store{Certificates: kept}
-	s.anew()
+	s.again()
 	log.rows[0] += 60
 	r := s.at(someDay.Add(2 * time.Hour))
 	if r == nil || r.Scheduled.Sequence != 2 || r.Scheduled.Window.Partitions[0] != (pipeline.WindowPart{First: 240, End: 300}) {
@@ -140,7 +140,7 @@ func TestTwoSchedulersOnOneOutput(t *testing.T) {
 	one, log := onTopic(t, 60, 60)
 	other := newStage(t, one.job)
 	other.store = one.store
-	other.anew()
+	other.again()
 	both := [2]*stage{one, other}
 	for i := range 6 {
 		now := someDay.Add(time.Duration(i) * time.Hour)
@@ -181,7 +181,7 @@ func TestOlderState(t *testing.T) {
 		if damaged {
 			s.store = &pipelinetest.Store{Certificates: s.store.Certificates}
 			fatal.If(t, s.store.PutRun(runs[0]))
-			s.anew()
+			s.again()
 		}
 		fatal.If(t, s.store.PutNote(schedule.StateFile, older))
 		r := s.at(someDay.Add(2 * time.Hour))
@@ -203,7 +203,7 @@ func TestNumberHasOneCertificate(t *testing.T) {
 		return err
 	}
 	s.at(someDay)
-	s.anew()
+	s.again()
 	s.kl = 70
 	r := s.at(someDay.Add(time.Hour))
 	if r.State != pipeline.StateFailed || r.Scheduled.Sequence != 1 || len(s.certificates()) != 1 || !strings.Contains(r.Fault, "another certificate") || !strings.Contains(r.Fault, "of an earlier try") {
@@ -240,7 +240,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				}
 				survived := at > 0 && steps < at
 				when := fmt.Sprintf("%s, step %d of %d, after it: %v", kind, at, steps, after)
-				s.anew()
+				s.again()
 				if kind == "lake" {
 					s.at(someDay.Add(time.Hour))
 				} else {
@@ -310,7 +310,7 @@ func TestFrozenWindowThatCannotBegin(t *testing.T) {
 	if r := s.at(someDay); r != nil {
 		t.Fatalf("%+v", r)
 	}
-	s.anew()
+	s.again()
 	s.store.Certificates = append(s.store.Certificates, []byte("{"))
 	if r := s.at(someDay.Add(time.Minute)); r != nil {
 		t.Fatalf("%+v", r)
@@ -338,7 +338,7 @@ func TestKilledWhileAnotherHasTheSpool(t *testing.T) {
 		if _, err := s.Look(t.Context(), s.job, someDay); err != nil && !errors.Is(err, errDies) {
 			t.Fatal(err)
 		}
-		s.anew()
+		s.again()
 		s.fail = nil
 		if r := s.at(someDay.Add(time.Hour)); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Sequence != 1 || s.follow() != 60 {
 			t.Errorf("step %d: %+v; %q", at, r, s.said)

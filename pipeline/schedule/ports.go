@@ -37,7 +37,7 @@ type Job struct {
 
 // A Trigger says when a job is due: at moments, or after so many new rows, files or offsets.
 type Trigger struct {
-	Key     string  // its name in records: a changed trigger begins anew
+	Key     string  // its name in records: a changed trigger begins again
 	Moments Moments // or nil
 	Rows    int64
 	Files   int64

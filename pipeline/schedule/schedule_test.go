@@ -234,7 +234,7 @@ func TestRunThatKillsItsScheduler(t *testing.T) {
 		j.Topic, j.Triggers = log, []schedule.Trigger{{Key: "lag 60", Offsets: 60}}
 	}))
 	die := func(i int) *pipeline.RunState {
-		s.anew()
+		s.again()
 		s.Train = func(context.Context, *schedule.Job, job.Job, dataset.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
 			s.op = func(func() error) error { return errDies }
 			return nil, errors.New("killed")
@@ -252,7 +252,7 @@ func TestRunThatKillsItsScheduler(t *testing.T) {
 		t.Fatalf("it is begun again after six times: %+v", r)
 	}
 	log.rows[0] += 60
-	s.anew()
+	s.again()
 	if r := s.at(someDay.Add(24 * time.Hour)); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Sequence != 2 || r.Scheduled.Window.Partitions[0].First != 60 {
 		t.Errorf("the next window: %+v", r)
 	}
@@ -263,7 +263,7 @@ func TestChangedJobIsRefused(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
 	s.at(someDay)
 	s.job.Job.Delta = 0.2
-	s.anew()
+	s.again()
 	err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay})
 	if round, ok := errors.AsType[schedule.RoundError](err); !ok || round.Exit != pipeline.ExitConfig || !strings.Contains(err.Error(), "another job than its first run had") {
 		t.Error(err)
@@ -295,7 +295,7 @@ func TestRound(t *testing.T) {
 func TestRoundWithAnAlarm(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
 	round := func() error {
-		s.anew()
+		s.again()
 		return s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay})
 	}
 	fatal.If(t, round())

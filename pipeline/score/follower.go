@@ -120,9 +120,9 @@ type Config struct {
 	// Keeps names the record of the predictions' subject, after the reason for refusing a model
 	// with another subject; nil or "" adds nothing.
 	Keeps func() string
-	// Anew completes the hint for predictions with another subject, if the subject comes from
+	// Again completes the hint for predictions with another subject, if the subject comes from
 	// [Follower.Continue]: what to choose.
-	Anew string
+	Again string
 }
 
 // Verified returns a [Config.Ready] that verifies models before it makes them ready.
@@ -254,7 +254,7 @@ func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) 
 		return nil, err
 	}
 	if f.first == nil && f.subject != "" && f.subject != subject {
-		return nil, fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin anew, choose %s)", job.ErrRefused, f.cfg.Anew)
+		return nil, fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin again, choose %s)", job.ErrRefused, f.cfg.Again)
 	}
 	return newPredictor(a, ready, subject), nil
 }

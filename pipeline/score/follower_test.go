@@ -104,7 +104,7 @@ func (p misnamed) Artifact(ctx context.Context, at pipeline.Current) (score.Arti
 // there is none.
 func TestFollowerContinues(t *testing.T) {
 	begin := func(p *Pointers) *score.Follower {
-		return score.NewFollower(score.Config{Pointers: p, Ready: ready, Keeps: func() string { return ", says the folder" }, Anew: "another topic"})
+		return score.NewFollower(score.Config{Pointers: p, Ready: ready, Keeps: func() string { return ", says the folder" }, Again: "another topic"})
 	}
 	p := models()
 	first := begin(p)
@@ -116,7 +116,7 @@ func TestFollowerContinues(t *testing.T) {
 	p.Move("other")
 	second := begin(p)
 	second.Continue(by.Subject)
-	if _, err := second.Follow(t.Context(), fits); !errors.Is(err, score.ErrNoModel) || !strings.Contains(err.Error(), "(hint: to begin anew, choose another topic)") {
+	if _, err := second.Follow(t.Context(), fits); !errors.Is(err, score.ErrNoModel) || !strings.Contains(err.Error(), "(hint: to begin again, choose another topic)") {
 		t.Error(err)
 	}
 	third := begin(p)

@@ -92,7 +92,7 @@ type Header struct {
 
 // A Log is the source of [Records], for writers that commit its offsets.
 type Log interface {
-	// Same returns an error if the topic was made anew.
+	// Same returns an error if the topic was made again.
 	Same(ctx context.Context) error
 	// Note is the text to commit next to the offsets of predictions about a subject.
 	Note(subject string) string

@@ -31,7 +31,7 @@ type Stream struct {
 	Train func(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
 }
 
-// Run works until ctx is done or an error that no retry mends. Overtaken windows are filled anew.
+// Run works until ctx is done or an error that no retry mends. Overtaken windows are filled again.
 func (s *Stream) Run(ctx context.Context, t Tenure) error {
 	for {
 		err := s.windows(ctx, t)
@@ -167,7 +167,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 		return err
 	}
 	if unknown := (pipeline.TopicIdentity{}); current.Of != full.Of && current.Of != unknown && full.Of != unknown {
-		return fmt.Errorf("topic %q is another one than that of certificate %s, which is current: it was made anew, or is on another cluster, and the same offsets would be in two certificates (hint: choose another source.kafka.group, publish.kafka.name and output)", w.Topic, current.ID)
+		return fmt.Errorf("topic %q is another one than that of certificate %s, which is current: it was made again, or is on another cluster, and the same offsets would be in two certificates (hint: choose another source.kafka.group, publish.kafka.name and output)", w.Topic, current.ID)
 	}
 	reserved, err := w.reserve(ctx, w.Log, full, out)
 	if err != nil {

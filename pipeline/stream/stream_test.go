@@ -101,7 +101,7 @@ func TestWindowsThatOthersCertified(t *testing.T) {
 	}
 }
 
-// TestOvertaken: a window that somebody else publishes while it is trained is spooled anew from
+// TestOvertaken: a window that somebody else publishes while it is trained is spooled again from
 // where the group has come to.
 func TestOvertaken(t *testing.T) {
 	w := newWorld(3 * windowRows)
@@ -218,7 +218,7 @@ func (keptFolder) Remove() error { return errKilled }
 // TestParent: a window begins with what is current, unless that may have seen rows of it, or is of
 // another stream, or cannot be had; and keeps what was noted for it.
 func TestParent(t *testing.T) {
-	anew := func(text string) map[bool]string { return map[bool]string{false: "training begins anew: " + text} }
+	again := func(text string) map[bool]string { return map[bool]string{false: "training begins again: " + text} }
 	with := map[bool]string{true: ""}
 	for name, c := range map[string]struct {
 		change func(w *world)
@@ -227,16 +227,16 @@ func TestParent(t *testing.T) {
 		"from this disk":     {func(*world) {}, with},
 		"from the log":       {func(w *world) { w.disk = newDisk() }, with},
 		"nothing is current": {func(w *world) { w.current = Pointer{} }, map[bool]string{false: ""}},
-		"not there any more": {func(w *world) { w.disk, w.artifacts = newDisk(), map[string]Artifact{} }, anew("")},
-		"of a topic unknown": {func(w *world) { w.current.Of = pipeline.TopicIdentity{} }, anew("rows of this window may have trained")},
-		"has seen the rows":  {func(w *world) { w.committed = 0 }, anew("the model of certificate")},
+		"not there any more": {func(w *world) { w.disk, w.artifacts = newDisk(), map[string]Artifact{} }, again("")},
+		"of a topic unknown": {func(w *world) { w.current.Of = pipeline.TopicIdentity{} }, again("rows of this window may have trained")},
+		"has seen the rows":  {func(w *world) { w.committed = 0 }, again("the model of certificate")},
 		"another model": {func(w *world) {
 			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{w.artifacts[w.current.ID].Document, modelText(9)}
-		}, anew("certificate")},
+		}, again("certificate")},
 		"another certificate": {func(w *world) {
 			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{[]byte("another"), nil}
-		}, anew("the certificate")},
-		"of another stream": {func(w *world) { w.relabel() }, anew("the certificate")},
+		}, again("the certificate")},
+		"of another stream": {func(w *world) { w.relabel() }, again("the certificate")},
 		"noted for other rows": {func(w *world) {
 			w.notes[2] = map[string][]byte{windowNote: []byte(`{"run":1,"for":"b"}`)}
 		}, with},
@@ -258,14 +258,14 @@ func TestParent(t *testing.T) {
 	}
 }
 
-// TestTopicOfTheNameMadeAnew: each process refuses another topic than that of the current certificate, also
+// TestTopicOfTheNameMadeAgain: each process refuses another topic than that of the current certificate, also
 // one that finds no spool.
-func TestTopicOfTheNameMadeAnew(t *testing.T) {
+func TestTopicOfTheNameMadeAgain(t *testing.T) {
 	w := newWorld(windowRows)
 	fatal.If(t, w.process(t, nil))
 	w.topic.Topic, w.committed, w.disk = "two", 0, newDisk() // brokers forget offsets of a topic that is deleted
 	for range 2 {
-		if err := w.process(t, nil); err == nil || !strings.Contains(err.Error(), "it was made anew") || len(w.published) != 1 {
+		if err := w.process(t, nil); err == nil || !strings.Contains(err.Error(), "it was made again") || len(w.published) != 1 {
 			t.Errorf("%v, %d certificates", err, len(w.published))
 		}
 		w.disk = newDisk()

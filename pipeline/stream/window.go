@@ -91,19 +91,19 @@ func (s *Stream) identity(w *Window) (string, error) {
 func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Output) (*certify.Parent, error) {
 	pointer, c, err := s.follow(ctx, log, out)
 	said := certify.Parent{Certificate: pointer.ID, Model: c.Model.Digest, Rows: c.Seen()}
-	anew := ""
+	again := ""
 	switch unfit, ok := errors.AsType[unfitError](err); {
 	case ok:
-		anew = unfit.Error()
+		again = unfit.Error()
 	case err != nil || pointer.ID == "":
 		return nil, err
 	case pointer.Of != w.Of:
-		anew = "rows of this window may have trained the current model, of certificate " + pointer.ID + ": its pointer does not say which topic of the name " + s.Topic + " that is about"
+		again = "rows of this window may have trained the current model, of certificate " + pointer.ID + ": its pointer does not say which topic of the name " + s.Topic + " that is about"
 	case s.seen(said.Rows, w):
-		anew = "the model of certificate " + pointer.ID + ", which is current, has seen rows of this window"
+		again = "the model of certificate " + pointer.ID + ", which is current, has seen rows of this window"
 	}
-	if anew != "" {
-		s.warning("training begins anew: " + anew)
+	if again != "" {
+		s.warning("training begins again: " + again)
 		return nil, nil
 	}
 	return &said, nil

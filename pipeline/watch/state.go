@@ -132,10 +132,10 @@ func (s *State) Test(certificate string) *Test {
 // of is the test of a predictor's certificate by units, or by rows, a new one if there is none.
 func (s *State) of(by *score.Predictor, delta float64, unit []string, wait int) (*Test, error) {
 	if len(s.Tests) > 0 && !slices.Equal(s.Tests[0].Unit, unit) {
-		return nil, fmt.Errorf("unit: the tests began with %s, and cannot go on with %s (hint: count anew in another folder)", counts(s.Tests[0].Unit), counts(unit))
+		return nil, fmt.Errorf("unit: the tests began with %s, and cannot go on with %s (hint: count again in another folder)", counts(s.Tests[0].Unit), counts(unit))
 	}
 	if u := s.Units; u != nil && u.Wait != wait {
-		return nil, fmt.Errorf("unit.wait: units wait for %d later ones since the tests began, and cannot wait for %d now (hint: count anew in another folder)", max(1, u.Wait), max(1, wait))
+		return nil, fmt.Errorf("unit.wait: units wait for %d later ones since the tests began, and cannot wait for %d now (hint: count again in another folder)", max(1, u.Wait), max(1, wait))
 	}
 	bound := BoundOf(by.Certificate, unit)
 	if t := s.Test(by.ID); t != nil {
@@ -143,7 +143,7 @@ func (s *State) of(by *score.Predictor, delta float64, unit []string, wait int) 
 			return nil, fmt.Errorf("the alarm began with a probability of %g of being false, and cannot go on with %g", t.Alarm.Delta, delta)
 		}
 		if t.Alarm.Bound != bound {
-			return nil, fmt.Errorf("the alarm of certificate %.12s… began with a bound of %g, and the bound is now %g (hint: count anew in another folder)", by.ID, t.Alarm.Bound, bound)
+			return nil, fmt.Errorf("the alarm of certificate %.12s… began with a bound of %g, and the bound is now %g (hint: count again in another folder)", by.ID, t.Alarm.Bound, bound)
 		}
 		return t, nil
 	}

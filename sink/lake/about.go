@@ -28,7 +28,7 @@ type About struct {
 
 const (
 	aboutPrefix = "_certificate-"
-	anew        = "hint: to begin anew, choose another output, or remove %s and, unless both are to be in one folder, the predictions"
+	again        = "hint: to begin again, choose another output, or remove %s and, unless both are to be in one folder, the predictions"
 )
 
 // ReadAbout returns the About of a folder and its certificate, nil if nobody predicted there.
@@ -55,14 +55,14 @@ func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *ce
 			err = fmt.Errorf("%s is another certificate than %s", path, a.at)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: it does not say what the predictions in %s are about: %w ("+anew+")", job.ErrRefused, folder, err, path)
+			return nil, nil, fmt.Errorf("%w: it does not say what the predictions in %s are about: %w ("+again+")", job.ErrRefused, folder, err, path)
 		}
 		found, a.at = &c, path
 	}
 	return a, found, nil
 }
 
-// Says returns the end of a sentence: where the certificate is, and how to begin anew; "" if there
+// Says returns the end of a sentence: where the certificate is, and how to begin again; "" if there
 // is none yet.
 func (a *About) Says() string {
 	a.mu.Lock()
@@ -70,7 +70,7 @@ func (a *About) Says() string {
 	if a.at == "" {
 		return ""
 	}
-	return fmt.Sprintf(", says %s ("+anew+")", a.at, a.at)
+	return fmt.Sprintf(", says %s ("+again+")", a.at, a.at)
 }
 
 // keep writes the certificate of the predicting model, unless the folder has one.

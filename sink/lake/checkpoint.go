@@ -14,7 +14,7 @@ import (
 )
 
 // ErrDamagedCheckpoint says that the checkpoint is not what was written. No retry helps;
-// training starts anew once the file is removed.
+// training starts again once the file is removed.
 var ErrDamagedCheckpoint = errors.New("damaged checkpoint")
 
 // checkpointFormat names the frame of a checkpoint file: the length of the state and the state.
@@ -97,7 +97,7 @@ func (c *Checkpoint) Load(ctx context.Context) (state []byte, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var b bytes.Buffer // grows with what is read: the stated length may be wrong
 	if err := readState(f, &b); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w (hint: remove the file to train anew)", ErrDamagedCheckpoint, c.Path(), err)
+		return nil, fmt.Errorf("%w: %s: %w (hint: remove the file to train again)", ErrDamagedCheckpoint, c.Path(), err)
 	}
 	return b.Bytes(), nil
 }

@@ -33,7 +33,7 @@ type LoggedConfig struct {
 	ID     LogID
 	Keep   []string // members of records to keep next to predictions
 	About  *About
-	// Same returns an error if the topic was made anew since it was opened.
+	// Same returns an error if the topic was made again since it was opened.
 	Same func(ctx context.Context) error
 	// Commit commits the ends of published files, by partition, with their subject.
 	Commit func(ctx context.Context, ends map[int]int64, subject string) error

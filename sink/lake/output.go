@@ -106,7 +106,7 @@ func (o *Output) Warnings(jobs []job.Digest) ([]string, error) {
 		if fault := checkWhole(o.fs, path); fault != nil {
 			said = append(said, fmt.Sprintf("%s is damaged, or no checkpoint: %v; no job resumes from it, and it is left as it is", path, fault))
 		} else {
-			said = append(said, path+" is kept for another job that was not finished, which resumes from it when it is run again; remove it to start that job anew")
+			said = append(said, path+" is kept for another job that was not finished, which resumes from it when it is run again; remove it to start that job again")
 		}
 	}
 	return said, nil

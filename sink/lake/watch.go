@@ -39,7 +39,7 @@ func OpenWatch(folder string, fsys durable.FS) (w *Watched, s *watch.State, err 
 		err = s.Validate()
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w (hint: it is damaged: restore it from a copy, or count anew in another folder)", w.path, err)
+		err = fmt.Errorf("%s: %w (hint: it is damaged: restore it from a copy, or count again in another folder)", w.path, err)
 		return nil, nil, errors.Join(err, w.lock.Close())
 	}
 	return w, s, nil

@@ -191,7 +191,7 @@ func TestCholeskyRefuses(t *testing.T) {
 	}
 }
 
-// TestPrepared: packing once or anew gives the same bits.
+// TestPrepared: packing once or again gives the same bits.
 func TestPrepared(t *testing.T) {
 	for i, n := range append([]int{600}, triangleSizes...) {
 		m := smallSizes[(3*i)%len(smallSizes)]
