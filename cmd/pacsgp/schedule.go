@@ -200,7 +200,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		err := s.Once(ctx, all, clock)
 		for _, text := range warned {
 			if err == nil || !strings.Contains(err.Error(), text) {
-				show.notice(text)
+				show.warning(text)
 			}
 		}
 		if err == nil && quiet && warned == nil {

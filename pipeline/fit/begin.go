@@ -51,7 +51,7 @@ func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error)
 		return b, err
 	}
 	if j.Split.Holdout > 0 && slices.ContainsFunc(log.Uses, func(o Use) bool { return o.Curve && o.Rows == b.FirstPass.Held.Digest() }) {
-		env.Observer.ReportNotice("an earlier run into this output has shown a curve of these held-out rows: nothing can be certified from them about another model (hint: add rows, or use guarantees: [pac-bayes])")
+		env.Observer.ReportWarning("an earlier run into this output has shown a curve of these held-out rows: nothing can be certified from them about another model (hint: add rows, or use guarantees: [pac-bayes])")
 	}
 	configuration, err := j.Digest()
 	if err != nil {
