@@ -12,7 +12,7 @@ import (
 type Evidence struct {
 	Loss       TargetLoss    `json:"loss"`
 	Delta      Delta         `json:"delta"`    // no default: the user says it
-	LossSums    LossSums       `json:"losses"`   // what the methods of Delta need: see [LossSums.For]
+	LossSums   LossSums      `json:"losses"`   // what the methods of Delta need: see [LossSums.For]
 	Constant   Constant      `json:"baseline"` // the best constant prediction
 	Ledger     Ledger        `json:"counts"`
 	Sample     Sample        `json:"dataset"`

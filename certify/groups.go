@@ -50,10 +50,10 @@ func groups() method {
 // A Grouping says which rows are of one group: those with one of the values in a column. All others
 // are one more group.
 type Grouping struct {
-	Column string    `json:"column"`
+	Column      string    `json:"column"`
 	NotAFeature bool      `json:"not_a_feature,omitempty"` // it is no feature
-	Values []float64 `json:"values"`                  // ascending, raw units
-	Texts  []string  `json:"texts,omitempty"`         // of which values are the labels, in their order; nil: the column has numbers
+	Values      []float64 `json:"values"`                  // ascending, raw units
+	Texts       []string  `json:"texts,omitempty"`         // of which values are the labels, in their order; nil: the column has numbers
 }
 
 // A Group has the held-out rows of one group.

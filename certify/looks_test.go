@@ -98,7 +98,7 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 		fatal.If(t, Recompute(c))
 		at := slices.IndexFunc(c.Claims, func(g Claim) bool { return g.ID == ClaimHoldout })
 		for name, change := range map[string]func(*Claim){
-			"next to the sum":          func(g *Claim) { g.Risk = new(held.Risk.Upper()) },
+			"next to the sum":         func(g *Claim) { g.Risk = new(held.Risk.Upper()) },
 			"between two steps":       func(g *Claim) { g.Bound = math.Nextafter(g.Bound, 0) },
 			"below that of no losses": func(g *Claim) { g.Bound = stepsUp(1, n) },
 			"that is no number":       func(g *Claim) { g.Bound = math.NaN() },

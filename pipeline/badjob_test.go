@@ -66,7 +66,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"groups: ":       func(j *job.Job) { j.Groups.Values = []float64{1, 1} },
 			"does not count": func(j *job.Job) { j.Loss.Kind = certify.LossSquared },
 			"mean":           func(j *job.Job) { j.Mean.Column = "m" },
-			"next to it":      func(j *job.Job) { j.Guarantees = alone },
+			"next to it":     func(j *job.Job) { j.Guarantees = alone },
 		}},
 		{"units", func(j *job.Job) { j.Unit.Columns = []string{"day"} }, faults{
 			`"y" is the target`:                 func(j *job.Job) { j.Unit.Columns = []string{"y"} },

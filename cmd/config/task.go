@@ -29,7 +29,7 @@ type Overrides struct {
 
 // An Environment is the environment of a file.
 type Environment struct {
-	Lookup func(string) (string, bool) // variables of the environment
+	Lookup  func(string) (string, bool) // variables of the environment
 	Warning func(string)                // gets the reason for a wait
 
 	Offline bool // a check opens no source

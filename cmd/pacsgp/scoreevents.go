@@ -72,7 +72,7 @@ func (e *scoreEvents) Predicted(what score.Done) {
 	e.mu.Unlock()
 	for _, f := range what.Files {
 		e.show.event(fmt.Sprintf("%s: predictions of %s%s, in %s", f.Path, words.Count(f.Rows, "row"), config.Without(f.Refused, "column"), e.where(f.File)))
-		e.others(f.Path+": ", f.LossSum)
+		e.others(f.Path+": ", f.Counts)
 	}
 	e.logCounts(false)
 }
@@ -91,7 +91,7 @@ func (e *scoreEvents) logCounts(now bool) {
 	}
 	e.show.event(fmt.Sprintf("predicted %s in %s%s, by the model of certificate %.12s…",
 		words.Count(n, "row"), words.Count(e.sum.Units-e.last.Units, "batch", "batches"), config.Without(e.sum.Refused-e.last.Refused, "its"), e.by))
-	e.others("", score.LossSum{Rows: n, Other: e.sum.Other - e.last.Other})
+	e.others("", score.Counts{Rows: n, Other: e.sum.Other - e.last.Other})
 	e.since, e.last = time.Now(), e.sum
 }
 

@@ -79,8 +79,8 @@ func TestForgedPartsAreErrors(t *testing.T) {
 	}
 	train := certify.LossSums{{Predictor: certify.PredictorDraw, Subset: certify.SubsetTraining}: {Risk: risk}}
 	for name, c := range map[string]struct {
-		columns int
-		kept    []float64
+		columns  int
+		kept     []float64
 		lossSums certify.LossSums
 	}{
 		"fewer columns":      {1, []float64{5, 6, 7}, nil},

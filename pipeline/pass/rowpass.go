@@ -139,13 +139,13 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 
 // A shardFold is the fold over the rows of one shard.
 type shardFold struct {
-	pass    *rowPass
-	space   *Workspace // nil: no row is scored
-	wanted  []int64    // ordinals of the rows still to keep
-	found   ShardPass
+	pass     *rowPass
+	space    *Workspace // nil: no row is scored
+	wanted   []int64    // ordinals of the rows still to keep
+	found    ShardPass
 	lossSums certify.LossSums
-	units   *unitSums           // nil: rows are examples
-	unitOf  *dataset.UnitHasher // with units
+	units    *unitSums           // nil: rows are examples
+	unitOf   *dataset.UnitHasher // with units
 }
 
 func (p *rowPass) fold(shard int, space *Workspace) *shardFold {

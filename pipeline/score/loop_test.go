@@ -19,8 +19,8 @@ import (
 
 // events are what a loop has told.
 type events struct {
-	mu    sync.Mutex
-	all   []string
+	mu     sync.Mutex
+	all    []string
 	counts score.Counts
 }
 

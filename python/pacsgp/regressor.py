@@ -61,9 +61,9 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))
         self.certificate_, self.claim_ = self.model_.certificate, self.model_.claim
         self.bound_ = self.claim_["bound"] if self.claim_ else 1.0
-        warnings = warnings if self.claim_ else ["nothing is certified about predictions", *warnings]
-        if warnings:
-            warnings.warn("\n".join(warnings), UserWarning if self.claim_ else NotCertified, stacklevel=2)
+        found = found if self.claim_ else ["nothing is certified about predictions", *found]
+        if found:
+            warnings.warn("\n".join(found), UserWarning if self.claim_ else NotCertified, stacklevel=2)
         return self
 
     def predict(self, X, return_std=False):

@@ -28,7 +28,7 @@ type About struct {
 
 const (
 	aboutPrefix = "_certificate-"
-	again        = "hint: to begin again, choose another output, or remove %s and, unless both are to be in one folder, the predictions"
+	again       = "hint: to begin again, choose another output, or remove %s and, unless both are to be in one folder, the predictions"
 )
 
 // ReadAbout returns the About of a folder and its certificate, nil if nobody predicted there.

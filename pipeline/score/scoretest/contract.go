@@ -49,7 +49,7 @@ func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B
 // A contract is what a writer is asked with, and what it is seen to have written.
 type contract[B any] struct {
 	extra func(rows int) B
-	found  func(t *testing.T, f score.File) []int64
+	found func(t *testing.T, f score.File) []int64
 }
 
 func fileOf(name string) score.File {
