@@ -108,7 +108,7 @@ func sweepRun(ctx context.Context, rows measured.Dataset, target, objective stri
 	scale := deviation(own.Columns[at])
 	job, err := job.Job{
 		Target: target, Delta: 0.01, Loss: job.LossDecl{Epsilon: 0.6 * scale}, Split: job.SplitDecl{Key: strconv.Itoa(key)},
-		Copies: job.CopiesDecl{Policy: certify.CopiesKept}, Train: job.TrainDecl{Objective: objective},
+		Duplicates: job.DuplicatesDecl{Policy: certify.DuplicatesKept}, Train: job.TrainDecl{Objective: objective},
 	}.WithDefaults()
 	if err != nil {
 		return s, err

@@ -12,7 +12,7 @@ const (
 	AssumeNumberReserved   AssumptionID = "number-reserved"   // of a sequence: the number was fixed before a bound was known, and has one certificate
 	AssumeHoldoutUnseen    AssumptionID = "holdout-unseen"    // training did not use the held-out rows
 	AssumeMeanFixed        AssumptionID = "mean-fixed"        // the column of the mean is a function of the features, fixed without the rows that certify
-	AssumeDuplicates       AssumptionID = "duplicates"        // equal rows are copies of one draw
+	AssumeDuplicates       AssumptionID = "duplicates"        // equal rows are duplicates of one draw
 	AssumeLog              AssumptionID = "log"               // the rows are those of the segments of the topic
 	AssumePrior            AssumptionID = "prior"             // prior, loss and split follow from the job and the prior rows
 	AssumeRisk             AssumptionID = "risk"              // losses are those of the stored model on these rows, each proven
@@ -52,7 +52,7 @@ func (ev Evidence) assumptions() []Assumption {
 	add(true, AssumeJobFixed, CheckNone, ev.Delta.Looks.ended())
 	add(ev.Delta.Sequence != nil, AssumeNumberReserved, CheckNone, false)
 	add(ev.Mean != nil, AssumeMeanFixed, CheckNone, ev.inside() && !held)
-	add(ev.Copies.Policy == CopiesDropped && (ev.Copies.Rows > 0 || ev.Publisher.Training.Parent != nil && held), AssumeDuplicates, CheckNone, false)
+	add(ev.Duplicates.Policy == DuplicatesDropped && (ev.Duplicates.Rows > 0 || ev.Publisher.Training.Parent != nil && held), AssumeDuplicates, CheckNone, false)
 	add(len(ev.Sample.Segments) > 0, AssumeLog, CheckReplay, false)
 	add(held, AssumeHoldoutUnseen, CheckRetraining, false)
 	add(true, AssumePrior, CheckVerify, false)

@@ -99,14 +99,14 @@ const (
 
 // A Ledger counts the rows of the dataset by split. Rejected rows have no split.
 type Ledger struct {
-	Rows      int64       `json:"rows"`
-	Reference int64       `json:"prior"`
-	Train     int64       `json:"training"`
-	Holdout   int64       `json:"holdout"`
-	Copies    int64       `json:"duplicates"` // equal an earlier row and are left out
-	Bad       int64       `json:"rejected"`
-	Outside   int64       `json:"outside,omitempty"` // the column of the mean was fitted on them
-	Units     *UnitLedger `json:"units,omitempty"`   // nil: examples are rows
+	Rows       int64       `json:"rows"`
+	Reference  int64       `json:"prior"`
+	Train      int64       `json:"training"`
+	Holdout    int64       `json:"holdout"`
+	Duplicates int64       `json:"duplicates"` // equal an earlier row and are left out
+	Bad        int64       `json:"rejected"`
+	Outside    int64       `json:"outside,omitempty"` // the column of the mean was fitted on them
+	Units      *UnitLedger `json:"units,omitempty"`   // nil: examples are rows
 }
 
 // A Sample names the rows by the digest of their values.

@@ -49,8 +49,8 @@ func variants(t *testing.T) map[string]Evidence {
 		"jitter":    change(func(ev *Evidence) { ev.Model.Jitter.Holds = false }),
 		"sequence":  change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{"flights/trainers", MaxNumber} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, .5) }),
-		"copies tolerated": change(func(ev *Evidence) {
-			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout = CopiesLimited, 5.0/12690, 0, 90
+		"duplicates tolerated": change(func(ev *Evidence) {
+			ev.Duplicates.Policy, ev.Duplicates.Limit, ev.Ledger.Duplicates, ev.Ledger.Holdout = DuplicatesLimited, 5.0/12690, 0, 90
 			missAll(t, ev)
 		}),
 		"alone": change(func(ev *Evidence) {

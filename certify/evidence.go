@@ -16,7 +16,7 @@ type Evidence struct {
 	Constant   Constant      `json:"baseline"` // the best constant prediction
 	Ledger     Ledger        `json:"counts"`
 	Sample     Sample        `json:"dataset"`
-	Copies     Copies        `json:"duplicates"`
+	Duplicates Duplicates    `json:"duplicates"`
 	Dependence Series        `json:"dependence"`       // of the targets of prior and training rows, in their order
 	Mean       *Mean         `json:"mean,omitempty"`   // nil: the prior's mean function is a constant
 	Grouping   *Grouping     `json:"groups,omitempty"` // of the method groups; nil without it
@@ -135,7 +135,7 @@ func ParameterNames(features []string, isotropic bool) []string {
 func (l Ledger) validate() error {
 	var faults []error
 	rest := l.Rows
-	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Copies, l.Bad, l.Outside} {
+	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Duplicates, l.Bad, l.Outside} {
 		if count < 0 || count > rest {
 			return errors.Join(append(faults, fmt.Errorf("ledger does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Reference, l.Train, l.Holdout))...)
 		}
@@ -197,34 +197,34 @@ func validateDigest(of, digest string) error {
 	return nil
 }
 
-// validateRows checks dependence and copies.
+// validateRows checks dependence and duplicates.
 func (ev Evidence) validateRows() error {
-	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
+	c, rows := ev.Duplicates, ev.Ledger.Rows-ev.Ledger.Bad
 	faults := []error{ev.Dependence.validate(ev.Ledger.Reference + ev.Ledger.Train)}
 	if !(0 <= c.Limit && c.Limit <= 1) {
-		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
+		faults = append(faults, fmt.Errorf("the limit of duplicates is %g, want a share of the rows", c.Limit))
 	}
 	switch c.Policy {
-	case CopiesLimited:
+	case DuplicatesLimited:
 		if float64(c.Rows) > c.Limit*float64(rows) {
-			faults = append(faults, fmt.Errorf("%d copies are more than the share %g of %d rows", c.Rows, c.Limit, rows))
+			faults = append(faults, fmt.Errorf("%d duplicates are more than the share %g of %d rows", c.Rows, c.Limit, rows))
 		}
-	case CopiesDropped, CopiesKept:
+	case DuplicatesDropped, DuplicatesKept:
 		if c.Limit != 0 {
-			faults = append(faults, fmt.Errorf("a limit of copies, %g, next to the policy %q", c.Limit, c.Policy))
+			faults = append(faults, fmt.Errorf("a limit of duplicates, %g, next to the policy %q", c.Limit, c.Policy))
 		}
 	default:
-		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesDropped, CopiesKept, CopiesLimited))
+		faults = append(faults, fmt.Errorf("the policy for duplicates is %q, want %s, %s or %s", c.Policy, DuplicatesDropped, DuplicatesKept, DuplicatesLimited))
 	}
 	if c.Rows < 0 || c.Rows >= rows {
-		faults = append(faults, fmt.Errorf("%d copies among %d rows", c.Rows, rows))
+		faults = append(faults, fmt.Errorf("%d duplicates among %d rows", c.Rows, rows))
 	}
 	leftOut := int64(0)
-	if c.Policy == CopiesDropped {
+	if c.Policy == DuplicatesDropped {
 		leftOut = c.Rows
 	}
-	if ev.Ledger.Copies != leftOut {
-		faults = append(faults, fmt.Errorf("%d of %d copies are left out under the policy %q, want %d", ev.Ledger.Copies, c.Rows, c.Policy, leftOut))
+	if ev.Ledger.Duplicates != leftOut {
+		faults = append(faults, fmt.Errorf("%d of %d duplicates are left out under the policy %q, want %d", ev.Ledger.Duplicates, c.Rows, c.Policy, leftOut))
 	}
 	return errors.Join(faults...)
 }

@@ -40,9 +40,9 @@ func sound(t testing.TB) Evidence {
 			Jitter: JitterCheck{Limit: 5e-9, Holds: true},
 		},
 		Constant:   Constant{Value: 7.25, Origin: OriginReference},
-		Ledger:     Ledger{Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Copies: 5, Bad: 10},
+		Ledger:     Ledger{Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Duplicates: 5, Bad: 10},
 		Dependence: dependence(12600, -.0123),
-		Copies:     Copies{Policy: CopiesDropped, Rows: 5},
+		Duplicates: Duplicates{Policy: DuplicatesDropped, Rows: 5},
 		Sample:     Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Columns: []string{"distance", "hour", "delay"}},
 		Job:        job,
 		Publisher:  Declared{Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}, Training: Training{Machine: "amd64/avx2"}},
@@ -117,29 +117,29 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"no rows": func(ev *Evidence) {
 			ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, Ledger{}
 		},
-		"a loss missing":         func(ev *Evidence) { ev.Ledger.Train--; ev.Ledger.Holdout++ },
-		"no accuracy":            func(ev *Evidence) { ev.Model.Accuracy = 0 },
-		"accuracy NaN":           func(ev *Evidence) { ev.Model.Accuracy = nan },
-		"unproven negative":      func(ev *Evidence) { ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven = -1 },
-		"unproven not counted":   func(ev *Evidence) { ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven = 300 },
-		"products above squares": func(ev *Evidence) { ev.Dependence = dependence(12600, 1.01) },
-		"series of other rows":   func(ev *Evidence) { ev.Dependence = dependence(12599, 0) },
-		"copies unknown policy":  func(ev *Evidence) { ev.Copies.Policy = "ignored" },
-		"copies without policy":  func(ev *Evidence) { ev.Copies.Policy = "" },
-		"copies do not add up":   func(ev *Evidence) { ev.Copies.Rows++ },
-		"copies not dropped":     func(ev *Evidence) { ev.Copies.Policy = CopiesKept },
-		"copies dropped in part": func(ev *Evidence) { ev.Ledger.Copies--; ev.Ledger.Holdout++ },
-		"copies above the limit": func(ev *Evidence) {
-			ev.Copies.Policy, ev.Copies.Limit = CopiesLimited, 3e-4
-			ev.Ledger.Copies, ev.Ledger.Holdout = 0, 90
+		"a loss missing":             func(ev *Evidence) { ev.Ledger.Train--; ev.Ledger.Holdout++ },
+		"no accuracy":                func(ev *Evidence) { ev.Model.Accuracy = 0 },
+		"accuracy NaN":               func(ev *Evidence) { ev.Model.Accuracy = nan },
+		"unproven negative":          func(ev *Evidence) { ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven = -1 },
+		"unproven not counted":       func(ev *Evidence) { ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven = 300 },
+		"products above squares":     func(ev *Evidence) { ev.Dependence = dependence(12600, 1.01) },
+		"series of other rows":       func(ev *Evidence) { ev.Dependence = dependence(12599, 0) },
+		"duplicates unknown policy":  func(ev *Evidence) { ev.Duplicates.Policy = "ignored" },
+		"duplicates without policy":  func(ev *Evidence) { ev.Duplicates.Policy = "" },
+		"duplicates do not add up":   func(ev *Evidence) { ev.Duplicates.Rows++ },
+		"duplicates not dropped":     func(ev *Evidence) { ev.Duplicates.Policy = DuplicatesKept },
+		"duplicates dropped in part": func(ev *Evidence) { ev.Ledger.Duplicates--; ev.Ledger.Holdout++ },
+		"duplicates above the limit": func(ev *Evidence) {
+			ev.Duplicates.Policy, ev.Duplicates.Limit = DuplicatesLimited, 3e-4
+			ev.Ledger.Duplicates, ev.Ledger.Holdout = 0, 90
 		},
-		"limit of dropped copies":  func(ev *Evidence) { ev.Copies.Limit = 0.01 },
-		"limit of copies NaN":      func(ev *Evidence) { ev.Copies.Limit = nan },
-		"targets digest":           func(ev *Evidence) { ev.Sample.Targets = "7e" },
-		"constant on start rows":   func(ev *Evidence) { ev.Constant.Origin = OriginStart },
-		"theta misnamed":           func(ev *Evidence) { ev.Model.Theta[2].Name = "ln variance of nothing at all" },
-		"unit closes its quotes":   func(ev *Evidence) { ev.Loss.Unit = `m" or less` },
-		"column closes its quotes": func(ev *Evidence) { ev.Loss.Target, ev.Sample.Columns[2] = `d"`, `d"` },
+		"limit of dropped duplicates": func(ev *Evidence) { ev.Duplicates.Limit = 0.01 },
+		"limit of duplicates NaN":     func(ev *Evidence) { ev.Duplicates.Limit = nan },
+		"targets digest":              func(ev *Evidence) { ev.Sample.Targets = "7e" },
+		"constant on start rows":      func(ev *Evidence) { ev.Constant.Origin = OriginStart },
+		"theta misnamed":              func(ev *Evidence) { ev.Model.Theta[2].Name = "ln variance of nothing at all" },
+		"unit closes its quotes":      func(ev *Evidence) { ev.Loss.Unit = `m" or less` },
+		"column closes its quotes":    func(ev *Evidence) { ev.Loss.Target, ev.Sample.Columns[2] = `d"`, `d"` },
 		"column too long": func(ev *Evidence) {
 			ev.Loss.Target, ev.Sample.Columns[2] = strings.Repeat("d", 129), strings.Repeat("d", 129)
 		},

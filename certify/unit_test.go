@@ -11,7 +11,7 @@ func withUnits(t testing.TB) Evidence {
 	ev := sound(t)
 	u := UnitLedger{Columns: []string{"day"}, Reference: 20, Train: 300, Holdout: 40, Largest: 60}
 	ev.Ledger = Ledger{Units: &u, Rows: 12700, Reference: 600, Train: 12005, Holdout: 85, Bad: 10}
-	ev.Copies = Copies{Policy: CopiesKept, Rows: 5}
+	ev.Duplicates = Duplicates{Policy: DuplicatesKept, Rows: 5}
 	ev.Dependence = dependence(12605, -.0123)
 	ev.Sample.Columns = []string{"distance", "hour", "day", "delay"}
 	ev.LossSums = LossSums{{PredictorDraw, SubsetTraining}: {Risk: ones(9, 300)}, {PredictorMean, SubsetHoldout}: {Risk: ones(2, 40), Spread: Missed(2, 40)}}

@@ -23,8 +23,8 @@ type Warning struct {
 	Value float64     `json:"value,omitempty"`
 }
 
-// fewCopies is the share of equal rows above which they are a warning.
-const fewCopies = 0.01
+// fewDuplicates is the share of equal rows above which they are a warning.
+const fewDuplicates = 0.01
 
 // leastCompared is the least number of prior rows for which a column is compared between splits.
 const leastCompared = 50
@@ -35,7 +35,7 @@ func (ev Evidence) warnings() []Warning {
 	if k := ev.Publisher.Attempt.OnTheseRows; k > 1 {
 		all = append(all, Warning{Code: WarnOtherJobs, Count: k - 1})
 	}
-	if c, of := ev.Copies.Rows, ev.Ledger.Rows-ev.Ledger.Bad; float64(c) > fewCopies*float64(of) {
+	if c, of := ev.Duplicates.Rows, ev.Ledger.Rows-ev.Ledger.Bad; float64(c) > fewDuplicates*float64(of) {
 		all = append(all, Warning{Code: WarnDuplicates, Count: c, Of: of})
 	}
 	if ev.Ledger.Bad > 0 {

@@ -28,7 +28,7 @@ type fold struct {
 	prior *prior
 	pass  foldPass
 
-	copies float64 // weight of a row
+	duplicates float64 // weight of a row
 
 	// The evaluated point.
 	alpha, noise float64
@@ -70,7 +70,7 @@ func newFold(pool *linalg.Pool, p *prior, l loss.Loss, m, d int) *fold {
 	block := func() linalg.Mat { return linalg.NewMat(sweepBlock, m) }
 	square := func() linalg.Mat { return linalg.NewMat(m, m) }
 	f := &fold{
-		pool: pool, prior: p, loss: l, copies: 1,
+		pool: pool, prior: p, loss: l, duplicates: 1,
 		bigQ: square(), a: make([]float64, m), bigA: square(), pullB: make([]float64, m), pullA: square(),
 		precise: square(), moment: make([]float64, m), h: make([]float64, m), bigH: square(), bigR: square(),
 		columns:  newColumnSum(m, d),
@@ -165,8 +165,8 @@ func (f *fold) gather(n int, k linalg.Mat) {
 	}
 	f.noises(n)
 	for i := range n {
-		f.w[i], f.scaled[i] = f.copies/f.d[i], f.copies*f.y[i]/f.d[i]
-		f.lnNoise += f.copies * math.Log(f.d[i])
+		f.w[i], f.scaled[i] = f.duplicates/f.d[i], f.duplicates*f.y[i]/f.d[i]
+		f.lnNoise += f.duplicates * math.Log(f.d[i])
 		f.squares += f.y[i] * f.scaled[i]
 	}
 	f.pool.SyrkWeighted(f.w[:n], k, 1, f.precise)
@@ -207,7 +207,7 @@ func (f *fold) pull(n int, k, slope linalg.Mat) {
 			own += f.alpha * dNoise
 		}
 		if f.ofTrace {
-			own += 0.5 * f.copies / f.d[i]
+			own += 0.5 * f.duplicates / f.d[i]
 		}
 		f.columns.gSelf += own
 		f.columns.gTotal += f.total[i]
@@ -235,7 +235,7 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 	if f.ofTrace {
 		pulled += 0.5 * f.prior.variance
 	}
-	f.r[i] = -f.copies * pulled / (d * d)
+	f.r[i] = -f.duplicates * pulled / (d * d)
 	byMean, byA, byQ := 0.0, 0.0, 0.0
 	if f.weight != 0 {
 		_, g, w := f.loss.Gradient(y, linalg.Dot(k, f.a), f.prior.variance+linalg.Dot(k, p))
@@ -247,7 +247,7 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 	if f.left[i] > 0 {
 		byQ = -2 * f.alpha * f.r[i]
 	}
-	byB, byT := f.copies*y/d, 2*f.copies/d
+	byB, byT := f.duplicates*y/d, 2*f.duplicates/d
 	sum, total := 0.0, 0.0
 	for j, kj := range k {
 		v := float64(byB*f.pullB[j]) + float64(byT*t[j])

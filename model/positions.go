@@ -155,8 +155,8 @@ func (c *Collapsed) try(p position, rows Rows) (least float64, end position) {
 // that the computation failed.
 func (c *Collapsed) evaluate(point []float64, rows Rows) evaluation {
 	c.point, c.at = point, c.parametersAt(point)
-	c.fold.copies = float64(c.cfg.N) / float64(rows.Len())
-	defer func() { c.fold.copies = 1 }()
+	c.fold.duplicates = float64(c.cfg.N) / float64(rows.Len())
+	defer func() { c.fold.duplicates = 1 }()
 	pass := func(p foldPass) bool {
 		c.fold.begin(p)
 		c.fold.add(rows.X, rows.Y)

@@ -33,7 +33,7 @@ func tolerant(j *job.Job) {
 
 func tolerantDrop(j *job.Job) {
 	tolerant(j)
-	j.Copies = job.CopiesDecl{Policy: job.CopiesDropped}
+	j.Duplicates = job.DuplicatesDecl{Policy: job.DuplicatesDropped}
 }
 
 // A shelf is a quarantine in memory.
@@ -98,8 +98,8 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 	if diff := cmp.Diff(want, a.certificate.Ledger); diff != "" {
 		t.Error(diff)
 	}
-	if a.certificate.Copies.Rows != 0 {
-		t.Errorf("%+v: bad rows are counted as copies", a.certificate.Copies)
+	if a.certificate.Duplicates.Rows != 0 {
+		t.Errorf("%+v: bad rows are counted as duplicates", a.certificate.Duplicates)
 	}
 	var positions []int
 	for _, r := range kept.rows {

@@ -329,7 +329,7 @@ func TestReferenceRowsMayBeAnything(t *testing.T) {
 	outcomes := simulate(t, runs, func(ctx context.Context, rng *rand.Rand, _ int) (outcome, error) {
 		columns := law.draw(rows, rng)
 		for k, i := range reference {
-			columns[1][i] = (0.9 - 1e-3*float64(k)) * epsilon * float64(2*(k%2)-1) // no two alike: copies stop a job
+			columns[1][i] = (0.9 - 1e-3*float64(k)) * epsilon * float64(2*(k%2)-1) // no two alike: duplicates stop a job
 		}
 		return certifyRows(ctx, law, columns, j)
 	})

@@ -95,24 +95,24 @@ func (o OrdinalSet) Size() int64 { return o.s.Size() }
 // CountBefore is the number of members below an ordinal.
 func (o OrdinalSet) CountBefore(ordinal int64) int64 { return o.s.CountBefore(ordinal) }
 
-// NewSplit is the split of rows without copies.
+// NewSplit is the split of rows without duplicates.
 func NewSplit(key string, n int64, unscaled bool, workers int) dataset.Split {
 	return NewSplitWithout(key, n, unscaled, OrdinalSet{}, workers)
 }
 
-// NewSplitWithout is the split of rows of which some are copies.
-func NewSplitWithout(key string, n int64, unscaled bool, copies OrdinalSet, workers int) dataset.Split {
-	r, _ := NewSplitWithin(context.Background(), key, n, unscaled, copies, workers) // fails only with its context
+// NewSplitWithout is the split of rows of which some are duplicates.
+func NewSplitWithout(key string, n int64, unscaled bool, duplicates OrdinalSet, workers int) dataset.Split {
+	r, _ := NewSplitWithin(context.Background(), key, n, unscaled, duplicates, workers) // fails only with its context
 	return r
 }
 
 // NewSplitWithin is the same, as long as a context lasts.
-func NewSplitWithin(ctx context.Context, key string, n int64, unscaled bool, copies OrdinalSet, workers int) (dataset.Split, error) {
+func NewSplitWithin(ctx context.Context, key string, n int64, unscaled bool, duplicates OrdinalSet, workers int) (dataset.Split, error) {
 	j := job.Job{Split: job.SplitDecl{Key: key}}
 	if unscaled {
 		j.Scaling = job.ScalingNone
 	}
-	return dataset.NewSplit(ctx, j, n, dataset.LeftOut{Copies: copies.s}, workers)
+	return dataset.NewSplit(ctx, j, n, dataset.LeftOut{Duplicates: duplicates.s}, workers)
 }
 
 // Share is where the i-th of so many parts of n rows begins.
@@ -137,8 +137,8 @@ func TrainRows(r dataset.Split, blockRows int) (ordinals []int64, inPlace bool) 
 }
 
 // NewSplitWithHoldout is the split of a job that keeps a share of the rows apart.
-func NewSplitWithHoldout(key string, n int64, share float64, copies OrdinalSet) (dataset.Split, error) {
-	return dataset.NewSplit(context.Background(), job.Job{Split: job.SplitDecl{Key: key, Holdout: share}}, n, dataset.LeftOut{Copies: copies.s}, 2)
+func NewSplitWithHoldout(key string, n int64, share float64, duplicates OrdinalSet) (dataset.Split, error) {
+	return dataset.NewSplit(context.Background(), job.Job{Split: job.SplitDecl{Key: key, Holdout: share}}, n, dataset.LeftOut{Duplicates: duplicates.s}, 2)
 }
 
 // HoldoutRows are the ordinals of the held-out rows, block by block.

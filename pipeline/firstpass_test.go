@@ -79,7 +79,7 @@ func TestFirstPassInParts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns := waves(600, 0.3, 90)
-			for _, column := range columns { // 3 copies, in other shards
+			for _, column := range columns { // 3 duplicates, in other shards
 				if c.passes == 1 && !strings.Contains(name, "duplicates") {
 					break // they are dropped, and the first pass is made here
 				}

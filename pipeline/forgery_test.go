@@ -256,7 +256,7 @@ func TestNoMinusZeroInTheDocument(t *testing.T) {
 	p := publish(t, newLake(columns), func(j *job.Job) {
 		tiny(j)
 		j.Loss = job.LossDecl{Kind: "squared", Epsilon: 0.57}
-		j.Copies.Policy = job.CopiesKept
+		j.Duplicates.Policy = job.DuplicatesKept
 		j.Grid = job.GridDecl{Min: minus, Max: 1, Step: 0.5}
 		j.Scaling = job.ScalingNone
 	})

@@ -163,16 +163,16 @@ func checkMutants() []mutant {
 		{"the comparison of the model's description", "pipeline", "TestVerifyRefusesEveryChangeOfTheModel", []edit{{"pipeline/pass/evidence.go", "b, err := json.Marshal(want)\n", "b, err := a, error(nil)\n"}}},
 		{"the comparison of row rules", "pipeline", "TestForgedRowRulesAreRefused", []edit{{"pipeline/pass/evidence.go", "	a, err := json.Marshal(m.Meta)\n", "	want.RowRules = m.Meta.RowRules\n	a, err := json.Marshal(m.Meta)\n"}}},
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Model.Theta[i].Grid.Centre != below && ", "false && "}}},
-		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Copies.Allow(s.Copies.OfRows(), s.Copies.Rows); err != nil {", "if err := error(nil); err != nil {"}}},
-		{"the subset of duplicates", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
-			{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(r.Out.Bad, nil, b,"},
+		{"the stop at duplicates", "pipeline", "TestDuplicatesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Duplicates.Allow(s.Duplicates.OfRows(), s.Duplicates.Rows); err != nil {", "if err := error(nil); err != nil {"}}},
+		{"the subset of duplicates", "pipeline", "TestDroppedDuplicatesAreNotCertifiedOn", []edit{
+			{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Duplicates, b,", "without(r.Out.Bad, nil, b,"},
 			{"pipeline/dataset/split.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},
 			{"pipeline/dataset/split.go", " - r.Out.countBefore(ordinal)", ""},
 		}},
-		{"bad rows that are in no subset", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(nil, r.Out.Copies, b,"}}},
+		{"bad rows that are in no subset", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Duplicates, b,", "without(nil, r.Out.Duplicates, b,"}}},
 		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/pass/firstpass.go", "err := j.BadRows.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
 		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Sequenced(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), ", "errors.Join(job.Sequenced(), "}}},
-		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	return compare(c, job, m, modelDigest, found)", "	found.Copies.Rows = c.Copies.Rows\n	return compare(c, job, m, modelDigest, found)"}}},
+		{"the count of duplicates in the last pass", "pipeline", "TestForgedDuplicatesAreRefused", []edit{{"pipeline/verify.go", "	return compare(c, job, m, modelDigest, found)", "	found.Duplicates.Rows = c.Duplicates.Rows\n	return compare(c, job, m, modelDigest, found)"}}},
 		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/pass/firstpass.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
 		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/fit/log.go", "return n, in.PutLog(log)", "return n, nil"}}},
 	}

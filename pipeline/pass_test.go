@@ -61,13 +61,13 @@ func decode(t testing.TB, data []byte) *pass.Pass {
 // bytes, and the certificate is that of a run in one piece.
 func TestPassIsTheSameInAnyParts(t *testing.T) {
 	for name, change := range map[string]func(*job.Job){
-		"copies limited": tiny, "copies dropped": drop, "bad rows": tolerant, "bad rows and copies": tolerantDrop, "no scaling": func(j *job.Job) { tiny(j); unscaled(j) },
+		"duplicates limited": tiny, "duplicates dropped": drop, "bad rows": tolerant, "bad rows and duplicates": tolerantDrop, "no scaling": func(j *job.Job) { tiny(j); unscaled(j) },
 		"last rows held out": func(j *job.Job) { tiny(j); withHoldout(0.2)(j); j.Split.Last = true },
 		"spread of losses":   func(j *job.Job) { tiny(j); withHoldout(0.2)(j); j.Loss.Kind = certify.LossSquared },
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns := waves(600, 0.3, 90)
-			for _, column := range columns { // 3 copies, in other shards
+			for _, column := range columns { // 3 duplicates, in other shards
 				column[5], column[200], column[599] = column[300], column[300], column[400]
 			}
 			l := newLake(columns, unevenShards...)

@@ -40,9 +40,9 @@ func TestLabelsHideNothing(t *testing.T) {
 	}
 	_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 		byDay(j)
-		j.Copies = job.CopiesDecl{Policy: job.CopiesLimited, Limit: 0.01}
+		j.Duplicates = job.DuplicatesDecl{Policy: job.DuplicatesLimited, Limit: 0.01}
 	}), dayLake(columns, 500, 700).environment(&pipelinetest.Store{}))
 	if err == nil || !strings.Contains(err.Error(), "equal an earlier row") {
-		t.Errorf("copies under other labels: %v", err)
+		t.Errorf("duplicates under other labels: %v", err)
 	}
 }

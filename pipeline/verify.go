@@ -143,7 +143,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 		return j, err
 	}
 	j = j.ForRows(c.Ledger.Rows).In(c.Delta.Sequence)
-	j.Looks, j.Repeats = c.Delta.Looks, c.Copies.Rows > 0
+	j.Looks, j.Repeats = c.Delta.Looks, c.Duplicates.Rows > 0
 	if err := j.Bears(m.Meta.Target); err != nil {
 		return j, err
 	}
@@ -172,7 +172,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 const countableRows = 10_000_000
 
 // statedApart checks the number of rows of a subset, which follows from n. There may be fewer, for
-// copies and bad rows are left out. Above countableRows only a check with rows can tell.
+// duplicates and bad rows are left out. Above countableRows only a check with rows can tell.
 func statedApart(ctx context.Context, n int64, job job.Job, share float64, has func(dataset.Rank) bool, got int64, subset string) error {
 	if (share > 0) != (got > 0) {
 		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", subset, share, got)

@@ -166,7 +166,7 @@ func (u unit) job(names []string, n int) job.Job {
 		Target: target, Delta: delta, Loss: job.LossDecl{Kind: certify.LossZeroOne, Epsilon: u.Epsilon},
 		Kernel: job.KernelDecl{Isotropic: !u.ARD}, Grid: u.grid(),
 		Scaling:    job.ScalingNone,
-		Copies:     job.CopiesDecl{Policy: job.CopiesKept},
+		Duplicates: job.DuplicatesDecl{Policy: job.DuplicatesKept},
 		Guarantees: []certify.MethodID{certify.MethodPACBayes},
 		Train:      job.TrainDecl{Method: job.NamedMethod(u.Method), Seed: uint64(u.Seed)}, //nolint:gosec // not negative
 	}

@@ -63,7 +63,7 @@ func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certif
 			Jitter: certify.JitterCheck{Limit: 5e-9, Holds: true},
 		},
 		Dependence: Dependence(2000, 0.01),
-		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Rows: 1},
+		Duplicates: certify.Duplicates{Policy: certify.DuplicatesLimited, Limit: 0.01, Rows: 1},
 		Job:        job,
 		Publisher:  certify.Declared{Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // duplicatesConfig is drop, keep, or a limit.
-type duplicatesConfig job.CopiesDecl
+type duplicatesConfig job.DuplicatesDecl
 
 const wantDuplicates = "want drop, keep, or {limit: 1 %}"
 
@@ -20,7 +20,7 @@ const wantDuplicates = "want drop, keep, or {limit: 1 %}"
 func (c *duplicatesConfig) UnmarshalYAML(node ast.Node) error {
 	var text string
 	if yaml.NodeToValue(node, &text) == nil {
-		if c.Policy = certify.CopiesPolicy(text); c.Policy != job.CopiesDropped && c.Policy != job.CopiesKept {
+		if c.Policy = certify.DuplicatesPolicy(text); c.Policy != job.DuplicatesDropped && c.Policy != job.DuplicatesKept {
 			return yamlfile.At(node, fmt.Sprintf("%q: %s", text, wantDuplicates))
 		}
 		return nil
@@ -31,6 +31,6 @@ func (c *duplicatesConfig) UnmarshalYAML(node ast.Node) error {
 	if err := yaml.NodeToValue(node, &limited, yaml.Strict()); err != nil {
 		return yamlfile.At(node, wantDuplicates)
 	}
-	c.Policy, c.Limit = job.CopiesLimited, float64(limited.Limit)
+	c.Policy, c.Limit = job.DuplicatesLimited, float64(limited.Limit)
 	return nil
 }

@@ -24,7 +24,7 @@ func TestSharesInPercent(t *testing.T) {
 // A share in percent is the number that is written with the point two digits to
 // the left.
 func TestDuplicatesInTheJobFile(t *testing.T) {
-	for text, want := range map[string]job.CopiesDecl{
+	for text, want := range map[string]job.DuplicatesDecl{
 		"":                               {},
 		"duplicates: {limit: 0}":         {Policy: "limit"},
 		"duplicates: {limit: 1 %}":       {Policy: "limit", Limit: 0.01},
@@ -38,8 +38,8 @@ func TestDuplicatesInTheJobFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, read, err := readConfiguration[JobFile](path, os.LookupEnv)
-		if err != nil || read.Faults != nil || c.job().Copies != want {
-			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Copies, err, want)
+		if err != nil || read.Faults != nil || c.job().Duplicates != want {
+			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Duplicates, err, want)
 		}
 	}
 }

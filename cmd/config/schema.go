@@ -261,7 +261,7 @@ func (holdoutConfig) schema() schema {
 
 func (duplicatesConfig) schema() schema {
 	limited := schema{"type": "object", "additionalProperties": false, "required": []string{"limit"}, "properties": schema{"limit": schema{"anyOf": shares()}}}
-	return schema{"anyOf": []schema{{"enum": []certify.CopiesPolicy{job.CopiesDropped, job.CopiesKept}}, limited}}
+	return schema{"anyOf": []schema{{"enum": []certify.DuplicatesPolicy{job.DuplicatesDropped, job.DuplicatesKept}}, limited}}
 }
 
 func (badRowsTo) schema() schema {

@@ -19,7 +19,7 @@ type budget struct {
 }
 
 func (b *budget) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&b.memory, "memory", "", "for counting copies and for large pages, as in 512MiB")
+	cmd.Flags().StringVar(&b.memory, "memory", "", "for counting duplicates and for large pages, as in 512MiB")
 	cmd.Flags().IntVar(&b.workers, "workers", 0, workersUsage)
 }
 

@@ -47,7 +47,7 @@ func TestPartsGiveTheSameBytes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	smallLake(t, dir)
-	for name, job := range map[string]jobFile{"copies counted": {}, "copies dropped": {"duplicates": "drop"}} {
+	for name, job := range map[string]jobFile{"duplicates counted": {}, "duplicates dropped": {"duplicates": "drop"}} {
 		t.Run(name, func(t *testing.T) {
 			path := tiny(job).write(t, dir)
 			whole := t.TempDir()

@@ -32,7 +32,7 @@ func TestHeavyTailsDoNotRunAway(t *testing.T) {
 	job := jobFile{
 		"source": "{paths: [" + data + "]}", "target": "delay", "features": "[distance, time]",
 		"loss": "{kind: zero-one, epsilon: 15}", "delta": "0.01", "output": "out",
-		"inducing": "[150]", "train": "{passes: 2, objective: bound}", "duplicates": "keep", // few values: flights of one delay are no copies
+		"inducing": "[150]", "train": "{passes: 2, objective: bound}", "duplicates": "keep", // few values: flights of one delay are no duplicates
 	}.write(t, dir)
 	pacsgp(t, "train", "-c", job)
 	first, last := math.NaN(), math.NaN()

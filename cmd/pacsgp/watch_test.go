@@ -127,7 +127,7 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 	}
 }
 
-// Copies that come together count once, and so do rows of a file that grows. Whoever has no manifest
+// Duplicates that come together count once, and so do rows of a file that grows. Whoever has no manifest
 // is told that rows of the sample would count.
 func TestWatchCountsNoRowTwice(t *testing.T) {
 	dir, pointers, _ := following(t, 4, 40)
@@ -138,7 +138,7 @@ func TestWatchCountsNoRowTwice(t *testing.T) {
 	}
 	args := watchedBy(t, dir, pointers[0])
 	if d := seen(t, 0, args...); d.Rows != 160 || d.Known != 3*160 {
-		t.Errorf("copies: %+v", d)
+		t.Errorf("duplicates: %+v", d)
 	}
 	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "grown"), 1, 1000, 50))
 	writeFile(t, filepath.Join(dir, "new", "part-00.parquet"), readFile(t, filepath.Join(dir, "grown", "part-00.parquet")))

@@ -73,7 +73,7 @@ type keepPart struct {
 }
 
 // ProcessElement keeps one part.
-func (f *keepPart) ProcessElement(_ context.Context, number int, copies func(*[]byte) bool) error {
+func (f *keepPart) ProcessElement(_ context.Context, number int, duplicates func(*[]byte) bool) error {
 	path := partFile(f.Folder, number, f.Of)
 	kept, err := durable.ReadSmall(path, "a part", math.MaxInt64)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func (f *keepPart) ProcessElement(_ context.Context, number int, copies func(*[]
 	}
 	there := err == nil
 	first := kept
-	for data := []byte(nil); copies(&data); data = nil {
+	for data := []byte(nil); duplicates(&data); data = nil {
 		if first == nil {
 			first = data
 		}

@@ -65,7 +65,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-func testDamage(t *testing.T, path string, cfg lake.Config, copies int) {
+func testDamage(t *testing.T, path string, cfg lake.Config, duplicates int) {
 	whole, err := os.ReadFile(path)
 	fatal.If(t, err)
 	victim := filepath.Join(t.TempDir(), "victim.parquet")
@@ -83,7 +83,7 @@ func testDamage(t *testing.T, path string, cfg lake.Config, copies int) {
 	fatal.If(t, err)
 	rng := rand.New(rand.NewPCG(1, uint64(len(whole))))
 	var refused, same, changed int
-	for range copies {
+	for range duplicates {
 		b, what := damage(rng, whole)
 		write(b)
 		before := allocated()
@@ -111,7 +111,7 @@ func testDamage(t *testing.T, path string, cfg lake.Config, copies int) {
 			t.Errorf("%s: %d MiB were allocated for a file of %d bytes", what, n>>20, len(whole))
 		}
 	}
-	t.Logf("%d copies: %d refused, %d with the same digest, %d with another", copies, refused, same, changed)
+	t.Logf("%d duplicates: %d refused, %d with the same digest, %d with another", duplicates, refused, same, changed)
 }
 
 // hasChecksums reports whether all pages of a file have a checksum.

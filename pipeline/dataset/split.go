@@ -101,19 +101,19 @@ func lowest(ctx context.Context, key string, from, to, k int64, without func(Ran
 
 // A LeftOut has the unused rows. A row is in at most one of the sets.
 type LeftOut struct {
-	Bad    *RowSet // rows that break a row rule; nil unless the job tolerates some
-	Copies *RowSet // rows that equal an earlier one; nil unless the job drops copies
+	Bad        *RowSet // rows that break a row rule; nil unless the job tolerates some
+	Duplicates *RowSet // rows that equal an earlier one; nil unless the job drops duplicates
 }
 
-func (o LeftOut) none() bool { return o.Bad == nil && o.Copies == nil }
+func (o LeftOut) none() bool { return o.Bad == nil && o.Duplicates == nil }
 
-func (o LeftOut) has(ordinal int64) bool { return o.Bad.Has(ordinal) || o.Copies.Has(ordinal) }
+func (o LeftOut) has(ordinal int64) bool { return o.Bad.Has(ordinal) || o.Duplicates.Has(ordinal) }
 
 // Size is the number of rows that are left out.
-func (o LeftOut) Size() int64 { return o.Bad.Size() + o.Copies.Size() }
+func (o LeftOut) Size() int64 { return o.Bad.Size() + o.Duplicates.Size() }
 
 func (o LeftOut) countBefore(ordinal int64) int64 {
-	return o.Bad.CountBefore(ordinal) + o.Copies.CountBefore(ordinal)
+	return o.Bad.CountBefore(ordinal) + o.Duplicates.CountBefore(ordinal)
 }
 
 // KeptApart are the rows that apart selects, of n rows without those left out.
@@ -259,8 +259,8 @@ func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 // Reference is the number of prior rows.
 func (r Split) Reference() int64 { return int64(len(r.PriorRows)) }
 
-// Copies is the number of duplicates that are left out.
-func (r Split) Copies() int64 { return r.Out.Copies.Size() }
+// Duplicates is the number of duplicates that are left out.
+func (r Split) Duplicates() int64 { return r.Out.Duplicates.Size() }
 
 // Bad is the number of rows that break a row rule.
 func (r Split) Bad() int64 { return r.Out.Bad.Size() }
@@ -301,7 +301,7 @@ func (r Split) TrainIndex(ordinal int64) int64 {
 // kept calls use with the maximal runs [from, to) of rows of a block that are not
 // left out.
 func (r Split) kept(b Block, use func(from, to int) error) error {
-	return without(r.Out.Bad, r.Out.Copies, b, 0, b.Rows, use)
+	return without(r.Out.Bad, r.Out.Duplicates, b, 0, b.Rows, use)
 }
 
 // Open calls use with the maximal runs [from, to) of rows of a block that are reference or

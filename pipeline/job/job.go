@@ -21,23 +21,23 @@ import (
 // the certificate. Where rows come from, where artifacts go, workers and memory
 // are in [Resources]: they do not change a result.
 type Job struct {
-	Target   string      `json:"target"`
-	Features []string    `json:"features,omitempty"` // nil: every numeric column but the target
-	Exclude  []string    `json:"exclude,omitempty"`
-	Encode   Encodings   `json:"encode,omitempty"`
-	Mean     MeanDecl    `json:"mean,omitzero"` // the mean function of the prior
-	Groups   GroupsDecl  `json:"groups,omitzero"`
-	Loss     LossDecl    `json:"loss"`
-	Delta    float64     `json:"delta"` // in (0, 1); no default
-	Kernel   KernelDecl  `json:"kernel"`
-	Grid     GridDecl    `json:"grid"`
-	Inducing []int       `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
-	Scaling  Scaling     `json:"scaling"`
-	Unit     UnitDecl    `json:"unit,omitzero"`
-	Split    SplitDecl   `json:"split"`
-	Copies   CopiesDecl  `json:"duplicates"`
-	BadRows  BadRowsDecl `json:"rejected,omitzero"`
-	Train    TrainDecl   `json:"train"`
+	Target     string         `json:"target"`
+	Features   []string       `json:"features,omitempty"` // nil: every numeric column but the target
+	Exclude    []string       `json:"exclude,omitempty"`
+	Encode     Encodings      `json:"encode,omitempty"`
+	Mean       MeanDecl       `json:"mean,omitzero"` // the mean function of the prior
+	Groups     GroupsDecl     `json:"groups,omitzero"`
+	Loss       LossDecl       `json:"loss"`
+	Delta      float64        `json:"delta"` // in (0, 1); no default
+	Kernel     KernelDecl     `json:"kernel"`
+	Grid       GridDecl       `json:"grid"`
+	Inducing   []int          `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
+	Scaling    Scaling        `json:"scaling"`
+	Unit       UnitDecl       `json:"unit,omitzero"`
+	Split      SplitDecl      `json:"split"`
+	Duplicates DuplicatesDecl `json:"duplicates"`
+	BadRows    BadRowsDecl    `json:"rejected,omitzero"`
+	Train      TrainDecl      `json:"train"`
 
 	// Guarantees are the methods of the certificate, with weights by which they share
 	// Delta; nil: by the number of rows, see [Job.ForRows].
@@ -47,7 +47,7 @@ type Job struct {
 	// share Delta. See [Job.Numbered].
 	Repeated bool `json:"sequence,omitempty"`
 
-	Repeats     bool              `json:"-"` // copies were found, which the job drops
+	Repeats     bool              `json:"-"` // duplicates were found, which the job drops
 	declaration *Job              // before the changes of [Job.ForRows]; nil: the job itself
 	Numbering   *certify.Sequence `json:"-"` // its position in a sequence; nil: none
 	Looks       *certify.Looks    `json:"-"` // earlier ones at its held-out rows; nil: none
@@ -124,8 +124,8 @@ type TrainDecl struct {
 // Resources are what a run may use. They never change a result.
 type Resources struct {
 	Workers    int           // goroutines that compute or decode; 0: 1
-	Memory     int64         // bytes for rows kept between passes, and for counting copies; 0: 512 MiB
-	Temporary  string        // folder for counting copies beyond Memory; "": the system's for temporary files
+	Memory     int64         // bytes for rows kept between passes, and for counting duplicates; 0: 512 MiB
+	Temporary  string        // folder for counting duplicates beyond Memory; "": the system's for temporary files
 	Checkpoint time.Duration // between checkpoints; 0: 30 s
 }
 
@@ -187,7 +187,7 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("split.holdout: how many of the last rows are held-out rows?")
 	}
 	j = j.withMethods(fault)
-	j.setCopies(fault)
+	j.setDuplicates(fault)
 	j.BadRows.validate(fault)
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
 	j.checkMean(fault)

@@ -46,7 +46,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 	}{
 		{j.Mean.Given(), "mean"},
 		{j.Split.Last, "split.holdout last: the split follows from units"},
-		{j.Copies.Policy == CopiesDropped, "duplicates: drop"},
+		{j.Duplicates.Policy == DuplicatesDropped, "duplicates: drop"},
 		{j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ")"},
 	} {
 		if other.given {
@@ -56,7 +56,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 }
 
 // Unlabelled are the columns, of which the target is last, without those that tell units apart: rows
-// that differ in these alone are copies.
+// that differ in these alone are duplicates.
 func (j Job) Unlabelled(columns []int) []int {
 	last := len(columns) - 1
 	return slices.Concat(columns[:last-len(j.Unit.Columns)], columns[last:])

@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A rowRecord is a row's record for finding copies: its mark and its ordinal. In sorted records equal
+// A rowRecord is a row's record for finding duplicates: its mark and its ordinal. In sorted records equal
 // rows are neighbours, in the order of their ordinals.
 type rowRecord [2]uint64
 
@@ -128,7 +128,7 @@ func (c *counter) spill(ctx context.Context) error {
 
 // failed explains a fault of the temporary file, with a hint.
 func (c *counter) failed(err error) error {
-	return fmt.Errorf("pipeline: counting copies, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
+	return fmt.Errorf("pipeline: counting duplicates, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
 		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, recordBytes)
 }
 
@@ -154,7 +154,7 @@ func (c *counter) merge(other *counter) {
 }
 
 // count counts the different rows among all that were added.
-func (c *counter) count(ctx context.Context) (found job.Copies, err error) {
+func (c *counter) count(ctx context.Context) (found job.Duplicates, err error) {
 	var last rowRecord
 	err = c.each(ctx, func(r rowRecord) error {
 		if found.Rows == 0 || r[0] != last[0] {
@@ -357,7 +357,7 @@ type unnamed struct {
 }
 
 func createTemporary(folder string) (temporary, error) {
-	f, err := os.CreateTemp(folder, "pacsgp-copies-*")
+	f, err := os.CreateTemp(folder, "pacsgp-duplicates-*")
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // countByMap is the dumb way.
-func countByMap(marks []uint64) (c job.Copies, later []int64) {
+func countByMap(marks []uint64) (c job.Duplicates, later []int64) {
 	seen := map[uint64]bool{}
 	for i, m := range marks {
 		if seen[m] {
@@ -24,10 +24,10 @@ func countByMap(marks []uint64) (c job.Copies, later []int64) {
 		}
 		seen[m] = true
 	}
-	return job.Copies{Rows: int64(len(marks)), Distinct: int64(len(seen))}, later
+	return job.Duplicates{Rows: int64(len(marks)), Distinct: int64(len(seen))}, later
 }
 
-// samples of marks: with few and with many copies, and with all in one group.
+// samples of marks: with few and with many duplicates, and with all in one group.
 func markSamples(n int) map[string][]uint64 {
 	rng := rand.New(rand.NewPCG(3, uint64(n)))
 	few := make([]uint64, 40)
@@ -55,8 +55,8 @@ func markSamples(n int) map[string][]uint64 {
 }
 
 // In memory or in sorted runs, with few or many workers: the same counts and the
-// same later copies as the dumb way finds.
-func TestCopiesAreCountedTheSameInMemoryAndInFiles(t *testing.T) {
+// same later duplicates as the dumb way finds.
+func TestDuplicatesAreCountedTheSameInMemoryAndInFiles(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 30, pass.LeastRecords, 3*pass.LeastRecords + 7, 50_000} {
 		if raceDetector && n > 3*pass.LeastRecords {
 			continue // takes minutes
@@ -67,9 +67,9 @@ func TestCopiesAreCountedTheSameInMemoryAndInFiles(t *testing.T) {
 				for _, workers := range []int{1, 3} {
 					folder := t.TempDir()
 					res := job.Resources{Workers: workers, Memory: memory, Temporary: folder}
-					got, later, err := pass.CountCopies(t.Context(), marks, res, nil)
+					got, later, err := pass.CountDuplicates(t.Context(), marks, res, nil)
 					if err != nil || got != want || !slices.Equal(later, wantLater) {
-						t.Fatalf("%d marks, %s, %d bytes, %d workers: %+v and %d later copies, %v, want %+v and %d",
+						t.Fatalf("%d marks, %s, %d bytes, %d workers: %+v and %d later duplicates, %v, want %+v and %d",
 							n, name, memory, workers, got, len(later), err, want, len(wantLater))
 					}
 					if left := entries(t, folder); left != "" {
@@ -131,7 +131,7 @@ func (f *fullFile) Close() error {
 
 // A full disk, a missing folder, a file that was changed: an error with a remedy, and no file is
 // left.
-func TestCopiesThatCannotBeCounted(t *testing.T) {
+func TestDuplicatesThatCannotBeCounted(t *testing.T) {
 	marks := markSamples(5 * pass.LeastRecords)["all different"]
 	flip := func(b []byte) {
 		if len(b) > 2000 {
@@ -153,7 +153,7 @@ func TestCopiesThatCannotBeCounted(t *testing.T) {
 				f, err := pass.CreateTemporary(folder)
 				return &fullFile{f, c.room, c.fault, &closed}, err
 			}
-			_, _, err := pass.CountCopies(t.Context(), marks, job.Resources{Memory: 1}, create)
+			_, _, err := pass.CountDuplicates(t.Context(), marks, job.Resources{Memory: 1}, create)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "hint: give more memory, or set TMPDIR") {
 				t.Errorf("error %v, want one about %q with a hint", err, c.want)
 			}
@@ -162,19 +162,19 @@ func TestCopiesThatCannotBeCounted(t *testing.T) {
 			}
 		})
 	}
-	_, _, err := pass.CountCopies(t.Context(), marks, job.Resources{Memory: 1, Temporary: t.TempDir() + "/none"}, nil)
+	_, _, err := pass.CountDuplicates(t.Context(), marks, job.Resources{Memory: 1, Temporary: t.TempDir() + "/none"}, nil)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }
 
 // A count that is stopped ends.
-func TestCountingCopiesCanBeStopped(t *testing.T) {
+func TestCountingDuplicatesCanBeStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	folder := t.TempDir()
 	marks := markSamples(3 * pass.LeastRecords)["all different"]
-	_, _, err := pass.CountCopies(ctx, marks, job.Resources{Memory: 1, Temporary: folder}, nil)
+	_, _, err := pass.CountDuplicates(ctx, marks, job.Resources{Memory: 1, Temporary: folder}, nil)
 	if !errors.Is(err, context.Canceled) || entries(t, folder) != "" {
 		t.Errorf("error %v, left %q", err, entries(t, folder))
 	}

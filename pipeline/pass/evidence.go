@@ -17,7 +17,7 @@ import (
 // does not follow from the job is an error.
 func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (certify.Evidence, error) {
 	job = job.ForRows(found.Ledger.Rows)
-	if err := errors.Join(job.Sequenced(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), job.Copies.Allow(found.Copies.Rows, found.Ledger.Rows-found.Ledger.Bad)); err != nil {
+	if err := errors.Join(job.Sequenced(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), job.Duplicates.Allow(found.Duplicates.Rows, found.Ledger.Rows-found.Ledger.Bad)); err != nil {
 		return certify.Evidence{}, err
 	}
 	if err := follows(job, m, found); err != nil {
@@ -48,7 +48,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	ev := found.Evidence
 	ev.Loss = certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name, Unit: job.Loss.Unit}
 	ev.Delta, ev.LossSums = job.Spends(), found.LossSums.For(job.Spends())
-	ev.Copies.Policy, ev.Copies.Limit = job.Copies.Policy, job.Copies.Limit
+	ev.Duplicates.Policy, ev.Duplicates.Limit = job.Duplicates.Policy, job.Duplicates.Limit
 	ev.Ledger.Units, ev.Grouping = job.Unit.Counted(found.Ledger.Units), job.Grouping(found.GroupValues())
 	ev.Sample.Columns = slices.Concat(inputs(job, meta), job.Unit.Columns, []string{meta.Target.Name})
 	ev.Model = certify.Facts{

@@ -17,9 +17,9 @@ type Temporary = temporary
 // CreateTemporary makes one.
 func CreateTemporary(folder string) (Temporary, error) { return createTemporary(folder) }
 
-// CountCopies counts equal marks, in the file that create makes if they exceed the
-// memory. later are the ordinals of later copies.
-func CountCopies(ctx context.Context, marks []uint64, res job.Resources, create func() (Temporary, error)) (found job.Copies, later []int64, err error) {
+// CountDuplicates counts equal marks, in the file that create makes if they exceed the
+// memory. later are the ordinals of later duplicates.
+func CountDuplicates(ctx context.Context, marks []uint64, res job.Resources, create func() (Temporary, error)) (found job.Duplicates, later []int64, err error) {
 	n := int64(len(marks))
 	set := dataset.NewRowSet(n)
 	c := newCounter(n, res, set)
@@ -28,7 +28,7 @@ func CountCopies(ctx context.Context, marks []uint64, res job.Resources, create 
 	}
 	for i, m := range marks {
 		if err := c.add(ctx, []rowRecord{{m, uint64(i)}}); err != nil {
-			return job.Copies{}, nil, errors.Join(err, c.close())
+			return job.Duplicates{}, nil, errors.Join(err, c.close())
 		}
 	}
 	found, err = c.count(ctx)

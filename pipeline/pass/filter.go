@@ -126,11 +126,11 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 
 // A sieve is the result of a separate pass before the split is known: the rows that are left out.
 type sieve struct {
-	out     dataset.LeftOut
-	copies  job.Copies               // of the rows that are not bad; if copies are dropped
-	bad     string                   // names the bad rows, in words
-	split   *dataset.UnitSplit       // nil: the split follows from ordinals alone
-	columns [][]dataset.ColumnDigest // of the rows read, by shard
+	out        dataset.LeftOut
+	duplicates job.Duplicates           // of the rows that are not bad; if duplicates are dropped
+	bad        string                   // names the bad rows, in words
+	split      *dataset.UnitSplit       // nil: the split follows from ordinals alone
+	columns    [][]dataset.ColumnDigest // of the rows read, by shard
 }
 
 // affordSieve refuses sets of rows beyond the memory of the job.
@@ -143,7 +143,7 @@ func affordSieve(j job.Job, rows int64, res job.Resources) error {
 		need += rows / 8
 	}
 	if need > max(res.Memory, 1<<26) {
-		return fmt.Errorf("%w: leaving rows out takes a bit a row for copies, and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no copies and tolerate no bad rows",
+		return fmt.Errorf("%w: leaving rows out takes a bit a row for duplicates, and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no duplicates and tolerate no bad rows",
 			job.ErrData, need>>20, rows, res.Memory>>20)
 	}
 	return nil
@@ -159,7 +159,7 @@ func recordsBut(to []rowRecord, b dataset.Block, but func(i int) bool) []rowReco
 	return to
 }
 
-// sift finds the rows that are bad in the used columns, the copies if the job drops them, and
+// sift finds the rows that are bad in the used columns, the duplicates if the job drops them, and
 // the split if it follows from units.
 func sift(ctx context.Context, src dataset.Source, job job.Job, used []int, res job.Resources) (s *sieve, err error) {
 	n, shards := dataset.RowsOf(src), src.Shards()
@@ -177,8 +177,8 @@ func sift(ctx context.Context, src dataset.Source, job job.Job, used []int, res 
 		s.out.Bad = dataset.NewRowSet(n)
 	}
 	if job.Drops() {
-		s.out.Copies, marked = dataset.NewRowSet(n), used
-		counter = newCounter(n, res, s.out.Copies)
+		s.out.Duplicates, marked = dataset.NewRowSet(n), used
+		counter = newCounter(n, res, s.out.Duplicates)
 		defer func() { err = errors.Join(err, counter.close()) }()
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
@@ -216,10 +216,10 @@ func sift(ctx context.Context, src dataset.Source, job job.Job, used []int, res 
 		s.bad = bad.words(src.Columns())
 	}
 	if counter != nil {
-		if s.copies, err = counter.count(ctx); err != nil {
+		if s.duplicates, err = counter.count(ctx); err != nil {
 			return nil, err
 		}
-		s.out.Copies.Seal()
+		s.out.Duplicates.Seal()
 	}
 	return s, nil
 }

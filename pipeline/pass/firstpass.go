@@ -28,8 +28,8 @@ type FirstPass struct {
 	Target   job.Affine
 	Digest   job.Digest
 	Targets  job.Digest // of the multiset of the target's values
-	copies   job.Copies
-	Repeats  bool // the job drops copies, and there are some
+	duplicates   job.Duplicates
+	Repeats  bool // the job drops duplicates, and there are some
 	Warnings []string
 
 	means   []job.Meaning    // of the columns, where the source states them
@@ -61,8 +61,8 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		if err != nil {
 			return nil, err
 		}
-		if j.Copies.Policy == job.CopiesDropped && !j.Drops() && s.copies.OfRows() > 0 {
-			j.Repeats = true // read again, without the copies
+		if j.Duplicates.Policy == job.DuplicatesDropped && !j.Drops() && s.duplicates.OfRows() > 0 {
+			j.Repeats = true // read again, without the duplicates
 			continue
 		}
 		if same {
@@ -73,7 +73,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		}
 		used = s.Used
 	}
-	if err := j.Copies.Allow(s.copies.OfRows(), s.copies.Rows); err != nil {
+	if err := j.Duplicates.Allow(s.duplicates.OfRows(), s.duplicates.Rows); err != nil {
 		return nil, err
 	}
 	var err error
@@ -90,14 +90,14 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, words.Count(all, "row"), s.bad))
 	}
 	s.Repeats = j.Repeats
-	if text := j.Copies.Warning(s.copies); text != "" {
+	if text := j.Duplicates.Warning(s.duplicates); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}
 	return s, nil
 }
 
-// pass reads the rows once, and counts copies over the given columns. It reports whether the used
-// columns give the same copies.
+// pass reads the rows once, and counts duplicates over the given columns. It reports whether the used
+// columns give the same duplicates.
 func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, columns []int, res job.Resources, parts Parts) (same bool, err error) {
 	rows, err := beginPass(ctx, src, job, columns, dataset.NewSecret(), nil, res)
 	if rows != nil {
@@ -130,13 +130,13 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 }
 
 // see takes what a first pass over all rows has found. It reports whether the used columns give the same
-// copies.
+// duplicates.
 func (s *FirstPass) see(ctx context.Context, job job.Job, rows *rowPass, found *Pass) (same bool, err error) {
 	kept := rows.wanted
 	if err := rows.owns(found, kept); err != nil {
 		return false, err
 	}
-	if s.copies, err = found.counted(ctx); err != nil {
+	if s.duplicates, err = found.counted(ctx); err != nil {
 		return false, err
 	}
 	s.Held = found.held.rows

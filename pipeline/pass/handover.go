@@ -49,7 +49,7 @@ type Handover struct {
 	// Repeats says that rows equal an earlier one, which the job drops: each part looks for them first.
 	Repeats bool `json:"repeats,omitempty"`
 
-	// Columns of a first pass are those of the source, and Distinct the indices of those in which copies
+	// Columns of a first pass are those of the source, and Distinct the indices of those in which duplicates
 	// are equal.
 	Columns  []string `json:"columns,omitempty"`
 	Distinct []int    `json:"distinct,omitempty"`

@@ -156,21 +156,21 @@ func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error)
 			return err
 		}
 	}
-	copies, err := p.counted(ctx)
+	duplicates, err := p.counted(ctx)
 	if err != nil {
 		return err
 	}
-	if found.Copies = job.Counted(copies); p.marks == nil {
-		l.Copies = found.Copies.Rows
+	if found.Duplicates = job.Counted(duplicates); p.marks == nil {
+		l.Duplicates = found.Duplicates.Rows
 	}
-	l.Reference = l.Rows - l.Train - l.Holdout - l.Copies - l.Bad - l.Outside
+	l.Reference = l.Rows - l.Train - l.Holdout - l.Duplicates - l.Bad - l.Outside
 	return nil
 }
 
-// counted are the copies among all rows of the pass.
-func (p *Pass) counted(ctx context.Context) (job.Copies, error) {
+// counted are the duplicates among all rows of the pass.
+func (p *Pass) counted(ctx context.Context) (job.Duplicates, error) {
 	if p.marks == nil {
-		return p.copies, nil
+		return p.duplicates, nil
 	}
 	return p.marks.count(ctx)
 }

@@ -35,8 +35,8 @@ type Pass struct {
 	shards   map[int]*ShardPass
 	lossSums certify.LossSums
 	units    *unitSums  // behind the loss sums, if examples are units; nil: they are rows
-	marks    *counter   // of all rows of the shards; nil if copies were counted in an earlier pass
-	copies   job.Copies // of the whole sample, from that pass
+	marks    *counter   // of all rows of the shards; nil if duplicates were counted in an earlier pass
+	duplicates   job.Duplicates // of the whole sample, from that pass
 
 	held *heldRows // of a first pass; nil: of a last one
 }
@@ -90,8 +90,8 @@ func (p *Pass) Merge(other *Pass) error {
 	if (p.held == nil) != (other.held == nil) {
 		return fmt.Errorf("%w: one is of a first pass, and one of a last", ErrPart)
 	}
-	if (p.marks == nil) != (other.marks == nil) || p.copies != other.copies {
-		return fmt.Errorf("%w: they found different copies: were rows changed meanwhile?", ErrPart)
+	if (p.marks == nil) != (other.marks == nil) || p.duplicates != other.duplicates {
+		return fmt.Errorf("%w: they found different duplicates: were rows changed meanwhile?", ErrPart)
 	}
 	lossSums := p.lossSums.Clone()
 	if err := lossSums.Merge(other.lossSums); err != nil {

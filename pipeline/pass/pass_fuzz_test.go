@@ -22,7 +22,7 @@ func FuzzPass(f *testing.F) {
 	fatal.If(f, marks.add(f.Context(), []rowRecord{{3, 1}, {2, 9}, {2, 1}}))
 	for _, p := range []*Pass{
 		{Of: Subject{Columns: 1}, marks: newCounter(0, job.Resources{}, nil)},
-		{Of: Subject{rows: 3, shards: 2, Columns: 2}, copies: job.Copies{Rows: 3, Distinct: 2}},
+		{Of: Subject{rows: 3, shards: 2, Columns: 2}, duplicates: job.Duplicates{Rows: 3, Distinct: 2}},
 		{
 			Of: Subject{rows: 5, shards: 1, Columns: 2}, marks: newCounter(0, job.Resources{}, nil), shards: map[int]*ShardPass{},
 			held: &heldRows{},
@@ -62,7 +62,7 @@ func FuzzPass(f *testing.F) {
 		}
 		if p.Missing() == nil {
 			if _, err := p.counted(t.Context()); err != nil {
-				t.Errorf("its copies cannot be counted: %v", err)
+				t.Errorf("its duplicates cannot be counted: %v", err)
 			}
 			p.digests(dataset.Indices(p.Of.Columns))
 			p.dependence()
@@ -91,7 +91,7 @@ func TestForgedPartsAreErrors(t *testing.T) {
 		"too few start rows": {2, []float64{5, 6}, train},
 	} {
 		p := &Pass{
-			Of: Subject{rows: 3, shards: 1, Columns: c.columns}, copies: job.Copies{Rows: 3, Distinct: 3}, lossSums: c.lossSums,
+			Of: Subject{rows: 3, shards: 1, Columns: c.columns}, duplicates: job.Duplicates{Rows: 3, Distinct: 3}, lossSums: c.lossSums,
 			shards: map[int]*ShardPass{0: {rows: 3, Columns: make([]dataset.ColumnDigest, c.columns), targets: dataset.Multiset{Count: 3}, Kept: c.kept}},
 		}
 		if _, err := p.Result(t.Context(), job.Job{}, m); !errors.Is(err, ErrPart) {

@@ -26,7 +26,7 @@ import (
 //	shards     their number (u64), then each, by index
 //	loss sums    their bytes (u64), then each, by the numbers of its key
 //	held       0, or of a first pass 1 and the multiset of the held-out rows (5 u64)
-//	copies     1 and the counts of the whole sample, or 0, the number of rows (u64),
+//	duplicates     1 and the counts of the whole sample, or 0, the number of rows (u64),
 //	           and mark and ordinal of each, sorted (16 bytes)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
@@ -75,7 +75,7 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e.Bytes(lossSums)
 	e.held(p.held)
 	if p.marks == nil {
-		e.Integers(1, p.copies.Rows, p.copies.Distinct)
+		e.Integers(1, p.duplicates.Rows, p.duplicates.Distinct)
 	} else {
 		e.Integers(0, p.marks.rows)
 		e.Fail(p.marks.each(ctx, func(r rowRecord) error {
@@ -189,7 +189,7 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		return p
 	}
 	p.held = d.held(rows)
-	d.copies(p, rows, in)
+	d.duplicates(p, rows, in)
 	return p
 }
 
@@ -273,13 +273,13 @@ func (d decoder) inOrder(s *Series, most int64) {
 	}
 }
 
-// copies reads the counts of copies, or the marks: it checks them, and does not copy them.
-func (d decoder) copies(p *Pass, rows int64, in io.ReaderAt) {
+// duplicates reads the counts of duplicates, or the marks: it checks them, and does not copy them.
+func (d decoder) duplicates(p *Pass, rows int64, in io.ReaderAt) {
 	switch kind := d.Number(); kind {
 	case 1:
-		p.copies = job.Copies{Rows: d.natural(), Distinct: d.natural()}
-		if p.copies.Rows != p.Of.rows-p.Of.bad || p.copies.Distinct > p.copies.Rows {
-			d.Failf("%+v are no counts of %d rows", p.copies, p.Of.rows)
+		p.duplicates = job.Duplicates{Rows: d.natural(), Distinct: d.natural()}
+		if p.duplicates.Rows != p.Of.rows-p.Of.bad || p.duplicates.Distinct > p.duplicates.Rows {
+			d.Failf("%+v are no counts of %d rows", p.duplicates, p.Of.rows)
 		}
 	case 0:
 		n := d.Count(16)
@@ -303,6 +303,6 @@ func (d decoder) copies(p *Pass, rows int64, in io.ReaderAt) {
 			p.marks.runs = []sortedRun{{file: in, from: from, to: from + recordBytes*int64(n)}}
 		}
 	default:
-		d.Failf("copies of kind %d", kind)
+		d.Failf("duplicates of kind %d", kind)
 	}
 }

@@ -17,7 +17,7 @@ import (
 type rowPass struct {
 	src     dataset.Source
 	shards  []dataset.Shard
-	columns []int // in which copies are equal, the target last; nil: copies are not counted
+	columns []int // in which duplicates are equal, the target last; nil: duplicates are not counted
 	res     job.Resources
 	split   dataset.Split
 	unseen  bool   // which of the rows are held-out rows or outside rows is found shard by shard
@@ -36,7 +36,7 @@ type rowPass struct {
 	holds     bool              // gathers the held-out rows
 }
 
-// beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Copies
+// beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Duplicates
 // that are not dropped are counted during the pass. The split is found again unless it is told.
 func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, hidden dataset.Secret, told *KnownSplit, res job.Resources) (*rowPass, error) {
 	configuration, err := job.Digest()
@@ -60,7 +60,7 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 		out = p.sieve.out
 		p.split = dataset.Split{Rows: n, Out: out} // until it is known
 	}
-	if out.Copies == nil {
+	if out.Duplicates == nil {
 		p.of.secret = hidden.Digest()
 	}
 	p.of.bad = out.Bad.Size()
@@ -94,8 +94,8 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	}
 	r := dataset.NewReading(p.src, shards, p.res.Workers, nil, dataset.Marker{})
 	switch {
-	case p.split.Out.Copies != nil:
-		found.copies = p.sieve.copies
+	case p.split.Out.Duplicates != nil:
+		found.duplicates = p.sieve.duplicates
 	case p.columns != nil:
 		found.marks = newCounter(dataset.RowsIn(p.shards, shards), p.res, nil)
 		r.Marked, r.Marker = p.job.Unlabelled(p.columns), dataset.NewMarker(p.secret)
@@ -123,7 +123,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		return add, func(e dataset.Ending) error {
 			f.found.Columns, f.found.targets = e.Columns, e.Targets
 			if p.sieve != nil && !slices.Equal(e.Columns, p.sieve.columns[shard]) {
-				return fmt.Errorf("%w: %s has other values than in the search for copies or bad rows", job.ErrChanged, p.shards[shard].Name)
+				return fmt.Errorf("%w: %s has other values than in the search for duplicates or bad rows", job.ErrChanged, p.shards[shard].Name)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -86,7 +86,7 @@ def check_segments(cert):
 
 def check_findings(cert, job):
     """The findings on rows do not contradict the job or each other, as far as that is known without the rows."""
-    counts, copies, n, said = cert["counts"], cert["duplicates"], cert["counts"]["training"], cert["publisher"]
+    counts, duplicates, n, said = cert["counts"], cert["duplicates"], cert["counts"]["training"], cert["publisher"]
     k, rows, good = reference_count(counts["rows"], job), counts["rows"], counts["rows"] - counts["rejected"]
     policy, tolerated = job["duplicates"], job.get("rejected", {}).get("limit", 0)
     drop = policy["policy"] == "drop"
@@ -99,9 +99,9 @@ def check_findings(cert, job):
     if any(apart) and not content and rows <= 1 << 20:  # a second
         for stated, made in zip(apart, ranked_rows(job["split"], rows, 0)):
             need(stated == len(made) or (drop or tolerated) and stated < len(made), f"the key makes {len(made)} hold-out or outside rows, the certificate says {stated}")
-    need(n >= 1 and rows == counts["prior"] + n + sum(apart) + counts["duplicates"] + counts["rejected"] and counts["duplicates"] == (copies["found"] if drop else 0), "the counts do not add up")
-    need(policy["policy"] != "limit" or not float(copies["found"]) > policy["limit"] * good, f"{copies['found']} of {good} rows are duplicates, and the job allows {policy['limit']}")
-    need(copies["found"] < good, "the duplicates do not add up")
+    need(n >= 1 and rows == counts["prior"] + n + sum(apart) + counts["duplicates"] + counts["rejected"] and counts["duplicates"] == (duplicates["found"] if drop else 0), "the counts do not add up")
+    need(policy["policy"] != "limit" or not float(duplicates["found"]) > policy["limit"] * good, f"{duplicates['found']} of {good} rows are duplicates, and the job allows {policy['limit']}")
+    need(duplicates["found"] < good, "the duplicates do not add up")
     s, looked_at, one = cert["dependence"], counts["prior"] + n, dependence.ONE
     need(cert["dataset"]["shards"] >= 1 and s["rows"] == looked_at and s["squares"] <= one ** 2 * looked_at and abs(s["sum"]) <= one * looked_at
          and len(s["products"]) == dependence.LAGS and all(abs(p) <= s["squares"] for p in s["products"]), "the sums over targets in their order are none of these rows")

@@ -64,7 +64,7 @@ def inside(cert):
 
 def assumptions(cert):
     """What the claims rest on (formats.md, 6.5)."""
-    delta, counts, copies, training = cert["delta"], cert["counts"], cert["duplicates"], cert["publisher"]["training"]
+    delta, counts, duplicates, training = cert["delta"], cert["counts"], cert["duplicates"], cert["publisher"]["training"]
     held, units = counts["holdout"] > 0, "units" in counts
     return [{"id": name, "checked": checked, **members(("fails", fails))} for applies, name, checked, fails in (
         (not units, "independent-rows", "none", False),
@@ -73,7 +73,7 @@ def assumptions(cert):
         (True, "job-fixed", "none", ended(cert)),
         ("sequence" in delta, "number-reserved", "none", False),
         ("mean" in cert, "mean-fixed", "none", inside(cert) and not held),
-        (copies["policy"] == "drop" and (copies["found"] > 0 or "parent" in training and held), "duplicates", "none", False),
+        (duplicates["policy"] == "drop" and (duplicates["found"] > 0 or "parent" in training and held), "duplicates", "none", False),
         ("segments" in cert["dataset"], "log", "replay", False),
         (held, "holdout-unseen", "retraining", False),
         (True, "prior", "verify", False),
@@ -83,13 +83,13 @@ def assumptions(cert):
 
 def warnings(cert):
     """The reasons to doubt (formats.md, 6.5)."""
-    counts, copies, found = cert["counts"], cert["duplicates"], []
+    counts, duplicates, found = cert["counts"], cert["duplicates"], []
     attempt, rows = cert["publisher"]["attempt"]["on_these_rows"], sum(counts[subset] for subset in ("prior", "training", "holdout"))
     if attempt > 1:
         found.append({"code": "other-jobs", "count": attempt - 1})
     every = counts["rows"] - counts["rejected"]
-    if copies["found"] > 0.01 * every:
-        found.append({"code": "duplicates", "count": copies["found"], "of": every})
+    if duplicates["found"] > 0.01 * every:
+        found.append({"code": "duplicates", "count": duplicates["found"], "of": every})
     if counts["rejected"]:
         found.append({"code": "rejected", "count": counts["rejected"], "of": counts["rows"]})
     if "mean" in cert and not inside(cert) and counts["prior"] >= 50:

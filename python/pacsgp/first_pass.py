@@ -91,7 +91,7 @@ class FirstPass:
         compared = np.ascontiguousarray(np.delete(compared, np.s_[len(columns) - 1 - len(unit.labels(job)):-1], axis=0).T)
         _, first = np.unique(compared.view(f"V{compared.shape[1] * 8}").ravel(), return_index=True)
         later[good[first]] = False  # equals an earlier row (formats.md, 4.7)
-        self.copies, rejected, dropped, units = {"found": len(good) - len(first)}, int(gone.sum()), 0, None
+        self.duplicates, rejected, dropped, units = {"found": len(good) - len(first)}, int(gone.sum()), 0, None
         if job["duplicates"]["policy"] == "drop":
             gone, dropped = gone | later, len(good) - len(first)
         used, held_out, k = lambda ordinals: ordinals[~gone[ordinals]], job["split"].get("holdout", 0), reference_count(n, job)

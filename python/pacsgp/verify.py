@@ -49,7 +49,7 @@ def check_rows(model, cert, job, methods, holds, paths):
     compare([data["digest"], data["targets"]], [first_pass.digest, first_pass.targets], "the digests of rows and targets")
     ok(f"the data are the dataset: {lake.rows} rows in {len(lake.groups)} shard{'s' * (len(lake.groups) != 1)}, digest {first_pass.digest[:12]}…")
     compare(cert["counts"], first_pass.counts, "counts")
-    compare(cert["duplicates"], {**job["duplicates"], **first_pass.copies}, "duplicates")
+    compare(cert["duplicates"], {**job["duplicates"], **first_pass.duplicates}, "duplicates")
     if "segments" in data:
         need([rows for _, _, rows in lake.groups] == [s["rows"] for s in data["segments"]], "the row groups have other numbers of rows than the segments that the certificate names")
     encodings = seen_levels(job, columns, first_pass.values(first_pass.reference))

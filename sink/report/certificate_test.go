@@ -61,8 +61,8 @@ func TestCertificatesInWords(t *testing.T) {
 	})
 	show("run 3 of a sequence", false, func(ev *certify.Evidence) { ev.Delta.Sequence = &certify.Sequence{Name: "nightly", Number: 3} })
 	show("duplicates, rejected and alike rows", false, func(ev *certify.Evidence) {
-		ev.Copies = certify.Copies{Policy: certify.CopiesDropped, Rows: 60}
-		ev.Ledger.Copies, ev.Ledger.Bad, ev.Ledger.Reference = 60, 40, 100
+		ev.Duplicates = certify.Duplicates{Policy: certify.DuplicatesDropped, Rows: 60}
+		ev.Ledger.Duplicates, ev.Ledger.Bad, ev.Ledger.Reference = 60, 40, 100
 		ev.Dependence = certifytest.Dependence(1900, 0.3)
 	})
 	for _, loss := range []certify.Loss{

@@ -34,7 +34,7 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 		rows := map[bool]string{true: "held-out rows", false: "training and held-out rows"}[c.Ledger.Outside == 0 && c.Ledger.Holdout > 0]
 		text = "the column " + words.Name(c.Mean.Column) + " was fitted without the " + rows
 	case certify.AssumeDuplicates:
-		text = "repeated rows are copies, not independent draws"
+		text = "repeated rows are duplicates, not independent draws"
 	case certify.AssumeLog:
 		text = "the rows are those of the topic at the stated offsets"
 	case certify.AssumePrior:
@@ -69,10 +69,10 @@ func Warning(c certify.Certificate, w certify.Warning) string {
 	case certify.WarnOtherJobs:
 		return fmt.Sprintf("%s tried on these rows before: if this job was changed after their results were seen, the bounds may be too low", map[bool]string{true: "1 other job was", false: words.Number(w.Count) + " other jobs were"}[w.Count == 1])
 	case certify.WarnDuplicates:
-		if c.Copies.Policy == certify.CopiesDropped {
+		if c.Duplicates.Policy == certify.DuplicatesDropped {
 			return part + " of the rows repeat an earlier row and were dropped: the bounds are about distinct rows"
 		}
-		return part + " of the rows repeat an earlier row: if they are copies, the bounds are too low"
+		return part + " of the rows repeat an earlier row: if they are duplicates, the bounds are too low"
 	case certify.WarnRejected:
 		return part + " of the rows were rejected: the bounds are not about such rows"
 	case certify.WarnMeanFitted:

@@ -31,14 +31,14 @@ func repeated(n, times int, noise float64, seed uint64) [][]float64 {
 	return columns
 }
 
-func drop(j *job.Job) { tiny(j); j.Copies.Policy = job.CopiesDropped }
+func drop(j *job.Job) { tiny(j); j.Duplicates.Policy = job.DuplicatesDropped }
 
-func keepAll(j *job.Job) { tiny(j); j.Copies.Policy = job.CopiesKept }
+func keepAll(j *job.Job) { tiny(j); j.Duplicates.Policy = job.DuplicatesKept }
 
 func limited(share float64) func(*job.Job) {
 	return func(j *job.Job) {
 		tiny(j)
-		j.Copies = job.CopiesDecl{Policy: job.CopiesLimited, Limit: share}
+		j.Duplicates = job.DuplicatesDecl{Policy: job.DuplicatesLimited, Limit: share}
 	}
 }
 
@@ -56,9 +56,9 @@ func firsts(columns [][]float64) []int64 {
 	return out
 }
 
-// Nothing of a job with more copies than its limit is trained, published or recorded, and the
+// Nothing of a job with more duplicates than its limit is trained, published or recorded, and the
 // message says what can be done.
-func TestCopiesStopTheJob(t *testing.T) {
+func TestDuplicatesStopTheJob(t *testing.T) {
 	var store pipelinetest.Store
 	env := newLake(repeated(400, 50, 0.5, 70)).environment(&store)
 	var phases []job.Phase
@@ -78,7 +78,7 @@ func TestCopiesStopTheJob(t *testing.T) {
 }
 
 // A job that says nothing of equal rows drops them, and reads them once more only if there are some.
-func TestCopiesAreDroppedByDefault(t *testing.T) {
+func TestDuplicatesAreDroppedByDefault(t *testing.T) {
 	for times, want := range map[int]int{1: 2, 3: 5} { // readings of all rows
 		l := newLake(repeated(300, times, 0.4, 75))
 		var store pipelinetest.Store
@@ -98,7 +98,7 @@ func TestCopiesAreDroppedByDefault(t *testing.T) {
 		r, err := pipeline.Run(t.Context(), testJob(t, tiny), env)
 		fatal.If(t, err)
 		c := r.Certificate
-		if got := c.Copies; got.Policy != certify.CopiesDropped || got.Rows != int64(300*(times-1)) || c.Ledger.Copies != int64(300*(times-1)) {
+		if got := c.Duplicates; got.Policy != certify.DuplicatesDropped || got.Rows != int64(300*(times-1)) || c.Ledger.Duplicates != int64(300*(times-1)) {
 			t.Errorf("%d times: %+v, %+v", times, got, c.Ledger)
 		}
 		warned := slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, "66.7 % of the rows repeat") })
@@ -111,9 +111,9 @@ func TestCopiesAreDroppedByDefault(t *testing.T) {
 	}
 }
 
-// As many copies as the limit allows do not stop a job; one more does. Copies of
+// As many duplicates as the limit allows do not stop a job; one more does. Duplicates of
 // features alone never do.
-func TestCopiesUpToTheLimit(t *testing.T) {
+func TestDuplicatesUpToTheLimit(t *testing.T) {
 	columns := waves(200, 0.3, 71)
 	for i := range 3 {
 		for j := range columns {
@@ -124,25 +124,25 @@ func TestCopiesUpToTheLimit(t *testing.T) {
 	for limit, stops := range map[float64]bool{0: true, 0.0149: true, 0.015: false, 0.02: false, 1: false} {
 		_, err := pipeline.Run(t.Context(), testJob(t, limited(limit)), newLake(columns).environment(&pipelinetest.Store{}))
 		if errors.Is(err, job.ErrData) != stops || err != nil && !stops {
-			t.Errorf("3 copies in 200 rows, limit %v: %v, want an error: %v", limit, err, stops)
+			t.Errorf("3 duplicates in 200 rows, limit %v: %v, want an error: %v", limit, err, stops)
 		}
 	}
 }
 
 // 0 and -0 are one value.
-func TestZeroesOfBothSignsAreCopies(t *testing.T) {
+func TestZeroesOfBothSignsAreDuplicates(t *testing.T) {
 	columns := waves(200, 0.3, 72)
 	for i := range 2 {
 		columns[0][i], columns[1][i], columns[2][i] = math.Copysign(0, float64(i)-0.5), 1, 1
 	}
 	r, err := pipeline.Run(t.Context(), testJob(t, tiny), newLake(columns).environment(&pipelinetest.Store{}))
 	fatal.If(t, err)
-	if r.Certificate.Copies.Rows != 1 {
-		t.Errorf("%+v, want 1 copy", r.Certificate.Copies)
+	if r.Certificate.Duplicates.Rows != 1 {
+		t.Errorf("%+v, want 1 duplicate", r.Certificate.Duplicates)
 	}
 }
 
-// Copies are equal in the columns that are used: a column that is left out
+// Duplicates are equal in the columns that are used: a column that is left out
 // because it is constant on the prior rows tells no rows apart.
 func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	columns := repeated(100, 2, 0.3, 73)
@@ -157,15 +157,15 @@ func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	l.names, l.columns = append([]string{"0"}, l.names...), append([][]float64{rare}, l.columns...)
 	r, err := pipeline.Run(t.Context(), testJob(t, tiny), l.environment(&pipelinetest.Store{}))
 	fatal.If(t, err)
-	if r.Certificate.Copies.Rows != 100 {
-		t.Errorf("%+v, want 100 copies", r.Certificate.Copies)
+	if r.Certificate.Duplicates.Rows != 100 {
+		t.Errorf("%+v, want 100 duplicates", r.Certificate.Duplicates)
 	}
 }
 
-// The same rows once and many times over, with copies dropped: the bound of what
+// The same rows once and many times over, with duplicates dropped: the bound of what
 // there is. It holds, N is the number of different training rows, and the document
 // says what was done and assumed.
-func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
+func TestDroppedDuplicatesAreNotCertifiedOn(t *testing.T) {
 	columns := repeated(400, 50, 0.5, 70)
 	p := publish(t, newLake(columns, 9000, 11_000), drop)
 	c := p.certificate
@@ -176,14 +176,14 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 			both++
 		}
 	}
-	if want := (certify.Ledger{Rows: 20_000, Reference: both, Train: 400 - both, Copies: 19_600}); c.Ledger != want {
+	if want := (certify.Ledger{Rows: 20_000, Reference: both, Train: 400 - both, Duplicates: 19_600}); c.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", c.Ledger, want)
 	}
-	if c.Copies != (certify.Copies{Policy: certify.CopiesDropped, Rows: 19_600}) {
-		t.Errorf("copies %+v", c.Copies)
+	if c.Duplicates != (certify.Duplicates{Policy: certify.DuplicatesDropped, Rows: 19_600}) {
+		t.Errorf("duplicates %+v", c.Duplicates)
 	}
 	if got := assumption(c, certify.AssumeDuplicates).Checked; got != certify.CheckNone {
-		t.Errorf("that equal rows are copies is checked by %q", got)
+		t.Errorf("that equal rows are duplicates is checked by %q", got)
 	}
 	src, err := newLake(waves(20_000, 0.5, 170)).open(t.Context(), nil)
 	fatal.If(t, err)
@@ -199,17 +199,17 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 }
 
 // Equal rows that are kept count as separate draws.
-func TestKeptCopiesCount(t *testing.T) {
+func TestKeptDuplicatesCount(t *testing.T) {
 	columns := repeated(300, 2, 0.4, 75)
 	c := publish(t, newLake(columns, 250, 350), keepAll).certificate
-	if want := (certify.Copies{Policy: certify.CopiesKept, Rows: 300}); c.Copies != want || c.Ledger.Copies != 0 {
-		t.Errorf("copies %+v and %d in the ledger, want %+v", c.Copies, c.Ledger.Copies, want)
+	if want := (certify.Duplicates{Policy: certify.DuplicatesKept, Rows: 300}); c.Duplicates != want || c.Ledger.Duplicates != 0 {
+		t.Errorf("duplicates %+v and %d in the ledger, want %+v", c.Duplicates, c.Ledger.Duplicates, want)
 	}
 	all := publish(t, newLake(columns, 250, 350), limited(0.5)).certificate
 	a, _ := c.Claim(certify.ClaimDraw)
 	b, _ := all.Claim(certify.ClaimDraw)
-	if a.Bound != b.Bound || all.Copies.Rows != 300 || assumption(c, certify.AssumeDuplicates).ID != "" {
-		t.Errorf("bounds %v and %v, copies %+v", a.Bound, b.Bound, all.Copies)
+	if a.Bound != b.Bound || all.Duplicates.Rows != 300 || assumption(c, certify.AssumeDuplicates).ID != "" {
+		t.Errorf("bounds %v and %v, duplicates %+v", a.Bound, b.Bound, all.Duplicates)
 	}
 }
 
@@ -222,45 +222,45 @@ func assumption(c certify.Certificate, id certify.AssumptionID) certify.Assumpti
 	return certify.Assumption{}
 }
 
-// What a certificate says of copies, and of the subsets that they are in, is counted
+// What a certificate says of duplicates, and of the subsets that they are in, is counted
 // again: other counts are refused, and so are rows of 400 different ones that
 // are given out for 20,000.
-func TestForgedCopiesAreRefused(t *testing.T) {
+func TestForgedDuplicatesAreRefused(t *testing.T) {
 	if raceDetector {
-		t.Skip("takes minutes, and counts copies as TestPassIsTheSameInAnyParts does")
+		t.Skip("takes minutes, and counts duplicates as TestPassIsTheSameInAnyParts does")
 	}
 	l := newLake(repeated(400, 5, 0.5, 76), 900, 1100)
 	dropped, declared := publish(t, l, drop), publish(t, l, keepAll)
-	policy := func(ev *certify.Evidence, from, to certify.CopiesPolicy) {
+	policy := func(ev *certify.Evidence, from, to certify.DuplicatesPolicy) {
 		reword(t, ev, `"policy":"`+string(from)+`"`, `"policy":"`+string(to)+`"`)
-		ev.Copies.Policy = to
+		ev.Duplicates.Policy = to
 	}
 	for name, c := range map[string]struct {
 		of     *published
 		change func(ev *certify.Evidence)
 	}{
-		"fewer copies": {declared, func(ev *certify.Evidence) {
-			ev.Copies.Rows--
+		"fewer duplicates": {declared, func(ev *certify.Evidence) {
+			ev.Duplicates.Rows--
 		}},
-		"no copies":                {declared, func(ev *certify.Evidence) { ev.Copies.Rows = 0 }},
-		"declared, said to be few": {declared, func(ev *certify.Evidence) { policy(ev, "keep", "limit"); ev.Copies.Limit = 1 }},
+		"no duplicates":            {declared, func(ev *certify.Evidence) { ev.Duplicates.Rows = 0 }},
+		"declared, said to be few": {declared, func(ev *certify.Evidence) { policy(ev, "keep", "limit"); ev.Duplicates.Limit = 1 }},
 		"declared, said to be left": {declared, func(ev *certify.Evidence) {
 			policy(ev, "keep", "drop")
-			ev.Ledger.Copies, ev.Copies.Rows = 0, 0
+			ev.Ledger.Duplicates, ev.Duplicates.Rows = 0, 0
 		}},
 		"above its own limit": {declared, func(ev *certify.Evidence) {
 			policy(ev, "keep", "limit")
 			reword(t, ev, `"limit":0`, `"limit":0.01`)
-			ev.Copies.Limit, ev.Copies.Rows = 0.01, 20
+			ev.Duplicates.Limit, ev.Duplicates.Rows = 0.01, 20
 		}},
 		"a copy that trains": {dropped, func(ev *certify.Evidence) {
-			ev.Ledger.Copies, ev.Ledger.Reference = ev.Ledger.Copies-1, ev.Ledger.Reference+1
-			ev.Copies.Rows--
+			ev.Ledger.Duplicates, ev.Ledger.Reference = ev.Ledger.Duplicates-1, ev.Ledger.Reference+1
+			ev.Duplicates.Rows--
 		}},
 		"dropped, said to be declared": {dropped, func(ev *certify.Evidence) {
 			policy(ev, "drop", "keep")
-			ev.Ledger.Reference += ev.Ledger.Copies
-			ev.Ledger.Copies = 0
+			ev.Ledger.Reference += ev.Ledger.Duplicates
+			ev.Ledger.Duplicates = 0
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -272,8 +272,8 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 	}
 }
 
-// A value that changes while copies are looked for, or after, is detected.
-func TestCopiesThatChangeMeanwhileAreDetected(t *testing.T) {
+// A value that changes while duplicates are looked for, or after, is detected.
+func TestDuplicatesThatChangeMeanwhileAreDetected(t *testing.T) {
 	columns := repeated(200, 2, 0.2, 78)
 	for opened := 2; opened <= 5; opened++ { // the first one counts, two more are for training, and two in the last pass
 		changed := make([][]float64, len(columns))

@@ -8,9 +8,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Rows that are no copies stay in the subset that they are in without copies; copies
+// Rows that are no duplicates stay in the subset that they are in without duplicates; duplicates
 // are in no other.
-func TestCopiesChangeNoSubsetOfOtherRows(t *testing.T) {
+func TestDuplicatesChangeNoSubsetOfOtherRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for _, n := range []int64{2, 25, 1000, 30_000} {
 		for _, share := range []float64{0, 0.02, 0.9} {
@@ -21,27 +21,27 @@ func TestCopiesChangeNoSubsetOfOtherRows(t *testing.T) {
 						members = append(members, i+1)
 					}
 				}
-				copies := pipeline.NewOrdinalSet(n, members...)
-				with, without := pipeline.NewSplitWithout("pacsgp", n, isDeclared, copies, 2), pipeline.NewSplit("pacsgp", n, isDeclared, 2)
+				duplicates := pipeline.NewOrdinalSet(n, members...)
+				with, without := pipeline.NewSplitWithout("pacsgp", n, isDeclared, duplicates, 2), pipeline.NewSplit("pacsgp", n, isDeclared, 2)
 				keep := func(ordinals []int64) []int64 {
-					return slices.DeleteFunc(slices.Clone(ordinals), copies.Has)
+					return slices.DeleteFunc(slices.Clone(ordinals), duplicates.Has)
 				}
 				if got, want := pipeline.ReferenceRows(with), keep(pipeline.ReferenceRows(without)); !slices.Equal(got, want) {
-					t.Fatalf("%d rows, %d copies: %d prior rows, want the %d that are no copies", n, len(members), len(got), len(want))
+					t.Fatalf("%d rows, %d duplicates: %d prior rows, want the %d that are no duplicates", n, len(members), len(got), len(want))
 				}
 				all, _ := pipeline.TrainRows(without, int(n))
 				for _, blockRows := range []int{7, 100, int(n)} {
 					got, inPlace := pipeline.TrainRows(with, blockRows)
 					if want := keep(all); !slices.Equal(got, want) || !inPlace || int64(len(got)) != with.Train() {
-						t.Fatalf("%d rows, %d copies, blocks of %d: %d training rows (%d by count), in place: %v; want %d",
+						t.Fatalf("%d rows, %d duplicates, blocks of %d: %d training rows (%d by count), in place: %v; want %d",
 							n, len(members), blockRows, len(got), with.Train(), inPlace, len(want))
 					}
 				}
-				if with.Copies() != int64(len(members)) || with.Reference()+with.Train()+with.Copies() != n {
-					t.Errorf("%d rows, %d copies: %d reference, %d train, %d copies", n, len(members), with.Reference(), with.Train(), with.Copies())
+				if with.Duplicates() != int64(len(members)) || with.Reference()+with.Train()+with.Duplicates() != n {
+					t.Errorf("%d rows, %d duplicates: %d reference, %d train, %d duplicates", n, len(members), with.Reference(), with.Train(), with.Duplicates())
 				}
 				for _, ordinal := range pipeline.StartRows(with) {
-					if copies.Has(ordinal) {
+					if duplicates.Has(ordinal) {
 						t.Fatalf("%d rows: start values come from row %d, a copy", n, ordinal)
 					}
 				}
