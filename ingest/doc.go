@@ -1,5 +1,5 @@
 // Package ingest has the parts that all kinds of sources share: the choice of
-// columns ([Select]), the rules that make a row bad ([Fault], [BadRowError]),
+// columns ([Select]), the rules that make a row bad ([Fault], [RejectedRowError]),
 // the digest of a column ([Digester]) and the Arrow record batch of rows
 // ([Records]).
 //

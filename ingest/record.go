@@ -24,7 +24,7 @@ type Records struct {
 }
 
 // NewRecords prepares batches of the named columns, of which some may have missing values.
-func NewRecords(names []string, bad BadRows, encoded job.Encodings) *Records {
+func NewRecords(names []string, bad Rejected, encoded job.Encodings) *Records {
 	fields := make([]arrow.Field, 0, len(names)+1)
 	for _, name := range names {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Float64})

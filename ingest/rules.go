@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// BadRows says what a source does with a row that breaks a row rule.
-type BadRows int
+// Rejected says what a source does with a row that breaks a row rule.
+type Rejected int
 
 const (
-	// Reject stops with a [BadRowError] at the first bad row, the default: a certificate over
+	// Reject stops with a [RejectedRowError] at the first rejected row, the default: a certificate over
 	// silently dropped rows would be false.
-	Reject BadRows = iota
+	Reject Rejected = iota
 	// Mark keeps the row. Its bad cells are NaN, and a last column, [ReasonColumn], says what
 	// is wrong.
 	Mark
 )
 
 // Marking returns Mark if mark is true, else Reject.
-func Marking(mark bool) BadRows {
+func Marking(mark bool) Rejected {
 	if mark {
 		return Mark
 	}
@@ -148,8 +148,8 @@ func numbers(values []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// A BadRowError says which row breaks which rule. No retry helps.
-type BadRowError struct {
+// A RejectedRowError says which row breaks which rule. No retry helps.
+type RejectedRowError struct {
 	Where  string // file, or topic and partition
 	Row    int64  // number of the row in Where, 0 first
 	Column string
@@ -157,7 +157,7 @@ type BadRowError struct {
 }
 
 // Error returns position, fault and what to do about it.
-func (e *BadRowError) Error() string {
+func (e *RejectedRowError) Error() string {
 	hint := "correct or remove the row, leave the column out (exclude), give a missing value another one (fill), or allow some rejected rows (rejected)"
 	switch e.Fault {
 	case TooLong:

@@ -45,7 +45,7 @@ func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
 
 // again is the outcome of a finished run, nil if it had other files or is not complete.
 func (s *stage) again(ctx context.Context, r *RunState, files []dataset.ManifestFile) (*Outcome, error) {
-	if s.how.BadRows != nil && !s.how.BadRows.Kept() { // a new run keeps them again
+	if s.how.Rejected != nil && !s.how.Rejected.Kept() { // a new run keeps them again
 		return nil, nil
 	}
 	for _, a := range r.Artifacts {

@@ -98,7 +98,7 @@ func TestColumnsAreChosen(t *testing.T) {
 	}
 }
 
-func TestColumnsMarkBadRows(t *testing.T) {
+func TestColumnsMarkRejectedRows(t *testing.T) {
 	a := []float64{1, math.NaN(), 3, math.Inf(1)}
 	src := pipelinetest.NewMemory([]string{"a", "b"}, [][]float64{a, {1, 2, 3, math.Inf(-1)}}).Choose(dataset.Choice{Mark: true})
 	record, err := first(t.Context(), src)

@@ -75,7 +75,7 @@ func TestFirstPassInParts(t *testing.T) {
 		"no scaling":                           {func(j *job.Job) { tiny(j); unscaled(j) }, 1},
 		"a constant column distinguishes rows": {keepAll, 2},
 		"duplicates dropped":                   {drop, 1},
-		"bad rows tolerated":                   {tolerant, 0},
+		"rejected rows tolerated":              {tolerant, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns := waves(600, 0.3, 90)
@@ -89,7 +89,7 @@ func TestFirstPassInParts(t *testing.T) {
 			if c.passes == 2 {
 				distinguish(columns[1])
 			}
-			l.mark = name == "bad rows tolerated"
+			l.mark = name == "rejected rows tolerated"
 			by := func(parts pass.Parts) (document []byte, warnings []string, log fit.Log) {
 				store := &pipelinetest.Store{}
 				env := l.environment(store)

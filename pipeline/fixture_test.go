@@ -24,7 +24,7 @@ type lake struct {
 	columns [][]float64
 	shards  []int
 	labels  []string // of names, for units
-	mark    bool     // bad rows, as for a job that tolerates some
+	mark    bool     // rejected rows, as for a job that tolerates some
 	encoded job.Encodings
 }
 

@@ -61,7 +61,7 @@ func decode(t testing.TB, data []byte) *pass.Pass {
 // bytes, and the certificate is that of a run in one piece.
 func TestPassIsTheSameInAnyParts(t *testing.T) {
 	for name, change := range map[string]func(*job.Job){
-		"duplicates limited": tiny, "duplicates dropped": drop, "bad rows": tolerant, "bad rows and duplicates": tolerantDrop, "no scaling": func(j *job.Job) { tiny(j); unscaled(j) },
+		"duplicates limited": tiny, "duplicates dropped": drop, "rejected rows": tolerant, "rejected rows and duplicates": tolerantDrop, "no scaling": func(j *job.Job) { tiny(j); unscaled(j) },
 		"last rows held out": func(j *job.Job) { tiny(j); withHoldout(0.2)(j); j.Split.Last = true },
 		"spread of losses":   func(j *job.Job) { tiny(j); withHoldout(0.2)(j); j.Loss.Kind = certify.LossSquared },
 	} {
@@ -71,7 +71,7 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 				column[5], column[200], column[599] = column[300], column[300], column[400]
 			}
 			l := newLake(columns, unevenShards...)
-			if strings.HasPrefix(name, "bad rows") {
+			if strings.HasPrefix(name, "rejected rows") {
 				l.spoil(7, 201, 450)
 			}
 			want := publish(t, l, change).document

@@ -17,7 +17,7 @@ type RowSubset struct {
 }
 
 // Split calls use with the subset of each row of a sample, in their order. It reads rows only by unit, as a
-// run does before it trains: otherwise bad rows and duplicates have the subsets of their positions.
+// run does before it trains: otherwise rejected rows and duplicates have the subsets of their positions.
 func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources, use func(RowSubset) error) error {
 	split, err := splitOf(ctx, j, src, res.WithDefaults())
 	if err != nil {

@@ -41,7 +41,7 @@ type RunConfig struct {
 	Certified string
 
 	Parent    *fit.Parent // whose posterior training begins with
-	BadRows   BadRowsKeeper
+	Rejected  RejectedRowsKeeper
 	Publisher Publisher
 	Resources job.Resources
 	Observer  job.Observer
@@ -52,11 +52,11 @@ type RunConfig struct {
 	Report func(o *Outcome) error
 }
 
-// A BadRowsKeeper keeps the bad rows of a run.
-type BadRowsKeeper interface {
-	// Quarantine keeps the bad rows of an opened source.
-	Quarantine(from dataset.Opened) dataset.Quarantine
-	// Kept reports whether the bad rows of an earlier run are still there.
+// A RejectedRowsKeeper keeps the rejected rows of a run.
+type RejectedRowsKeeper interface {
+	// Rejects keeps the rejected rows of an opened source.
+	Rejects(from dataset.Opened) dataset.Rejects
+	// Kept reports whether the rejected rows of an earlier run are still there.
 	Kept() bool
 }
 
@@ -229,8 +229,8 @@ func (s *stage) environment() fit.Environment {
 	if s.how.Certified != "" {
 		env.Sink = ownNumber{s.out, s.how.Certified}
 	}
-	if s.how.BadRows != nil {
-		env.Quarantine = s.how.BadRows.Quarantine(s.first)
+	if s.how.Rejected != nil {
+		env.Rejects = s.how.Rejected.Rejects(s.first)
 	}
 	return env
 }

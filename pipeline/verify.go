@@ -172,7 +172,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 const countableRows = 10_000_000
 
 // statedApart checks the number of rows of a subset, which follows from n. There may be fewer, for
-// duplicates and bad rows are left out. Above countableRows only a check with rows can tell.
+// duplicates and rejected rows are left out. Above countableRows only a check with rows can tell.
 func statedApart(ctx context.Context, n int64, job job.Job, share float64, has func(dataset.Rank) bool, got int64, subset string) error {
 	if (share > 0) != (got > 0) {
 		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", subset, share, got)
@@ -184,7 +184,7 @@ func statedApart(ctx context.Context, n int64, job job.Job, share float64, has f
 	if err != nil {
 		return err
 	}
-	if want := set.Size(); got > want || got < want && !job.Drops() && !job.BadRows.Some() {
+	if want := set.Size(); got > want || got < want && !job.Drops() && !job.Rejected.Some() {
 		return fmt.Errorf("the key makes %s of %d, the certificate says %d", words.Count(want, subset+" row"), n, got)
 	}
 	return nil

@@ -38,7 +38,7 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 	}
 	r, err := pipeline.Run(t.Context(), job, fit.Environment{
 		Open: func(context.Context, []string) (dataset.Source, error) {
-			return pipelinetest.NewMemory(names, columns, shards...).Choose(dataset.Choice{Features: names, Encoded: job.Encode, Mark: job.BadRows.Some()}), nil
+			return pipelinetest.NewMemory(names, columns, shards...).Choose(dataset.Choice{Features: names, Encoded: job.Encode, Mark: job.Rejected.Some()}), nil
 		},
 		Sink: store, Log: store, Checkpoints: store, Software: "pacsgp test",
 	})
@@ -86,7 +86,7 @@ func smallJob() job.Job {
 	}
 }
 
-func TestPredictionsGiveNullsAndAReasonForBadRows(t *testing.T) {
+func TestPredictionsGiveNullsAndAReasonForRejectedRows(t *testing.T) {
 	var b bytes.Buffer
 	p := sink.NewPredictions(&b, "0123")
 	var want []pipeline.Prediction

@@ -71,7 +71,7 @@ func goVerifies(t testing.TB, args []string) error {
 		return err
 	}
 	open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
-		return lake.Open(ctx, lake.Config{Paths: data, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Labels: want.Labels, Encoded: want.Encoded})
+		return lake.Open(ctx, lake.Config{Paths: data, Features: want.Features, Exclude: want.Exclude, Target: want.Target, Rejected: ingest.Marking(want.Mark), Labels: want.Labels, Encoded: want.Encoded})
 	}
 	if len(data) == 0 {
 		open = nil

@@ -38,7 +38,7 @@ type JobFile struct {
 	Unit       yamlfile.Names   `yaml:"unit"`
 	Split      splitConfig      `yaml:"split"`
 	Duplicates duplicatesConfig `yaml:"duplicates"`
-	BadRows    badRowsConfig    `yaml:"rejected"`
+	Rejected   rejectedConfig   `yaml:"rejected"`
 	Train      trainConfig      `yaml:"train"`
 
 	Guarantees guaranteesConfig `yaml:"guarantees"`
@@ -64,7 +64,7 @@ type SourceSection struct {
 	Spool SpoolSection   `yaml:"spool"` // of the topic
 
 	file      string // with the section
-	letters   string // topic for records of bad rows, or ""
+	letters   string // topic for records of rejected rows, or ""
 	scheduled bool   // a schedule sets the windows of the topic
 }
 
@@ -130,7 +130,7 @@ func (c JobFile) job() job.Job {
 		Unit:       job.UnitDecl{Columns: c.Unit},
 		Split:      c.Split.declared(),
 		Duplicates: job.DuplicatesDecl(c.Duplicates),
-		BadRows:    job.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
+		Rejected:   job.RejectedDecl{Tolerance: float64(c.Rejected.Tolerance)},
 		Train: job.TrainDecl{
 			Method: job.NamedMethod(c.Train.Method), Objective: c.Train.Objective,
 			Passes: c.Train.Passes, Time: job.Seconds(c.Train.Time), Seed: c.Train.Seed,
@@ -182,5 +182,5 @@ func (c JobFile) resources() job.Resources {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	relativePaths(folder, c.Kafka.files(), []*string{&c.Output, &c.BadRows.To.path, &c.Sign})
+	relativePaths(folder, c.Kafka.files(), []*string{&c.Output, &c.Rejected.To.path, &c.Sign})
 }

@@ -71,7 +71,7 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 	k.spool = s.Spool
 	k.check(key, faults)
 	config := kafkalog.Config{
-		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, Tolerant: job.BadRows.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit),
+		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, Tolerant: job.Rejected.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit),
 	}
 	if s.scheduled {
 		k.firstWindow(key, &config, faults)
@@ -143,7 +143,7 @@ type Topic struct {
 	KafkaSection
 	spooled
 
-	Letters  string            // topic for records of bad rows, or ""
+	Letters  string            // topic for records of rejected rows, or ""
 	segments []dataset.Segment // to replay; nil: the window is a new one
 }
 

@@ -108,12 +108,12 @@ func (p Task) RunConfig() pipeline.RunConfig {
 	}
 }
 
-// KeepingBadRows is the same with the destination of bad rows, written through a file system. warning gets
+// KeepingRejectedRows is the same with the destination of rejected rows, written through a file system. warning gets
 // remarks on it.
-func (p Task) KeepingBadRows(fsys durable.FS, warning func(string)) pipeline.RunConfig {
+func (p Task) KeepingRejectedRows(fsys durable.FS, warning func(string)) pipeline.RunConfig {
 	how := p.RunConfig()
-	if p.BadRows != "" || p.DeadLetters() != nil {
-		how.BadRows = quarantine{task: p, fs: fsys, warning: warning}
+	if p.Rejected != "" || p.DeadLetters() != nil {
+		how.Rejected = rejects{task: p, fs: fsys, warning: warning}
 	}
 	return how
 }

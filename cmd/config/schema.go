@@ -264,7 +264,7 @@ func (duplicatesConfig) schema() schema {
 	return schema{"anyOf": []schema{{"enum": []certify.DuplicatesPolicy{job.DuplicatesDropped, job.DuplicatesKept}}, limited}}
 }
 
-func (badRowsTo) schema() schema {
+func (rejectedTo) schema() schema {
 	topic := schema{"type": "object", "additionalProperties": false, "required": []string{"kafka"}, "properties": schema{"kafka": schema{"type": "string"}}}
 	return schema{"anyOf": []schema{{"type": "string"}, topic}}
 }

@@ -26,7 +26,7 @@ type ScoreFile struct {
 
 	Keep           []string           `yaml:"passthrough"`
 	Output         folderOr[string]   `yaml:"output"` // of predictions
-	BadRows        scoreBadRows       `yaml:"rejected"`
+	Rejected       scoreRejected      `yaml:"rejected"`
 	Replaced       string             `yaml:"replaced"` // what becomes of predictions of a file's earlier content
 	Members        string             `yaml:"members"`
 	SessionTimeout *yamlfile.Duration `yaml:"session_timeout"`
@@ -45,8 +45,8 @@ type followed struct {
 	Folder string // of the file
 }
 
-// place makes relative paths those of the folder of the file.
-func (c *followed) place(path string, output *string) {
+// resolve makes relative paths those of the folder of the file.
+func (c *followed) resolve(path string, output *string) {
 	c.Folder = filepath.Dir(path)
 	relativePaths(c.Folder, c.Source.Kafka.files(), c.Kafka.files(), []*string{&c.Model.Folder, output})
 }
@@ -105,9 +105,9 @@ type scoreTopicsConfig struct {
 	Topics topicPrefix `yaml:"topics"`
 }
 
-// scoreBadRows declares where rows without a prediction go besides.
-type scoreBadRows struct {
-	To badRowsTo `yaml:"to"`
+// scoreRejected declares where rows without a prediction go besides.
+type scoreRejected struct {
+	To rejectedTo `yaml:"to"`
 }
 
 // What becomes of the predictions of a file that was replaced.
@@ -150,7 +150,7 @@ func checkScore(_ context.Context, path string, env Environment) (ScoreFile, []y
 	if t.Empty() {
 		return c, t.Faults, nil
 	}
-	c.place(path, &c.Output.Folder)
+	c.resolve(path, &c.Output.Folder)
 	var faults yamlfile.Faults
 	c.check(&faults)
 	if c.OnTopics() {
@@ -199,7 +199,7 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	c.fromFiles("output", c.Output.Folder, faults)
 	faults.Unless(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output", "name the directory for the predictions; only those of rows of a topic can go to a topic")
 	faults.Unless(c.Replaced == "" || slices.Contains(replacedWords, c.Replaced), "replaced", "%q is neither keep nor remove", c.Replaced)
-	faults.Unless(c.BadRows.To == badRowsTo{}, "rejected.to", "it is for records of a topic; predictions of files give the reason in the row itself")
+	faults.Unless(c.Rejected.To == rejectedTo{}, "rejected.to", "it is for records of a topic; predictions of files give the reason in the row itself")
 	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is only for rows of a topic")
 	faults.Unless(c.Members == "", "members", "it is only for rows of a topic")
 }
@@ -213,7 +213,7 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	faults.Unless((c.Output.Folder == "") != (to == "") && !isRemote(c.Output.Folder), "output", "name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
 	faults.Unless(to == "" || to != k.Topic, "output.kafka", "%s is the topic of the rows; name another topic", to)
 	faults.Unless(c.Replaced == "", "replaced", "it is only for rows of files")
-	bad := c.BadRows.To
+	bad := c.Rejected.To
 	faults.Unless(bad.path == "", "rejected.to", "records of a topic go to a topic, as in {kafka: rows-dead}")
 	faults.Unless(bad.topic == "" || bad.topic != k.Topic && bad.topic != to, "rejected.to", "%s has the rows or the predictions; name another topic", bad.topic)
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Members), "members", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Members)

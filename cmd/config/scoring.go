@@ -230,7 +230,7 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 		return err
 	}
 	defer t.follower.Close()
-	if letters := s.BadRows.To.topic; letters != "" {
+	if letters := s.Rejected.To.topic; letters != "" {
 		topics = append(topics, letters)
 		s.Said(fmt.Sprintf("records of rows without a prediction go to topic %q", letters))
 	}
@@ -323,7 +323,7 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 
 func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {
 	cfg := sinklog.PredictionsConfig{
-		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Keep: t.Keep, Letters: t.BadRows.To.topic, As: as, Log: t.rows,
+		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Keep: t.Keep, Letters: t.Rejected.To.topic, As: as, Log: t.rows,
 	}
 	if t.Shared() {
 		if cfg.Share = t.rows.Partitions; t.ended != as.Generation {
@@ -358,7 +358,7 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 		return err
 	}
 	var letters sinklake.Letters
-	if to := t.BadRows.To.topic; to != "" {
+	if to := t.Rejected.To.topic; to != "" {
 		sent, err := sinklog.OpenLetters(ctx, sinklog.LettersConfig{Client: t.client, Topic: to, Group: t.rows.Group, Source: t.rows.Topic})
 		if err != nil {
 			return err

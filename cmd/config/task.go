@@ -60,7 +60,7 @@ type Task struct {
 	Shelf     *Shelf // nil: nothing is published next to the output
 	Output    string
 	Sign      sign.KeyFile // of certificates, in Shelf too
-	BadRows   string       // file for bad rows, or ""
+	Rejected  string       // file for rejected rows, or ""
 	Stream    Stream
 	Serve     Serve
 	Require   Require
@@ -114,7 +114,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	var faults yamlfile.Faults
 	c.join(err, &faults)
 	faults.Unless(!c.Loss.Epsilon.percent || c.Loss.Kind == string(certify.LossRelativeZeroOne), "loss.epsilon", "a share of the target goes with loss.kind "+string(certify.LossRelativeZeroOne))
-	c.Source.letters = c.BadRows.To.topic
+	c.Source.letters = c.Rejected.To.topic
 	c.setCluster(&faults)
 	from := c.Source.origin(job, c.Output, &faults)
 	shelf := c.shelf(&faults)
@@ -132,9 +132,9 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	if source := hides(from, c.Output); source != "" {
 		faults.Add("output", insideSource(source), c.Output, source)
 	}
-	bad := c.BadRows.To
+	bad := c.Rejected.To
 	faults.Unless(!isRemote(bad.path), "rejected.to", "%s: "+wantLocal, bad.path)
-	faults.Unless(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "rejected.to", "no bad row is tolerated: give rejected.limit, the largest share of rows that may be bad")
+	faults.Unless(bad == (rejectedTo{}) || c.Rejected.Tolerance > 0, "rejected.to", "no rejected row is tolerated: give rejected.limit, the largest share of rows that may be bad")
 	if bad.path != "" && !isRemote(bad.path) {
 		if err := mayMake(bad.path, from); err != nil {
 			faults.Add("rejected.to", "%v", err)
@@ -149,7 +149,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := Task{
-		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
+		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), Rejected: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
 		Require: Require{Judge: cmp.Or(c.Require.Judge, pipeline.JudgeMean), Limit: c.Require.Limit}, Resources: resources.WithDefaults(),
 	}

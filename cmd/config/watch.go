@@ -48,7 +48,7 @@ func checkWatch(_ context.Context, path string, env Environment) (WatchFile, []y
 	if t.Empty() {
 		return c, t.Faults, nil
 	}
-	c.place(path, &c.State)
+	c.resolve(path, &c.State)
 	var faults yamlfile.Faults
 	c.followed.check(&faults)
 	c.check(&faults)

@@ -350,7 +350,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// Records of bad rows are sent to a topic with their position and reason, once, also when the
+// Records of rejected rows are sent to a topic with their position and reason, once, also when the
 // job runs again; its certificate counts them and is verified by a replay.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()

@@ -131,14 +131,14 @@ func faultsOf(j job.Job, columns []config.Told, rows int64) error {
 		if j.Encode.Fills(c.Column) {
 			continue
 		}
-		if c.Nulls > 0 && !(float64(c.Nulls) <= j.BadRows.Tolerance*float64(rows)) {
+		if c.Nulls > 0 && !(float64(c.Nulls) <= j.Rejected.Tolerance*float64(rows)) {
 			hint := hintNull
 			if c.Column == j.Target {
 				hint = hintNoTarget
 			}
 			fault(hint, c.Column, "has "+words.Count(c.Nulls, "null"))
 		}
-		if c.TooLong != "" && !j.BadRows.Some() {
+		if c.TooLong != "" && !j.Rejected.Some() {
 			fault(hintTooLong, c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in "+c.TooLong)
 		}
 		if c.Column == j.Target {

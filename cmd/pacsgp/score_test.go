@@ -180,7 +180,7 @@ func TestScoreFollowsThePointer(t *testing.T) {
 }
 
 // A row that breaks the rules has nulls and a reason; a null in a kept column is none.
-func TestScoreOfBadRows(t *testing.T) {
+func TestScoreOfRejectedRows(t *testing.T) {
 	dir, _, score := following(t, 1, 40)
 	y, x1 := make([]any, 30), make([]any, 30)
 	for i := range 30 {

@@ -69,7 +69,7 @@ func howTo(w system, show *display, p config.Task, out *config.Output, watch fun
 	for _, text := range p.Warnings() {
 		show.warning(text)
 	}
-	how := p.KeepingBadRows(w.fs, show.warning)
+	how := p.KeepingRejectedRows(w.fs, show.warning)
 	how.Run, how.Software, how.Observer = w.log.run, config.Software(), show.observer(watch)
 	how.Observer.Spooled = show.spooled
 	how.Report = config.Report(out)

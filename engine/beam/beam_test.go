@@ -186,9 +186,9 @@ func demandNoOther(t *testing.T, want, got map[string]string) {
 // rows are left out, the first pass is made here.
 func TestSameBytesAsOneProcess(t *testing.T) {
 	jobs := map[string]string{
-		"duplicates dropped": testJob(t),
-		"duplicates kept":    testJob(t, "duplicates: keep"),
-		"bad rows tolerated": testJob(t, "rejected: {limit: 5 %}"),
+		"duplicates dropped":      testJob(t),
+		"duplicates kept":         testJob(t, "duplicates: keep"),
+		"rejected rows tolerated": testJob(t, "rejected: {limit: 5 %}"),
 	}
 	data := os.Getenv("PACSGP_DATA")
 	if data == "" {
@@ -209,7 +209,7 @@ func TestSameBytesAsOneProcess(t *testing.T) {
 			fatal.If(t, d.train(t.Context()))
 			finished(t, d.certify(t.Context()))
 			demandSame(t, alone(t, path), d.published(t))
-			here := name == "bad rows tolerated"
+			here := name == "rejected rows tolerated"
 			if by := strings.Contains(said.String(), "the engine makes the first pass"); by == here {
 				t.Errorf("the first pass by the engine: %v", by)
 			}
@@ -259,10 +259,10 @@ func demandSets(t *testing.T, told string, least int) {
 }
 
 // A row that cannot be used fails the job with our error, which names file and row.
-func TestBadRowFailsTheJob(t *testing.T) { badRow(t, testJob(t), 60) }
+func TestRejectedRowFailsTheJob(t *testing.T) { rejectedRow(t, testJob(t), 60) }
 
-// badRow puts a bad row into the middle file of a job's lake, whose files have this many rows.
-func badRow(t *testing.T, path string, n int) {
+// rejectedRow puts a rejected row into the middle file of a job's lake, whose files have this many rows.
+func rejectedRow(t *testing.T, path string, n int) {
 	t.Helper()
 	d, _ := withHandover(t, path)
 	before := d.published(t)

@@ -19,10 +19,10 @@ func TestErrorsOfTheFirstPass(t *testing.T) {
 		part   bool // it is found by a part
 		want   string
 	}{
-		"bad row":           {func(rows []row) { rows[7].X2 = math.NaN() }, nil, true, "row 7"},
-		"constant column":   {func(rows []row) { constant(rows, 3) }, []string{"features: [x1, x2]"}, false, `feature "x2" has one value`},
-		"duplicates":        {func(rows []row) { copy(rows[10:], rows[:20]) }, []string{"duplicates: {limit: 1 %}"}, false, "equal an earlier row"},
-		"too many bad rows": {func(rows []row) { rows[7].X2 = math.NaN() }, []string{"rejected: {limit: 0.1 %}"}, false, "break a row rule"},
+		"rejected row":           {func(rows []row) { rows[7].X2 = math.NaN() }, nil, true, "row 7"},
+		"constant column":        {func(rows []row) { constant(rows, 3) }, []string{"features: [x1, x2]"}, false, `feature "x2" has one value`},
+		"duplicates":             {func(rows []row) { copy(rows[10:], rows[:20]) }, []string{"duplicates: {limit: 1 %}"}, false, "equal an earlier row"},
+		"too many rejected rows": {func(rows []row) { rows[7].X2 = math.NaN() }, []string{"rejected: {limit: 0.1 %}"}, false, "break a row rule"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := testJob(t, c.lines...)

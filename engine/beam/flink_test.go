@@ -217,7 +217,7 @@ func TestFlink(t *testing.T) {
 	if t.Logf("%d of 10 jobs had a worker killed", killed); killed == 0 {
 		t.Error("no worker was killed")
 	}
-	badRow(t, path, 10_000)
+	rejectedRow(t, path, 10_000)
 }
 
 // A driver that is killed after its job was submitted leaves the job to Flink, and no artifact; the

@@ -39,7 +39,7 @@ type given struct {
 	X2 *float64 `parquet:"x2,optional"`
 }
 
-// wide writes a lake of four row groups in two files, with bad rows and a far one.
+// wide writes a lake of four row groups in two files, with rejected rows and a far one.
 func wide(t *testing.T, folder string) {
 	t.Helper()
 	fatal.If(t, os.MkdirAll(folder, 0o750))

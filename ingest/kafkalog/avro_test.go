@@ -113,7 +113,7 @@ func wire(id uint32, value []byte) []byte {
 }
 
 // Records of a topic are read by the schemas of their ids, which are asked for once, with
-// the schemas that they refer to. A record of an unknown id is a bad row; a registry that
+// the schemas that they refer to. A record of an unknown id is a rejected row; a registry that
 // does not answer is an error, whatever is tolerated.
 func TestRegistry(t *testing.T) {
 	inner := `{"type":"record","name":"Inner","namespace":"org.example","fields":[{"name":"y","type":"double"}]}`

@@ -23,7 +23,7 @@ const (
 	columnTime      = "$timestamp"
 )
 
-// columnReason has the reasons of bad rows, null for others; a spool without any does not have it.
+// columnReason has the reasons of rejected rows, null for others; a spool without any does not have it.
 const columnReason = "$reason"
 
 var placeColumns = []string{columnTopic, columnPartition, columnOffset, columnTime}
@@ -35,7 +35,7 @@ type block struct {
 	offsets []int64        // [rows]
 	times   []int64        // [rows], milliseconds since 1970
 	topic   string         // "": rows have no position
-	reasons map[int]string // of bad rows
+	reasons map[int]string // of rejected rows
 	encoded job.Encodings
 }
 

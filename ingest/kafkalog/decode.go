@@ -53,7 +53,7 @@ func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decod
 
 // A Decoded has the rows of some records, one a record.
 type Decoded struct {
-	Batch  arrow.Record   // with bad rows marked; the caller releases it
+	Batch  arrow.Record   // with rejected rows marked; the caller releases it
 	Faults map[int]string // reasons, by row, for records that cannot be read
 	Kept   [][]byte       // kept members as JSON, row by row; nil: the record has no such member
 

@@ -64,7 +64,7 @@ func TestDecoder(t *testing.T) {
 
 // A whole object keeps its members whatever is wrong with its columns. A member that is
 // named twice, or is no UTF-8, is a fault and kept of none.
-func TestDecoderKeepsOfBadRows(t *testing.T) {
+func TestDecoderKeepsOfRejectedRows(t *testing.T) {
 	decoders, err := Config{Topic: "rows", Columns: []string{"x1", "x2"}}.Decoders(t.Context(), 1, "id", "x2", "in.id")
 	fatal.If(t, err)
 	type found struct{ Fault, ID, X2, In string }

@@ -92,7 +92,7 @@ func (l *letters) drop() {
 	}
 }
 
-// Letters calls use for each record of the window that is no row, or has a bad row, in the order
+// Letters calls use for each record of the window that is no row, or has a rejected row, in the order
 // of the segments. Additional headers have its position and the reason. The record is valid during
 // the call.
 func (w *Window) Letters(use func(partition int, r broker.Record) error) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// Open opens a segment. Its bad rows have the reasons of their records.
+// Open opens a segment. Its rejected rows have the reasons of their records.
 func (s *Source) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	b, err := s.Source.Open(ctx, i)
 	if err != nil || !s.marks {

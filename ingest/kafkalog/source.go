@@ -82,7 +82,7 @@ func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error)
 		return nil, fmt.Errorf("kafka: %w", dataset.ErrNoRows)
 	}
 	src, err := lake.Open(ctx, lake.Config{
-		Paths: w.Paths, Features: want.Features, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
+		Paths: w.Paths, Features: want.Features, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, Rejected: ingest.Marking(want.Mark), Decoders: want.Decoders,
 	})
 	if err != nil {
 		return nil, err

@@ -71,10 +71,10 @@ type Config struct {
 	Registry   *Schemas      // with [FormatAvro]: the schemas whose ids begin the records, or nil
 	Columns    []string      // features and target
 	Encoded    job.Encodings // of features, of which some may be missing
-	// Tolerant spools bad rows with NaN for each bad value, and a record that cannot be read as one
+	// Tolerant spools rejected rows with NaN for each bad value, and a record that cannot be read as one
 	// row of NaN. Else the first of them is an error.
 	Tolerant bool
-	// Letters keeps the records with bad rows next to the rows: see [Window.Letters].
+	// Letters keeps the records with rejected rows next to the rows: see [Window.Letters].
 	Letters bool
 	// Identity identifies the topic of the offsets in From and To; zero means unknown.
 	Identity broker.Identity

@@ -117,9 +117,9 @@ func parquetFile(t *testing.T, path string, rows []manyTyped, group int) {
 var manyFeatures = []string{"at", "double", "flag", "float", "int", "level", "price"}
 
 // digestsOf reads all shards and returns their digests.
-func digestsOf(t *testing.T, path string, bad ingest.BadRows) []dataset.ColumnDigest {
+func digestsOf(t *testing.T, path string, bad ingest.Rejected) []dataset.ColumnDigest {
 	t.Helper()
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", BadRows: bad})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", Rejected: bad})
 	fatal.If(t, err)
 	digests, err := readAll(t, src)
 	fatal.If(t, err)
@@ -192,7 +192,7 @@ func readArrowBytes(t testing.TB, data []byte) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.arrow")
 	fatal.If(t, os.WriteFile(path, data, 0o600))
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", BadRows: ingest.Mark})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", Rejected: ingest.Mark})
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (b *batches) decode() (arrow.Record, error) {
 		var fault ingest.Fault
 		if bad, column, fault = b.src.records.Bad(block); len(bad) > 0 && b.src.bad == ingest.Reject {
 			block.Drop()
-			return nil, &ingest.BadRowError{Where: b.shard.file.path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: b.src.columns[column], Fault: fault}
+			return nil, &ingest.RejectedRowError{Where: b.shard.file.path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: b.src.columns[column], Fault: fault}
 		}
 	}
 	record := b.src.records.New(block, bad)

@@ -45,7 +45,7 @@ func TestValuesBeyondTheirType(t *testing.T) {
 			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: []string{"x"}})
 			fatal.If(t, err)
 			_, err = pipelinetest.Each(t.Context(), src, 0, func(arrow.Record) {})
-			bad, is := errors.AsType[*ingest.BadRowError](err)
+			bad, is := errors.AsType[*ingest.RejectedRowError](err)
 			if is != (i > 1) || is && bad.Fault != ingest.Mistyped {
 				t.Errorf("%s: %v: %v", name, v, err)
 			}

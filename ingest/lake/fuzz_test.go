@@ -115,7 +115,7 @@ func FuzzFile(f *testing.F) {
 		path := filepath.Join(t.TempDir(), "f.parquet")
 		fatal.If(t, os.WriteFile(path, b, 0o600))
 		before := allocated()
-		src, err := Open(t.Context(), Config{Paths: []string{path}, BadRows: ingest.Mark})
+		src, err := Open(t.Context(), Config{Paths: []string{path}, Rejected: ingest.Mark})
 		if err != nil {
 			return
 		}
@@ -131,7 +131,7 @@ func FuzzFile(f *testing.F) {
 		if err == nil && int64(len(want[0])) != rows {
 			t.Errorf("%d rows, the footer says %d", len(want[0]), rows)
 		}
-		other, err2 := Open(t.Context(), Config{Paths: []string{path}, BadRows: ingest.Mark, BatchRows: 7, Decoders: 3})
+		other, err2 := Open(t.Context(), Config{Paths: []string{path}, Rejected: ingest.Mark, BatchRows: 7, Decoders: 3})
 		if err2 != nil {
 			t.Fatal(err2)
 		}

@@ -230,7 +230,7 @@ func TestHostileFiles(t *testing.T) {
 			kept, err := os.ReadFile(path)
 			fatal.If(t, err)
 			before, began := allocated(), time.Now()
-			src, err := Open(t.Context(), Config{Paths: []string{path}, BadRows: ingest.Mark})
+			src, err := Open(t.Context(), Config{Paths: []string{path}, Rejected: ingest.Mark})
 			if err == nil && !f.long {
 				_, err = marked(t, src)
 			}

@@ -50,7 +50,7 @@ func TestTextIsReadAsLabels(t *testing.T) {
 		fatal.If(t, w.Close())
 		fatal.If(t, file.Close())
 	}
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"x"}, Labels: []string{"plain", "dict", "delta", "city"}, Target: "y", BadRows: ingest.Mark})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"x"}, Labels: []string{"plain", "dict", "delta", "city"}, Target: "y", Rejected: ingest.Mark})
 	fatal.If(t, err)
 	for shard, city := range []string{"7", "Bern"} {
 		b, err := src.Open(t.Context(), shard)

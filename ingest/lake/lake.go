@@ -33,8 +33,8 @@ type Config struct {
 	Encoded job.Encodings
 	// Target is the last column. Empty means that there is none.
 	Target string
-	// BadRows is the treatment of rows that break a rule.
-	BadRows ingest.BadRows
+	// Rejected is the treatment of rows that break a rule.
+	Rejected ingest.Rejected
 	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer with more
 	// than 128 columns.
 	BatchRows int
@@ -75,7 +75,7 @@ type Source struct {
 	warnings  []string
 	files     []File
 	records   *ingest.Records
-	bad       ingest.BadRows
+	bad       ingest.Rejected
 	batchRows int
 	digests   bool
 	texts     job.ColumnTexts
@@ -113,7 +113,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.BadRows == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
+	if cfg.Rejected == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
 		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
 	}
 	s := &Source{
@@ -121,8 +121,8 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		columns:   columns,
 		meanings:  means,
 		warnings:  append(warnings, left...),
-		records:   ingest.NewRecords(columns, cfg.BadRows, cfg.Encoded),
-		bad:       cfg.BadRows,
+		records:   ingest.NewRecords(columns, cfg.Rejected, cfg.Encoded),
+		bad:       cfg.Rejected,
 		batchRows: cfg.BatchRows,
 		digests:   !cfg.NoDigests,
 		texts:     cfg.Texts,

@@ -63,7 +63,7 @@ func TestColumnsOfGroups(t *testing.T) {
 		fatal.If(t, w.Close())
 		path := filepath.Join(t.TempDir(), "nested.parquet")
 		fatal.If(t, os.WriteFile(path, out.Bytes(), 0o600))
-		src, err := Open(t.Context(), Config{Paths: []string{path}, Features: []string{"s.a", "s.b.c", "s.b.d"}, Target: "y", BadRows: ingest.Mark, BatchRows: 333})
+		src, err := Open(t.Context(), Config{Paths: []string{path}, Features: []string{"s.a", "s.b.c", "s.b.d"}, Target: "y", Rejected: ingest.Mark, BatchRows: 333})
 		fatal.If(t, err)
 		got, err := marked(t, src)
 		fatal.If(t, err)

@@ -110,7 +110,7 @@ func (f unpredictedFile) open(ctx context.Context, m pass.Model) (*Source, error
 		target = m.Meta.Target.Name
 	}
 	src, err := Open(ctx, Config{
-		Paths: []string{f.path}, Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Target: target, BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
+		Paths: []string{f.path}, Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Target: target, Rejected: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
 	})
 	if err != nil {
 		return nil, m.Meta.Lacks(err)

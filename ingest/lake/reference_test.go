@@ -81,7 +81,7 @@ func TestRealData(t *testing.T) {
 		{"boston", "MEDV", 506, 1, 0},
 	} {
 		t.Run(c.folder, func(t *testing.T) {
-			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, c.folder)}, Target: c.target, BadRows: ingest.Mark, Decoders: 9})
+			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, c.folder)}, Target: c.target, Rejected: ingest.Mark, Decoders: 9})
 			fatal.If(t, err)
 			got, bad := readMarked(t, src)
 			if len(got[0]) != c.rows || len(src.Shards()) != c.shards || bad != c.bad {

@@ -55,7 +55,7 @@ func TestWritersRefuse(t *testing.T) {
 			}
 			fatal.If(t, err)
 			_, err = readAll(t, src)
-			var bad *ingest.BadRowError
+			var bad *ingest.RejectedRowError
 			switch {
 			case c.fault != ingest.None:
 				if !errors.As(err, &bad) || bad.Fault != c.fault || bad.Column != c.column || bad.Row != c.row {

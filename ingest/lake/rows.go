@@ -17,7 +17,7 @@ var _ dataset.Rows = Rows(nil)
 // Open opens the files as [Open] does.
 func (r Rows) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	src, err := Open(ctx, Config{
-		Paths: r, Features: want.Features, Exclude: want.Exclude, Labels: want.Labels, Texts: want.Texts, Encoded: want.Encoded, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
+		Paths: r, Features: want.Features, Exclude: want.Exclude, Labels: want.Labels, Texts: want.Texts, Encoded: want.Encoded, Target: want.Target, Rejected: ingest.Marking(want.Mark), Decoders: want.Decoders,
 		Pages: want.Pages,
 	})
 	if err != nil {

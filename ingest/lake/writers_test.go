@@ -115,7 +115,7 @@ func TestWritersConformance(t *testing.T) {
 }
 
 func TestWritersNulls(t *testing.T) {
-	for name, want := range map[string]ingest.BadRowError{
+	for name, want := range map[string]ingest.RejectedRowError{
 		"all-null-column.parquet":      {Row: 0, Column: "pres", Fault: ingest.Null},
 		"inf-target-row39.parquet":     {Row: 39, Column: "pm", Fault: ingest.Infinite},
 		"nan-feature-row03.parquet":    {Row: 3, Column: "temp", Fault: ingest.NotANum},
@@ -127,7 +127,7 @@ func TestWritersNulls(t *testing.T) {
 		for _, batchRows := range []int{1, 7, 1000} {
 			src := open(t, lake.Config{Paths: []string{want.Where}, BatchRows: batchRows})
 			_, err := readAll(t, src)
-			var bad *ingest.BadRowError
+			var bad *ingest.RejectedRowError
 			if !errors.As(err, &bad) || *bad != want {
 				t.Errorf("%s in batches of %d: %v, want %v", name, batchRows, err, &want)
 			}
@@ -141,9 +141,9 @@ func TestWritersNulls(t *testing.T) {
 	}
 }
 
-func TestMarkKeepsBadRows(t *testing.T) {
+func TestMarkKeepsRejectedRows(t *testing.T) {
 	path := writersData("nulls", "null-feature-row07.parquet")
-	src := open(t, lake.Config{Paths: []string{path}, BadRows: ingest.Mark, BatchRows: 6, Features: writersFeatures, Target: writersTarget})
+	src := open(t, lake.Config{Paths: []string{path}, Rejected: ingest.Mark, BatchRows: 6, Features: writersFeatures, Target: writersTarget})
 	row := 0
 	_, err := pipelinetest.Each(t.Context(), src, 0, func(record arrow.Record) {
 		last := int(record.NumCols()) - 1

@@ -42,12 +42,12 @@ type ColumnDigest [32]byte
 type Batches interface {
 	// Next returns the next consecutive rows of the shard. It blocks until
 	// they are decoded. After the last batch it returns io.EOF, then and on
-	// every later call. A bad row is an error that names file, row and column, unless
-	// the source marks bad rows.
+	// every later call. A rejected row is an error that names file, row and column, unless
+	// the source marks rejected rows.
 	//
 	// The record has the source's columns in their order, each an
-	// [array.Float64] without nulls. If the source marks bad rows, bad cells are NaN,
-	// and a last column of strings has the reason of each bad row, null for good ones. Bad cells
+	// [array.Float64] without nulls. If the source marks rejected rows, bad cells are NaN,
+	// and a last column of strings has the reason of each rejected row, null for good ones. Bad cells
 	// of features with a [job.Fill] ([job.Encodings.Fills]) are NaN in any case, and make no row bad.
 	// The caller releases the record.
 	Next(ctx context.Context) (arrow.Record, error)

@@ -24,7 +24,7 @@ type Rows interface {
 var ErrNoRows = errors.New("the window has no rows")
 
 // A Choice says which columns to read, and how. Its zero value reads all columns as features,
-// and stops at the first bad row.
+// and stops at the first rejected row.
 type Choice struct {
 	Features []string         // nil: all columns but Exclude and Target
 	Exclude  []string         // columns that are no features, if Features is nil
@@ -32,7 +32,7 @@ type Choice struct {
 	Encoded  job.Encodings    // of features, whatever their type: text is read as labels
 	Texts    job.ColumnTexts  // of one of the columns behind the features
 	Target   string           // "": none is read
-	Mark     bool             // bad rows are marked, and do not stop the reading
+	Mark     bool             // rejected rows are marked, and do not stop the reading
 	Decoders int              // goroutines that decode; 0: one
 	Pages    int64            // bytes of memory for pages; 0: as many as they need
 	Spooled  func(rows int64) // gets the number of spooled rows; or nil
@@ -82,7 +82,7 @@ func NamesOf(columns []job.Affine) []string {
 
 // ChoiceOf is the job's choice of columns, without the column of the mean.
 func ChoiceOf(j job.Job, features []string, res job.Resources) Choice {
-	c := Choice{Features: features, Labels: j.Labels(), Encoded: j.Encode, Texts: j.Groups.Declared(), Target: j.Target, Mark: j.BadRows.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
+	c := Choice{Features: features, Labels: j.Labels(), Encoded: j.Encode, Texts: j.Groups.Declared(), Target: j.Target, Mark: j.Rejected.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
 	if features == nil {
 		c.Features, c.Exclude = j.Features, j.Exclude
 	}

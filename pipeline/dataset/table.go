@@ -217,7 +217,7 @@ func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 	return recordOf(b.of.names, columns, reasons), nil
 }
 
-// check returns the fault of each row, if bad rows are marked, and sets bad cells to NaN in copies of
+// check returns the fault of each row, if rejected rows are marked, and sets bad cells to NaN in copies of
 // their columns.
 func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) {
 	if b.of.mark {
@@ -232,7 +232,7 @@ func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) 
 			}
 			filled := b.of.encoded.Fills(b.of.names[j])
 			if !b.of.mark && !filled {
-				return nil, fmt.Errorf("pipeline: memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (rejected)",
+				return nil, fmt.Errorf("pipeline: memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some rejected rows (rejected)",
 					b.next+i, b.of.names[j], fault)
 			}
 			if !copied {
@@ -261,7 +261,7 @@ func FaultOf(v float64) string {
 	}
 }
 
-// AlsoWrong adds a column and its fault to the reason of a bad row.
+// AlsoWrong adds a column and its fault to the reason of a rejected row.
 func AlsoWrong(reason, column, fault string) string {
 	if reason != "" {
 		reason += "; "

@@ -38,7 +38,7 @@ func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error)
 		err = leftOut(ctx, b.FirstPass, env)
 	}
 	if b.FirstPass != nil {
-		err = errors.Join(err, b.FirstPass.PutAway(ctx, b.Src, env.Quarantine, env.Resources))
+		err = errors.Join(err, b.FirstPass.PutAway(ctx, b.Src, env.Rejects, env.Resources))
 	}
 	if err != nil {
 		return b, err

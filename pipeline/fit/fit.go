@@ -50,9 +50,9 @@ type Environment struct {
 	Sink        pass.Sink
 	Log         Logs
 	Checkpoints Checkpoints
-	Parent      *Parent            // of a job with warm starts: training begins with its posterior; nil: none
-	Quarantine  dataset.Quarantine // of bad rows; nil: they are counted only
-	FirstPass   pass.Parts         // of [Fit] and [pipeline.Run], where the job allows it; nil: they read all rows
+	Parent      *Parent         // of a job with warm starts: training begins with its posterior; nil: none
+	Rejects     dataset.Rejects // of rejected rows; nil: they are counted only
+	FirstPass   pass.Parts      // of [Fit] and [pipeline.Run], where the job allows it; nil: they read all rows
 	Resources   job.Resources
 	Observer    job.Observer
 	Software    string // names the program in the certificate

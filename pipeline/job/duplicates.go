@@ -44,7 +44,7 @@ func (j *Job) setDuplicates(fault func(string, ...any)) {
 // Drops reports whether a reading of all rows before each pass finds the duplicates to leave out. Where
 // none has been found yet, the pass counts them itself.
 func (j Job) Drops() bool {
-	return j.Duplicates.Policy == DuplicatesDropped && (j.Repeats || j.BadRows.Some())
+	return j.Duplicates.Policy == DuplicatesDropped && (j.Repeats || j.Rejected.Some())
 }
 
 // Duplicates counts equal rows of a sample. -0 equals 0.

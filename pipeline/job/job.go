@@ -36,7 +36,7 @@ type Job struct {
 	Unit       UnitDecl       `json:"unit,omitzero"`
 	Split      SplitDecl      `json:"split"`
 	Duplicates DuplicatesDecl `json:"duplicates"`
-	BadRows    BadRowsDecl    `json:"rejected,omitzero"`
+	Rejected   RejectedDecl   `json:"rejected,omitzero"`
 	Train      TrainDecl      `json:"train"`
 
 	// Guarantees are the methods of the certificate, with weights by which they share
@@ -188,7 +188,7 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	j = j.withMethods(fault)
 	j.setDuplicates(fault)
-	j.BadRows.validate(fault)
+	j.Rejected.validate(fault)
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
 	j.checkMean(fault)
 	j.checkUnit(fault)

@@ -6,26 +6,26 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// A BadRowsDecl declares how many rows may break a row rule. The zero value tolerates none:
+// A RejectedDecl declares how many rows may break a row rule. The zero value tolerates none:
 // the source stops at the first.
-type BadRowsDecl struct {
-	// Tolerance is the largest share of bad rows. They are left out, neither trained nor
-	// certified on, and counted in the ledger. With a tolerance the source marks bad rows
+type RejectedDecl struct {
+	// Tolerance is the largest share of rejected rows. They are left out, neither trained nor
+	// certified on, and counted in the ledger. With a tolerance the source marks rejected rows
 	// (docs/reference/job.md).
 	Tolerance float64 `json:"limit"`
 }
 
-func (d BadRowsDecl) validate(fault func(string, ...any)) {
+func (d RejectedDecl) validate(fault func(string, ...any)) {
 	if !(0 <= d.Tolerance && d.Tolerance < 1) {
 		fault("rejected.limit: %v is no share of the rows from 0 to below 1", d.Tolerance)
 	}
 }
 
-// Some reports whether the job tolerates bad rows.
-func (d BadRowsDecl) Some() bool { return d.Tolerance > 0 }
+// Some reports whether the job tolerates rejected rows.
+func (d RejectedDecl) Some() bool { return d.Tolerance > 0 }
 
-// Allow returns an error if there are more bad rows than the job tolerates.
-func (d BadRowsDecl) Allow(bad, rows int64) error {
+// Allow returns an error if there are more rejected rows than the job tolerates.
+func (d RejectedDecl) Allow(bad, rows int64) error {
 	if float64(bad) <= d.Tolerance*float64(rows) {
 		return nil
 	}
@@ -33,8 +33,8 @@ func (d BadRowsDecl) Allow(bad, rows int64) error {
 		ErrData, bad, words.Count(rows, "row"), percent(float64(bad)/float64(rows)), percent(d.Tolerance))
 }
 
-// Stop is the error of allow with a hint; which names bad rows.
-func (d BadRowsDecl) Stop(bad, rows int64, which string) error {
+// Stop is the error of allow with a hint; which names rejected rows.
+func (d RejectedDecl) Stop(bad, rows int64, which string) error {
 	err := d.Allow(bad, rows)
 	if err == nil {
 		return nil

@@ -38,5 +38,5 @@ func (j Job) SplitFits(n int64, res Resources) error {
 
 // Sifts reports whether the split is known only after a reading of all rows.
 func (j Job) Sifts() bool {
-	return j.Drops() || j.BadRows.Some() || j.Unit.Given()
+	return j.Drops() || j.Rejected.Some() || j.Unit.Given()
 }

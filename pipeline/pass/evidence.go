@@ -17,7 +17,7 @@ import (
 // does not follow from the job is an error.
 func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (certify.Evidence, error) {
 	job = job.ForRows(found.Ledger.Rows)
-	if err := errors.Join(job.Sequenced(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), job.Duplicates.Allow(found.Duplicates.Rows, found.Ledger.Rows-found.Ledger.Bad)); err != nil {
+	if err := errors.Join(job.Sequenced(), job.Rejected.Allow(found.Ledger.Bad, found.Ledger.Rows), job.Duplicates.Allow(found.Duplicates.Rows, found.Ledger.Rows-found.Ledger.Bad)); err != nil {
 		return certify.Evidence{}, err
 	}
 	if err := follows(job, m, found); err != nil {

@@ -38,12 +38,12 @@ func badIn(b dataset.Block, used []int, use func(i int, columns []int)) {
 	}
 }
 
-// A badReport gathers facts about bad rows for people.
+// A badReport gathers facts about rejected rows for people.
 type badReport struct {
 	mu      sync.Mutex
 	ordinal int64 // of the first; -1: there is none
 	first   string
-	columns map[int]int64 // bad rows by column
+	columns map[int]int64 // rejected rows by column
 }
 
 func (r *badReport) see(s dataset.Shard, b dataset.Block, i int, columns []int) {
@@ -58,7 +58,7 @@ func (r *badReport) see(s dataset.Shard, b dataset.Block, i int, columns []int) 
 	}
 }
 
-// words names the first bad row, and the columns with the most bad rows.
+// words names the first rejected row, and the columns with the most rejected rows.
 func (r *badReport) words(names []string) string {
 	if r.ordinal < 0 {
 		return ""
@@ -81,9 +81,9 @@ func (r *badReport) words(names []string) string {
 	return text
 }
 
-// PutAway puts the bad rows of a first pass into the quarantine. It reads shards with bad rows
+// PutAway puts the rejected rows of a first pass into the rejected rows. It reads shards with rejected rows
 // again, one after the other: there is no memory for all of them.
-func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.Quarantine, res job.Resources) error {
+func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.Rejects, res job.Resources) error {
 	bad, shards := s.Split.Out.Bad, src.Shards()
 	if to == nil || bad == nil {
 		return nil
@@ -97,7 +97,7 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 	if order == nil {
 		order = []int{} // no shard; nil would be all
 	}
-	err := to.Put(ctx, s.Columns, shards, func(use func(dataset.BadRow) error) error {
+	err := to.Put(ctx, s.Columns, shards, func(use func(dataset.RejectedRow) error) error {
 		return dataset.Stream(ctx, src, order, res.Workers, func(b dataset.Block) error {
 			for i := range b.Rows {
 				ordinal := b.First + int64(i)
@@ -107,7 +107,7 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 				if b.Reasons == nil || b.Reasons.IsNull(i) {
 					return fmt.Errorf("%w: row %d of the sample was bad, and is not any more", job.ErrChanged, ordinal)
 				}
-				row := dataset.BadRow{Shard: b.Shard, Row: ordinal - shards[b.Shard].First, Reason: b.Reasons.Value(i)}
+				row := dataset.RejectedRow{Shard: b.Shard, Row: ordinal - shards[b.Shard].First, Reason: b.Reasons.Value(i)}
 				for _, column := range b.Columns {
 					row.Values = append(row.Values, column[i])
 				}
@@ -119,7 +119,7 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("pipeline: quarantine of bad rows: %w", err)
+		return fmt.Errorf("pipeline: rejected rows of rejected rows: %w", err)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 type sieve struct {
 	out        dataset.LeftOut
 	duplicates job.Duplicates           // of the rows that are not bad; if duplicates are dropped
-	bad        string                   // names the bad rows, in words
+	bad        string                   // names the rejected rows, in words
 	split      *dataset.UnitSplit       // nil: the split follows from ordinals alone
 	columns    [][]dataset.ColumnDigest // of the rows read, by shard
 }
@@ -136,14 +136,14 @@ type sieve struct {
 // affordSieve refuses sets of rows beyond the memory of the job.
 func affordSieve(j job.Job, rows int64, res job.Resources) error {
 	need := int64(0)
-	if j.BadRows.Some() {
+	if j.Rejected.Some() {
 		need = rows / 8
 	}
 	if j.Drops() {
 		need += rows / 8
 	}
 	if need > max(res.Memory, 1<<26) {
-		return fmt.Errorf("%w: leaving rows out takes a bit a row for duplicates, and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no duplicates and tolerate no bad rows",
+		return fmt.Errorf("%w: leaving rows out takes a bit a row for duplicates, and one for rejected rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no duplicates and tolerate no rejected rows",
 			job.ErrData, need>>20, rows, res.Memory>>20)
 	}
 	return nil
@@ -173,7 +173,7 @@ func sift(ctx context.Context, src dataset.Source, job job.Job, used []int, res 
 	strict := job.Encode.Strict(src.Columns(), used)
 	var marked []int
 	var counter *counter
-	if job.BadRows.Some() {
+	if job.Rejected.Some() {
 		s.out.Bad = dataset.NewRowSet(n)
 	}
 	if job.Drops() {

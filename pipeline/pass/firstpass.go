@@ -44,7 +44,7 @@ type FirstPass struct {
 	targets   []float64       // those that the baseline's constant is chosen on
 }
 
-// First makes the first pass. With the error of too many bad rows it also returns the result. If the
+// First makes the first pass. With the error of too many rejected rows it also returns the result. If the
 // job leaves rows out, it reads the rows twice, because a row's subset must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
 func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*FirstPass, error) {
@@ -83,7 +83,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	s.Warnings = append(s.Warnings, dataset.StrangeGroups(j.Groups, s.Columns, s.Reference)...)
 	s.Warnings = slices.Concat(s.Warnings, s.warned(), j.Warned())
 	bad, all := s.Split.Bad(), s.Split.Rows
-	if err := j.BadRows.Stop(bad, all, s.bad); err != nil {
+	if err := j.Rejected.Stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them
 	}
 	if bad > 0 {
@@ -106,7 +106,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 	if rows != nil && rows.sieve != nil {
 		s.bad = rows.sieve.bad
 		if err != nil { // the share of rejected rows is the reason, if it is too large
-			err = cmp.Or(job.BadRows.Stop(s.Split.Bad(), s.Split.Rows, s.bad), err)
+			err = cmp.Or(job.Rejected.Stop(s.Split.Bad(), s.Split.Rows, s.bad), err)
 		}
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // The first pass can be made in parts, as the last one: a part of either is a [Pass], of the same format,
 // and made through a [Handover]. The split, which follows from the numbers of rows in the files, are told to
-// the parts. Where they follow from values, as with duplicates: drop and tolerated bad rows,
+// the parts. Where they follow from values, as with duplicates: drop and tolerated rejected rows,
 // two readings would be needed, and training reads the rows itself.
 //
 // What parts say of the rows makes features, scaling, start values and the model. The last pass finds all of

@@ -21,7 +21,7 @@ import (
 // A pass as bytes is the content of a [frame]:
 //
 //	arithmetic its name (its length as u64, then the text)
-//	subject    rows, bad rows, outside rows, shards, columns (u64); layout, model, configuration, sample,
+//	subject    rows, rejected rows, outside rows, shards, columns (u64); layout, model, configuration, sample,
 //	           secret (32 bytes each); constant (f64); values of groups, their number (u64) and each (f64)
 //	shards     their number (u64), then each, by index
 //	loss sums    their bytes (u64), then each, by the numbers of its key

@@ -123,7 +123,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		return add, func(e dataset.Ending) error {
 			f.found.Columns, f.found.targets = e.Columns, e.Targets
 			if p.sieve != nil && !slices.Equal(e.Columns, p.sieve.columns[shard]) {
-				return fmt.Errorf("%w: %s has other values than in the search for duplicates or bad rows", job.ErrChanged, p.shards[shard].Name)
+				return fmt.Errorf("%w: %s has other values than in the search for duplicates or rejected rows", job.ErrChanged, p.shards[shard].Name)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -73,7 +73,7 @@ func testRows(t *testing.T, src dataset.Source) {
 			}
 			for r, v := range values {
 				if math.IsNaN(v) || math.IsInf(v, 0) {
-					t.Errorf("shard %d (%s), column %d, row %d is %v: a bad row must be an error", i, s.Name, j, r, v)
+					t.Errorf("shard %d (%s), column %d, row %d is %v: a rejected row must be an error", i, s.Name, j, r, v)
 				}
 			}
 			if want := digestRef(values); digests[j] != want {

@@ -219,7 +219,7 @@ func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
 		current = "it is not current: " + verdict.Error()
 	}
 	if bad := o.Result.Certificate.Ledger.Bad; bad > 0 {
-		s.warning(words.Count(bad, "bad row") + " of the window are left out")
+		s.warning(words.Count(bad, "rejected row") + " of the window are left out")
 	}
 	s.event(fmt.Sprintf("published certificate %s of run %d: predictions have the bound %s (%s); %s", o.Record.ID, k, words.PercentUp(o.Record.Mean.Bound), o.Record.Mean.Status, current))
 	s.Events.Published(w, o.Result.Certificate, o.Record.Status)

@@ -171,7 +171,7 @@ type spooledRows struct {
 
 // Open opens the rows, as of one segment.
 func (r spooledRows) Open(ctx context.Context, c dataset.Choice) (dataset.Opened, error) {
-	c.Mark = false // a table has no bad rows to mark
+	c.Mark = false // a table has no rejected rows to mark
 	return r.Rows.Open(ctx, c)
 }
 

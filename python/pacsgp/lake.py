@@ -21,7 +21,7 @@ def both(a, b):
 
 
 class Lake:
-    """The rows of the files that the paths mean, read in blocks. Unless bad rows are
+    """The rows of the files that the paths mean, read in blocks. Unless rejected rows are
     tolerated, the first one is an error."""
 
     tolerant = False

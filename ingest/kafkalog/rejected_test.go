@@ -19,7 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// Where bad rows are tolerated, a record with a bad value is a row with a NaN there, and
+// Where rejected rows are tolerated, a record with a bad value is a row with a NaN there, and
 // one that is no row at all, a tombstone too, is a row of NaN; replayed, they are the same.
 // Else each of them is an error.
 func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {

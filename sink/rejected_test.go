@@ -13,13 +13,13 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Any reader finds each bad row again, whatever the columns are called.
-func TestBadRowsAreReadBack(t *testing.T) {
+// Any reader finds each rejected row again, whatever the columns are called.
+func TestRejectedRowsAreReadBack(t *testing.T) {
 	var file bytes.Buffer
-	out := sink.NewBadRows(&file, []string{"row", "in", "zeta"})
+	out := sink.NewRejectedRows(&file, []string{"row", "in", "zeta"})
 	shard := dataset.Shard{First: 90, Rows: 50, Position: dataset.Position{In: "lake/b.parquet", Part: 3, At: 7_000_000_000}}
 	for i, values := range [][]float64{{1.5, math.NaN(), 3}, {math.NaN(), -2, math.NaN()}} {
-		fatal.If(t, out.Write(shard, dataset.BadRow{Row: int64(10 * i), Reason: "is null", Values: values}))
+		fatal.If(t, out.Write(shard, dataset.RejectedRow{Row: int64(10 * i), Reason: "is null", Values: values}))
 	}
 	fatal.If(t, out.Close())
 	type values struct {

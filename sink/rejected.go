@@ -11,18 +11,18 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// BadRows writes rows that break a row rule as Parquet: their file or topic (in), row group or
+// Rejected writes rows that break a row rule as Parquet: their file or topic (in), row group or
 // partition (part) and row or offset (row), the first bad column, the reason, and in the group values
 // the row's columns as float64, null where they are bad. It is for one goroutine at a time.
-type BadRows struct {
+type Rejected struct {
 	w       *parquet.GenericWriter[any]
 	columns []string
 	row     parquet.Row
 	n       int
 }
 
-// NewBadRows starts a file with these columns.
-func NewBadRows(w io.Writer, columns []string) *BadRows {
+// NewRejectedRows starts a file with these columns.
+func NewRejectedRows(w io.Writer, columns []string) *Rejected {
 	values := parquet.Group{}
 	for _, name := range columns {
 		values[name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
@@ -31,14 +31,14 @@ func NewBadRows(w io.Writer, columns []string) *BadRows {
 		"in": parquet.String(), "part": parquet.Leaf(parquet.Int32Type), "row": parquet.Leaf(parquet.Int64Type),
 		"column": parquet.String(), "reason": parquet.String(), "values": values,
 	})
-	return &BadRows{
+	return &Rejected{
 		w:       parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Zstd)),
 		columns: slices.Clone(columns), row: make(parquet.Row, len(schema.Columns())),
 	}
 }
 
 // Write appends a row of a shard. It retains nothing of it.
-func (b *BadRows) Write(shard dataset.Shard, r dataset.BadRow) error {
+func (b *Rejected) Write(shard dataset.Shard, r dataset.RejectedRow) error {
 	set := func(v parquet.Value, definition int, path ...string) {
 		leaf, _ := b.w.Schema().Lookup(path...)
 		b.row[leaf.ColumnIndex] = v.Level(0, definition, leaf.ColumnIndex)
@@ -61,20 +61,20 @@ func (b *BadRows) Write(shard dataset.Shard, r dataset.BadRow) error {
 	set(parquet.ByteArrayValue([]byte(column)), 0, "column")
 	set(parquet.ByteArrayValue([]byte(r.Reason)), 0, "reason")
 	if _, err := b.w.WriteRows([]parquet.Row{b.row}); err != nil {
-		return fmt.Errorf("sink: write bad rows: %w", err)
+		return fmt.Errorf("sink: write rejected rows: %w", err)
 	}
 	if b.n++; b.n%groupRows == 0 {
 		if err := b.w.Flush(); err != nil {
-			return fmt.Errorf("sink: write bad rows: %w", err)
+			return fmt.Errorf("sink: write rejected rows: %w", err)
 		}
 	}
 	return nil
 }
 
 // Close writes the footer. It does not close the writer beneath.
-func (b *BadRows) Close() error {
+func (b *Rejected) Close() error {
 	if err := b.w.Close(); err != nil {
-		return fmt.Errorf("sink: write bad rows: %w", err)
+		return fmt.Errorf("sink: write rejected rows: %w", err)
 	}
 	return nil
 }

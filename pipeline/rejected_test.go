@@ -28,7 +28,7 @@ func (l *lake) spoil(rows ...int) {
 
 func tolerant(j *job.Job) {
 	tiny(j)
-	j.BadRows.Tolerance = 0.01
+	j.Rejected.Tolerance = 0.01
 }
 
 func tolerantDrop(j *job.Job) {
@@ -36,24 +36,24 @@ func tolerantDrop(j *job.Job) {
 	j.Duplicates = job.DuplicatesDecl{Policy: job.DuplicatesDropped}
 }
 
-// A shelf is a quarantine in memory.
+// A shelf is a file of rejected rows in memory.
 type shelf struct {
 	columns []string
-	rows    []dataset.BadRow
+	rows    []dataset.RejectedRow
 }
 
-func (s *shelf) Put(_ context.Context, columns []string, _ []dataset.Shard, each func(func(dataset.BadRow) error) error) error {
+func (s *shelf) Put(_ context.Context, columns []string, _ []dataset.Shard, each func(func(dataset.RejectedRow) error) error) error {
 	s.columns, s.rows = columns, nil
-	return each(func(r dataset.BadRow) error {
+	return each(func(r dataset.RejectedRow) error {
 		r.Values = slices.Clone(r.Values)
 		s.rows = append(s.rows, r)
 		return nil
 	})
 }
 
-// Bad rows that a job tolerates are counted and used for nothing: whatever their good
+// Rejected rows that a job tolerates are counted and used for nothing: whatever their good
 // cells hold, model and losses are the same. All other rows keep their subset.
-func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
+func TestToleratedRejectedRowsAreUsedForNothing(t *testing.T) {
 	spoilt := []int{3, 77, 130, 299, 300, 555} // of all shards' beginnings, middles and ends
 	clean := waves(600, 0.3, 12)
 	split := plainly(clean, "pacsgp")
@@ -69,7 +69,7 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 		p := &published{lake: l, store: &pipelinetest.Store{}}
 		kept := &shelf{}
 		env := l.environment(p.store)
-		env.Quarantine = kept
+		env.Rejects = kept
 		p.result = run(t, testJob(t, tolerant), env)
 		p.certificate = p.result.Certificate
 		return p, kept
@@ -77,11 +77,11 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 	a, kept := publishWith(0.5)
 	b, _ := publishWith(-7e5)
 	if !bytes.Equal(a.store.Models[a.result.ModelDigest], b.store.Models[b.result.ModelDigest]) {
-		t.Error("the model depends on the good cells of bad rows")
+		t.Error("the model depends on the good cells of rejected rows")
 	}
 	ga, gb := a.certificate.About(certify.PredictorDraw), b.certificate.About(certify.PredictorDraw)
 	if *ga.Risk != *gb.Risk || a.certificate.Constant.Risk != b.certificate.Constant.Risk {
-		t.Error("the risk depends on the good cells of bad rows")
+		t.Error("the risk depends on the good cells of rejected rows")
 	}
 	gone := func(of []int) (n int64) {
 		for _, i := range of {
@@ -99,7 +99,7 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 		t.Error(diff)
 	}
 	if a.certificate.Duplicates.Rows != 0 {
-		t.Errorf("%+v: bad rows are counted as duplicates", a.certificate.Duplicates)
+		t.Errorf("%+v: rejected rows are counted as duplicates", a.certificate.Duplicates)
 	}
 	var positions []int
 	for _, r := range kept.rows {
@@ -109,7 +109,7 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 		}
 	}
 	if !slices.Equal(positions, spoilt) || !slices.Equal(kept.columns, []string{"a", "b", "y"}) {
-		t.Errorf("the quarantine has the rows %v of %q, want %v", positions, kept.columns, spoilt)
+		t.Errorf("the rejected rows has the rows %v of %q, want %v", positions, kept.columns, spoilt)
 	}
 	for _, l := range []*lake{nil, a.lake} {
 		if _, err := a.verify(t, a.certificate, a.result.Model, a.result.ModelDigest, l); err != nil {
@@ -118,9 +118,9 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 	}
 }
 
-// A job without a tolerance stops at the first bad row, and one with a tolerance at too
+// A job without a tolerance stops at the first rejected row, and one with a tolerance at too
 // many, before it trains and before it counts as an attempt.
-func TestTooManyBadRowsStopTheJob(t *testing.T) {
+func TestTooManyRejectedRowsStopTheJob(t *testing.T) {
 	all := make([]int, 600)
 	for i := range all {
 		all[i] = i
@@ -141,7 +141,7 @@ func TestTooManyBadRowsStopTheJob(t *testing.T) {
 			l.mark = c.mark
 			var store pipelinetest.Store
 			env, kept := l.environment(&store), &shelf{}
-			env.Quarantine = kept
+			env.Rejects = kept
 			_, err := pipeline.Run(t.Context(), testJob(t, c.change), env)
 			if c.mark && len(kept.rows) != len(c.spoilt) {
 				t.Errorf("%d rows are kept, want all %d", len(kept.rows), len(c.spoilt))
@@ -174,7 +174,7 @@ func TestUnusedColumnsMakeNoRowBad(t *testing.T) {
 	l.mark = true
 	p := publish(t, l, tolerant)
 	if p.certificate.Ledger.Bad != 0 || len(p.result.Model.Meta.Features) != 1 {
-		t.Errorf("%+v with %d features: want no bad row", p.certificate.Ledger, len(p.result.Model.Meta.Features))
+		t.Errorf("%+v with %d features: want no rejected row", p.certificate.Ledger, len(p.result.Model.Meta.Features))
 	}
 	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, l); err != nil {
 		t.Error(err)
@@ -183,7 +183,7 @@ func TestUnusedColumnsMakeNoRowBad(t *testing.T) {
 
 // Who writes certificates by hand cannot call rows bad that he does not like, nor count
 // bad ones among the certified.
-func TestForgedBadRowsAreRefused(t *testing.T) {
+func TestForgedRejectedRowsAreRefused(t *testing.T) {
 	l := newLake(waves(600, 0.3, 12), 300, 300)
 	l.spoil(3, 77, 130)
 	p := publish(t, l, tolerant)
@@ -217,6 +217,6 @@ func TestForgedBadRowsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {
-		t.Errorf("more bad rows than the job tolerates: %v, want it refused without the rows", err)
+		t.Errorf("more rejected rows than the job tolerates: %v, want it refused without the rows", err)
 	}
 }

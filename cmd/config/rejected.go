@@ -20,31 +20,31 @@ import (
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// badRowsConfig declares the treatment of rows that break a row rule.
-type badRowsConfig struct {
+// rejectedConfig declares the treatment of rows that break a row rule.
+type rejectedConfig struct {
 	Tolerance toleratedShare `yaml:"limit"`
-	To        badRowsTo      `yaml:"to"`
+	To        rejectedTo     `yaml:"to"`
 }
 
-// badRowsTo is the destination of bad rows: a file, or a topic of dead letters.
-type badRowsTo struct{ path, topic string }
+// rejectedTo is the destination of rejected rows: a file, or a topic of dead letters.
+type rejectedTo struct{ path, topic string }
 
-const wantBadRowsTo = "want a file, as in bad.parquet, or a topic, as in {kafka: rows-dead}"
+const wantRejectedTo = "want a file, as in bad.parquet, or a topic, as in {kafka: rows-dead}"
 
 // UnmarshalYAML reads the two forms.
-func (b *badRowsTo) UnmarshalYAML(node ast.Node) error {
+func (b *rejectedTo) UnmarshalYAML(node ast.Node) error {
 	if pairs := yamlfile.Entries(node); len(pairs) > 0 {
 		for _, pair := range pairs {
 			name, ok := pair.Value.(*ast.StringNode)
 			if pair.Key.GetToken().Value != "kafka" || !ok || b.topic != "" {
-				return yamlfile.At(pair, wantBadRowsTo)
+				return yamlfile.At(pair, wantRejectedTo)
 			}
 			b.topic = name.Value
 		}
 		return nil
 	}
 	if _, ok := node.(*ast.StringNode); !ok {
-		return yamlfile.At(node, wantBadRowsTo)
+		return yamlfile.At(node, wantRejectedTo)
 	}
 	return yaml.NodeToValue(node, &b.path)
 }
@@ -67,16 +67,16 @@ func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// A quarantine is the file of a task's bad rows, or their topic.
-type quarantine struct {
+// A rejected rows is the file of a task's rejected rows, or their topic.
+type rejects struct {
 	task    Task
 	fs      durable.FS
 	warning func(string)
 	read    []string // files that it must not replace
 }
 
-// Quarantine is the destination of the bad rows of a source.
-func (q quarantine) Quarantine(from dataset.Opened) dataset.Quarantine {
+// Rejects is the destination of the rejected rows of a source.
+func (q rejects) Rejects(from dataset.Opened) dataset.Rejects {
 	if letters := q.task.DeadLetters(); letters != nil {
 		return letters
 	}
@@ -87,39 +87,39 @@ func (q quarantine) Quarantine(from dataset.Opened) dataset.Quarantine {
 }
 
 // Kept reports whether the file is there; that of a topic goes with a publisher.
-func (q quarantine) Kept() bool {
-	_, err := os.Stat(q.task.BadRows)
+func (q rejects) Kept() bool {
+	_, err := os.Stat(q.task.Rejected)
 	return err == nil
 }
 
 // Put replaces the file.
-func (q quarantine) Put(_ context.Context, columns []string, shards []dataset.Shard, each func(func(dataset.BadRow) error) error) error {
-	if err := q.fs.MkdirAll(filepath.Dir(q.task.BadRows)); err != nil {
+func (q rejects) Put(_ context.Context, columns []string, shards []dataset.Shard, each func(func(dataset.RejectedRow) error) error) error {
+	if err := q.fs.MkdirAll(filepath.Dir(q.task.Rejected)); err != nil {
 		return err
 	}
-	file, err := NewFile(q.fs, q.task.BadRows, q.read, q.warning)
+	file, err := NewFile(q.fs, q.task.Rejected, q.read, q.warning)
 	if err != nil {
 		return err
 	}
 	defer file.Abort()
-	out := sink.NewBadRows(file, columns)
-	if err := each(func(r dataset.BadRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
+	out := sink.NewRejectedRows(file, columns)
+	if err := each(func(r dataset.RejectedRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
 		return err
 	}
 	if err := out.Close(); err != nil {
-		return fmt.Errorf("%s: %w", q.task.BadRows, err)
+		return fmt.Errorf("%s: %w", q.task.Rejected, err)
 	}
 	return file.Commit()
 }
 
-// deadLetters is the topic for records of bad rows.
+// deadLetters is the topic for records of rejected rows.
 type deadLetters struct {
 	origin *Topic
 	topic  string
 }
 
-// DeadLetters is the topic for records of bad rows, or nil.
-func (p Task) DeadLetters() dataset.Quarantine {
+// DeadLetters is the topic for records of rejected rows, or nil.
+func (p Task) DeadLetters() dataset.Rejects {
 	if origin, ok := p.Source.(*Topic); ok && origin.Letters != "" {
 		return deadLetters{origin: origin, topic: origin.Letters}
 	}
@@ -128,7 +128,7 @@ func (p Task) DeadLetters() dataset.Quarantine {
 
 // Put sends the records that the spool has kept: those with a bad value in a column of the job
 // or of an alternative.
-func (d deadLetters) Put(ctx context.Context, _ []string, _ []dataset.Shard, _ func(func(dataset.BadRow) error) error) (err error) {
+func (d deadLetters) Put(ctx context.Context, _ []string, _ []dataset.Shard, _ func(func(dataset.RejectedRow) error) error) (err error) {
 	client, err := d.origin.Cluster.Client()
 	if err != nil {
 		return err
