@@ -256,5 +256,5 @@ func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v 
 		a.Draw = draw.Bound
 	}
 	a.Seconds = (r.Process.UserTime() + r.Process.SystemTime()).Seconds()
-	return a, float64(cert.Ledger.Holdout) / float64(cert.Ledger.Rows), nil
+	return a, float64(cert.Counts.Holdout) / float64(cert.Counts.Rows), nil
 }

@@ -46,8 +46,8 @@ func (ev Evidence) assumptions() []Assumption {
 		}
 	}
 	held := ev.Delta.Uses(SubsetHoldout)
-	add(ev.Ledger.Units == nil, AssumeIndependentRows, CheckNone, false)
-	add(ev.Ledger.Units != nil, AssumeIndependentUnits, CheckNone, false)
+	add(ev.Counts.Units == nil, AssumeIndependentRows, CheckNone, false)
+	add(ev.Counts.Units != nil, AssumeIndependentUnits, CheckNone, false)
 	add(true, AssumeSplitFixed, CheckNone, false)
 	add(true, AssumeJobFixed, CheckNone, ev.Delta.Looks.ended())
 	add(ev.Delta.Sequence != nil, AssumeNumberReserved, CheckNone, false)

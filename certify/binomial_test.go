@@ -146,7 +146,7 @@ func TestMethodsPayForTheirShares(t *testing.T) {
 	ev.Delta.Methods = []MethodID{MethodPACBayes, MethodHoldout}
 	c := certificate(t, ev)
 	held, _ := c.Claim(ClaimHoldout)
-	want, err := BinomialUpper(2, ev.Ledger.Holdout, .00855, Share{}) // 19/20 of 9/10 of .01
+	want, err := BinomialUpper(2, ev.Counts.Holdout, .00855, Share{}) // 19/20 of 9/10 of .01
 	if err != nil || held.Bound != want {
 		t.Errorf("the hold-out's bound is %v, want %v (%v)", held.Bound, want, err)
 	}

@@ -17,7 +17,7 @@ func Certify(ev Evidence) (Certificate, error) {
 		return Certificate{}, fmt.Errorf("certify: evidence: %w", err)
 	}
 	c := Certificate{Format: Format, Assumptions: ev.assumptions(), Warnings: ev.warnings(), Evidence: ev}
-	baseline, err := HoldoutBound(ev.Constant.Risk.Lower(), ev.Ledger.Of(SubsetTraining), ev.Delta.Declared)
+	baseline, err := HoldoutBound(ev.Constant.Risk.Lower(), ev.Counts.Of(SubsetTraining), ev.Delta.Declared)
 	if err != nil {
 		return Certificate{}, err
 	}

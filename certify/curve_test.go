@@ -12,8 +12,8 @@ func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 	ev := sound(t)
 	ev.Delta.Methods = methods
 	lossSum := &LossSum{}
-	for i := range ev.Ledger.Holdout {
-		err := most * float64(i+1) / float64(ev.Ledger.Holdout)
+	for i := range ev.Counts.Holdout {
+		err := most * float64(i+1) / float64(ev.Counts.Holdout)
 		lost := err > ev.Loss.Epsilon
 		loss := 0.
 		if lost {
@@ -45,7 +45,7 @@ func TestCurveFollowsFromItsDocument(t *testing.T) {
 func TestCurveSteps(t *testing.T) {
 	ev := withCurve(t, 16, MethodPACBayes, MethodCurve)
 	g, _ := certificate(t, ev).Claim(ClaimCurve)
-	n := ev.Ledger.Holdout
+	n := ev.Counts.Holdout
 	part, err := partDown(ev.Delta.Declared, ev.Delta.Share(MethodCurve))
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestCurveFaultsAreErrors(t *testing.T) {
 	for name, spoil := range map[string]func(*Evidence, *LossSum){
 		"rising counts":          func(_ *Evidence, c *LossSum) { c.Beyond[400]++; c.Beyond[399] = 0 },
 		"a negative count":       func(_ *Evidence, c *LossSum) { c.Beyond[511] = -1 },
-		"more than all":          func(ev *Evidence, c *LossSum) { c.Beyond[0] = ev.Ledger.Holdout + 1 },
+		"more than all":          func(ev *Evidence, c *LossSum) { c.Beyond[0] = ev.Counts.Holdout + 1 },
 		"another count at ε":     func(_ *Evidence, c *LossSum) { c.Risk.hi, c.Risk.lo = 0, 0 },
 		"no tolerance":           func(ev *Evidence, _ *LossSum) { ev.Loss.Kind = LossSquared },
 		"a tolerance far out":    func(ev *Evidence, _ *LossSum) { ev.Loss.Epsilon = 1e-300 },

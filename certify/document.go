@@ -97,8 +97,8 @@ const (
 	OriginStart     Origin = "start" // where there are none, the first training rows by rank
 )
 
-// A Ledger counts the rows of the dataset by split. Rejected rows have no split.
-type Ledger struct {
+// Counts are the numbers of rows of the dataset by subset. Rejected rows have no split.
+type Counts struct {
 	Rows       int64       `json:"rows"`
 	Reference  int64       `json:"prior"`
 	Train      int64       `json:"training"`
@@ -106,7 +106,7 @@ type Ledger struct {
 	Duplicates int64       `json:"duplicates"` // equal an earlier row and are left out
 	Bad        int64       `json:"rejected"`
 	Outside    int64       `json:"outside,omitempty"` // the column of the mean was fitted on them
-	Units      *UnitLedger `json:"units,omitempty"`   // nil: examples are rows
+	Units      *UnitCounts `json:"units,omitempty"`   // nil: examples are rows
 }
 
 // A Sample names the rows by the digest of their values.

@@ -50,13 +50,13 @@ func variants(t *testing.T) map[string]Evidence {
 		"sequence":  change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{"flights/trainers", MaxNumber} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, .5) }),
 		"duplicates tolerated": change(func(ev *Evidence) {
-			ev.Duplicates.Policy, ev.Duplicates.Limit, ev.Ledger.Duplicates, ev.Ledger.Holdout = DuplicatesLimited, 5.0/12690, 0, 90
+			ev.Duplicates.Policy, ev.Duplicates.Limit, ev.Counts.Duplicates, ev.Counts.Holdout = DuplicatesLimited, 5.0/12690, 0, 90
 			missAll(t, ev)
 		}),
 		"alone": change(func(ev *Evidence) {
 			ev.Delta.Methods = alone()
 			ev.LossSums = ev.LossSums.For(ev.Delta)
-			ev.Ledger.Holdout, ev.Ledger.Reference, ev.Dependence = 0, 685, dependence(12685, 0)
+			ev.Counts.Holdout, ev.Counts.Reference, ev.Dependence = 0, 685, dependence(12685, 0)
 		}),
 		"families": change(func(ev *Evidence) {
 			ev.Model.Kernel.Family, ev.Model.Kernel.Families = KernelMatern52, []string{KernelSquaredExponential, KernelMatern52, KernelMatern32}
@@ -67,7 +67,7 @@ func variants(t *testing.T) map[string]Evidence {
 		}),
 		"start": change(func(ev *Evidence) {
 			ev.Constant = Constant{Value: -1, Origin: OriginStart, Risk: ev.Constant.Risk}
-			ev.Ledger.Reference, ev.Ledger.Holdout, ev.Dependence = 0, 685, dependence(12000, 0)
+			ev.Counts.Reference, ev.Counts.Holdout, ev.Dependence = 0, 685, dependence(12000, 0)
 			missAll(t, ev)
 		}),
 	}
@@ -86,7 +86,7 @@ func marshal(t testing.TB, c Certificate) []byte {
 func missAll(t testing.TB, ev *Evidence) {
 	t.Helper()
 	lossSum := ev.LossSums.At(PredictorMean, SubsetHoldout)
-	for lossSum.Risk.Count() < ev.Ledger.Holdout {
+	for lossSum.Risk.Count() < ev.Counts.Holdout {
 		fatal.If(t, lossSum.AddSpread(1))
 	}
 }

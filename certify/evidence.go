@@ -14,7 +14,7 @@ type Evidence struct {
 	Delta      Delta         `json:"delta"`    // no default: the user says it
 	LossSums   LossSums      `json:"losses"`   // what the methods of Delta need: see [LossSums.For]
 	Constant   Constant      `json:"baseline"` // the best constant prediction
-	Ledger     Ledger        `json:"counts"`
+	Counts     Counts        `json:"counts"`
 	Sample     Sample        `json:"dataset"`
 	Duplicates Duplicates    `json:"duplicates"`
 	Dependence Series        `json:"dependence"`       // of the targets of prior and training rows, in their order
@@ -35,29 +35,29 @@ type Constant struct {
 // Validate reports all faults of the evidence, NaN included.
 func (ev Evidence) Validate() error {
 	return errors.Join(
-		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(),
-		ev.validateRows(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Ledger),
+		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Counts.validate(), ev.validateSample(),
+		ev.validateRows(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Counts), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Counts),
 	)
 }
 
 // validateRisks checks risks, KL and delta against each other.
 func (ev Evidence) validateRisks() error {
 	faults := []error{ev.Constant.Risk.validate()}
-	if n := ev.Ledger.Of(SubsetTraining); ev.Constant.Risk.Count() != n {
-		faults = append(faults, fmt.Errorf("losses of the constant on %d %[3]ss, for %[2]d train %[3]ss: each needs exactly one", ev.Constant.Risk.Count(), n, ev.Ledger.Example()))
+	if n := ev.Counts.Of(SubsetTraining); ev.Constant.Risk.Count() != n {
+		faults = append(faults, fmt.Errorf("losses of the constant on %d %[3]ss, for %[2]d train %[3]ss: each needs exactly one", ev.Constant.Risk.Count(), n, ev.Counts.Example()))
 	}
 	needs := ev.Delta.needs()
 	for _, key := range needs {
 		t := ev.LossSums.Of(key.Predictor, key.Subset)
-		if err := t.validate(ev.Ledger.Of(key.Subset), ev); err != nil {
+		if err := t.validate(ev.Counts.Of(key.Subset), ev); err != nil {
 			faults = append(faults, fmt.Errorf("the losses of a %s on %s rows: %w", key.Predictor, key.Subset, err))
 		}
 	}
 	if len(ev.LossSums) > len(needs) {
 		faults = append(faults, fmt.Errorf("%d loss sums, which are more than the %d that the methods need", len(ev.LossSums), len(needs)))
 	}
-	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.Uses(SubsetHoldout) {
-		faults = append(faults, fmt.Errorf("%d held-out rows, which only the methods %q and %q use", ev.Ledger.Holdout, MethodHoldout, MethodCurve))
+	if len(ev.Delta.Methods) > 0 && (ev.Counts.Holdout > 0) != ev.Delta.Uses(SubsetHoldout) {
+		faults = append(faults, fmt.Errorf("%d held-out rows, which only the methods %q and %q use", ev.Counts.Holdout, MethodHoldout, MethodCurve))
 	}
 	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
 		faults = append(faults, fmt.Errorf("groups: %t, which does not go with the methods %v", ev.Grouping != nil, ev.Delta.Methods))
@@ -69,7 +69,7 @@ func (ev Evidence) validateRisks() error {
 }
 
 // Of returns the number of examples of a subset.
-func (l Ledger) Of(subset Subset) int64 {
+func (l Counts) Of(subset Subset) int64 {
 	train, holdout := l.Train, l.Holdout
 	if u := l.Units; u != nil {
 		train, holdout = u.Train, u.Holdout
@@ -92,8 +92,8 @@ func (ev Evidence) validateConstant() error {
 	switch {
 	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginStart:
 		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, want %q or %q", ev.Constant.Origin, OriginReference, OriginStart))
-	case (ev.Constant.Origin == OriginReference) != (ev.Ledger.Reference > 0):
-		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, with %d prior rows: it is chosen on them where there are any", ev.Constant.Origin, ev.Ledger.Reference))
+	case (ev.Constant.Origin == OriginReference) != (ev.Counts.Reference > 0):
+		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, with %d prior rows: it is chosen on them where there are any", ev.Constant.Origin, ev.Counts.Reference))
 	}
 	return errors.Join(faults...)
 }
@@ -132,20 +132,20 @@ func ParameterNames(features []string, isotropic bool) []string {
 }
 
 // validate checks that every row is in one subset.
-func (l Ledger) validate() error {
+func (l Counts) validate() error {
 	var faults []error
 	rest := l.Rows
 	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Duplicates, l.Bad, l.Outside} {
 		if count < 0 || count > rest {
-			return errors.Join(append(faults, fmt.Errorf("ledger does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Reference, l.Train, l.Holdout))...)
+			return errors.Join(append(faults, fmt.Errorf("counts does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Reference, l.Train, l.Holdout))...)
 		}
 		rest -= count
 	}
 	if rest != 0 {
-		faults = append(faults, fmt.Errorf("ledger does not add up: %d of %d rows are in no subset", rest, l.Rows))
+		faults = append(faults, fmt.Errorf("counts do not add up: %d of %d rows are in no subset", rest, l.Rows))
 	}
 	if l.Train < 1 {
-		faults = append(faults, fmt.Errorf("ledger has %d training rows: nothing to certify on", l.Train))
+		faults = append(faults, fmt.Errorf("counts have %d training rows: nothing to certify on", l.Train))
 	}
 	return errors.Join(faults...)
 }
@@ -156,7 +156,7 @@ func (ev Evidence) validateSample() error {
 	if ev.Sample.Shards < 1 {
 		faults = append(faults, fmt.Errorf("dataset of %d shards", ev.Sample.Shards))
 	}
-	faults = append(faults, ev.Sample.validateSegments(ev.Ledger.Rows))
+	faults = append(faults, ev.Sample.validateSegments(ev.Counts.Rows))
 	columns := ev.Sample.Columns
 	if len(columns) < 2 {
 		return errors.Join(append(faults, fmt.Errorf("sample has %d columns, want at least one feature and the target", len(columns)))...)
@@ -199,8 +199,8 @@ func validateDigest(of, digest string) error {
 
 // validateRows checks dependence and duplicates.
 func (ev Evidence) validateRows() error {
-	c, rows := ev.Duplicates, ev.Ledger.Rows-ev.Ledger.Bad
-	faults := []error{ev.Dependence.validate(ev.Ledger.Reference + ev.Ledger.Train)}
+	c, rows := ev.Duplicates, ev.Counts.Rows-ev.Counts.Bad
+	faults := []error{ev.Dependence.validate(ev.Counts.Reference + ev.Counts.Train)}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of duplicates is %g, want a share of the rows", c.Limit))
 	}
@@ -223,8 +223,8 @@ func (ev Evidence) validateRows() error {
 	if c.Policy == DuplicatesDropped {
 		leftOut = c.Rows
 	}
-	if ev.Ledger.Duplicates != leftOut {
-		faults = append(faults, fmt.Errorf("%d of %d duplicates are left out under the policy %q, want %d", ev.Ledger.Duplicates, c.Rows, c.Policy, leftOut))
+	if ev.Counts.Duplicates != leftOut {
+		faults = append(faults, fmt.Errorf("%d of %d duplicates are left out under the policy %q, want %d", ev.Counts.Duplicates, c.Rows, c.Policy, leftOut))
 	}
 	return errors.Join(faults...)
 }
@@ -240,7 +240,7 @@ func (ev Evidence) validateDeclared() error {
 	if d.Training.Hurried < 0 {
 		faults = append(faults, fmt.Errorf("training was hurried after %d steps", d.Training.Hurried))
 	}
-	if err := d.Training.Parent.validate(ev.Sample, ev.Ledger.Holdout); err != nil {
+	if err := d.Training.Parent.validate(ev.Sample, ev.Counts.Holdout); err != nil {
 		faults = append(faults, err)
 	}
 	return errors.Join(faults...)

@@ -40,7 +40,7 @@ func sound(t testing.TB) Evidence {
 			Jitter: JitterCheck{Limit: 5e-9, Holds: true},
 		},
 		Constant:   Constant{Value: 7.25, Origin: OriginReference},
-		Ledger:     Ledger{Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Duplicates: 5, Bad: 10},
+		Counts:     Counts{Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Duplicates: 5, Bad: 10},
 		Dependence: dependence(12600, -.0123),
 		Duplicates: Duplicates{Policy: DuplicatesDropped, Rows: 5},
 		Sample:     Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Columns: []string{"distance", "hour", "delay"}},
@@ -48,12 +48,12 @@ func sound(t testing.TB) Evidence {
 		Publisher:  Declared{Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}, Training: Training{Machine: "amd64/avx2"}},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range ev.Ledger.Train {
+	for range ev.Counts.Train {
 		loss := .022 * random.Float64()
 		add(t, &ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, loss)
 		addLower(t, &ev.Constant.Risk, .66)
 	}
-	for i := range ev.Ledger.Holdout {
+	for i := range ev.Counts.Holdout {
 		missed := float64(1 - min(1, i/2)) // the first two rows
 		fatal.If(t, ev.LossSums.At(PredictorMean, SubsetHoldout).AddSpread(missed))
 	}
@@ -115,9 +115,9 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"relative with epsilon": func(ev *Evidence) { ev.Loss.Kind = LossRelative },
 		"other target":          func(ev *Evidence) { ev.Loss.Target = "hour" },
 		"no rows": func(ev *Evidence) {
-			ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, Ledger{}
+			ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, ev.Constant.Risk, ev.Counts = RiskSum{}, RiskSum{}, Counts{}
 		},
-		"a loss missing":             func(ev *Evidence) { ev.Ledger.Train--; ev.Ledger.Holdout++ },
+		"a loss missing":             func(ev *Evidence) { ev.Counts.Train--; ev.Counts.Holdout++ },
 		"no accuracy":                func(ev *Evidence) { ev.Model.Accuracy = 0 },
 		"accuracy NaN":               func(ev *Evidence) { ev.Model.Accuracy = nan },
 		"unproven negative":          func(ev *Evidence) { ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven = -1 },
@@ -128,10 +128,10 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"duplicates without policy":  func(ev *Evidence) { ev.Duplicates.Policy = "" },
 		"duplicates do not add up":   func(ev *Evidence) { ev.Duplicates.Rows++ },
 		"duplicates not dropped":     func(ev *Evidence) { ev.Duplicates.Policy = DuplicatesKept },
-		"duplicates dropped in part": func(ev *Evidence) { ev.Ledger.Duplicates--; ev.Ledger.Holdout++ },
+		"duplicates dropped in part": func(ev *Evidence) { ev.Counts.Duplicates--; ev.Counts.Holdout++ },
 		"duplicates above the limit": func(ev *Evidence) {
 			ev.Duplicates.Policy, ev.Duplicates.Limit = DuplicatesLimited, 3e-4
-			ev.Ledger.Duplicates, ev.Ledger.Holdout = 0, 90
+			ev.Counts.Duplicates, ev.Counts.Holdout = 0, 90
 		},
 		"limit of dropped duplicates": func(ev *Evidence) { ev.Duplicates.Limit = 0.01 },
 		"limit of duplicates NaN":     func(ev *Evidence) { ev.Duplicates.Limit = nan },
@@ -146,8 +146,8 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"constant's loss missing": func(ev *Evidence) { ev.Constant.Risk = RiskSum{} },
 		"constant NaN":            func(ev *Evidence) { ev.Constant.Value = nan },
 		"constant from nowhere":   func(ev *Evidence) { ev.Constant.Origin = "" },
-		"ledger does not add up":  func(ev *Evidence) { ev.Ledger.Bad++ },
-		"ledger negative":         func(ev *Evidence) { ev.Ledger.Bad, ev.Ledger.Holdout = -1, 101 },
+		"counts do not add up":    func(ev *Evidence) { ev.Counts.Bad++ },
+		"counts negative":         func(ev *Evidence) { ev.Counts.Bad, ev.Counts.Holdout = -1, 101 },
 		"sample digest":           func(ev *Evidence) { ev.Sample.Digest = "0A" },
 		"model digest":            func(ev *Evidence) { ev.Model.Digest = "" },
 		"column twice":            func(ev *Evidence) { ev.Sample.Columns = []string{"hour", "hour", "delay"} },

@@ -110,7 +110,7 @@ func GroupLooks(n int64, groups int) []int64 {
 }
 
 // validate checks the form of a grouping, and its column against the sample; nil has no fault.
-func (g *Grouping) validate(s Sample, extra *Mean, l Ledger) error {
+func (g *Grouping) validate(s Sample, extra *Mean, l Counts) error {
 	if g == nil {
 		return nil
 	}

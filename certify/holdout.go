@@ -14,7 +14,7 @@ func holdout() method {
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
 		}
-		if ev.Loss.Kind.Counts() && ev.Ledger.Units == nil {
+		if ev.Loss.Kind.Counts() && ev.Counts.Units == nil {
 			g.Bound, err = BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)
 		} else { // what is shown is the bound
 			g.Bound, err = ev.bettingBound(t, share)

@@ -70,7 +70,7 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 		ev := sound(t)
 		held := ev.LossSums.At(PredictorMean, SubsetHoldout)
 		*held = LossSum{Unproven: 1}
-		n := ev.Ledger.Holdout
+		n := ev.Counts.Holdout
 		for i := range n {
 			loss := 0.0
 			switch {

@@ -204,7 +204,7 @@ func (t *LossSum) validate(n int64, ev Evidence) error {
 	if t.Spread != nil {
 		faults = append(faults, t.Spread.validate(n))
 	}
-	if u := ev.Ledger.Units; t.Unproven < 0 || u == nil && (t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0) {
+	if u := ev.Counts.Units; t.Unproven < 0 || u == nil && (t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0) {
 		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
 	}
 	if err := errors.Join(append(faults, t.validateBeyond(n, ev), t.validateGroups(n, ev))...); err != nil {
@@ -216,7 +216,7 @@ func (t *LossSum) validate(n int64, ev Evidence) error {
 // claim returns a claim that shows a loss sum, without a bound.
 func (ev Evidence) claim(key LossKey, id ClaimID, shown LossSum) Claim {
 	g := Claim{ID: id, Predictor: key.Predictor, Subset: key.Subset, Delta: ev.Delta.Declared, N: shown.Risk.Count(), Risk: new(shown.Risk.Upper()), shown: shown}
-	if key.Subset == SubsetHoldout && ev.Loss.Kind.Counts() && ev.Ledger.Units == nil {
+	if key.Subset == SubsetHoldout && ev.Loss.Kind.Counts() && ev.Counts.Units == nil {
 		g.Misses = new(shown.Risk.ones())
 	}
 	return g

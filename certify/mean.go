@@ -13,8 +13,8 @@ type Mean struct {
 	Train     RiskSum `json:"training"` // over the training rows
 }
 
-// validate checks the column against the sample and the ledger; nil has no fault.
-func (m *Mean) validate(s Sample, l Ledger) error {
+// validate checks the column against the sample and the counts; nil has no fault.
+func (m *Mean) validate(s Sample, l Counts) error {
 	switch {
 	case m == nil && l.Outside != 0:
 		return fmt.Errorf("%d outside rows, and no column of the mean that was fitted on them", l.Outside)
@@ -33,16 +33,16 @@ func (m *Mean) validate(s Sample, l Ledger) error {
 
 // Features returns the names of the features, in model order.
 func (ev Evidence) Features() []string {
-	return ev.Sample.features(ev.Mean, ev.Grouping, ev.Ledger)
+	return ev.Sample.features(ev.Mean, ev.Grouping, ev.Counts)
 }
 
 // inputs returns all columns but the target and those of units.
-func (s Sample) inputs(l Ledger) []string {
+func (s Sample) inputs(l Counts) []string {
 	return s.Columns[:max(0, len(s.Columns)-1-len(l.labels()))]
 }
 
 // features are the columns before those that stand behind the features.
-func (s Sample) features(extra *Mean, by *Grouping, l Ledger) []string {
+func (s Sample) features(extra *Mean, by *Grouping, l Counts) []string {
 	inputs := s.inputs(l)
 	if extra != nil {
 		return inputs[:max(0, len(inputs)-1)]
@@ -55,4 +55,4 @@ func (s Sample) features(extra *Mean, by *Grouping, l Ledger) []string {
 
 // inside reports whether the column of the mean may have been fitted on training rows: the job does
 // not declare outside rows.
-func (ev Evidence) inside() bool { return ev.Mean != nil && ev.Ledger.Outside == 0 }
+func (ev Evidence) inside() bool { return ev.Mean != nil && ev.Counts.Outside == 0 }

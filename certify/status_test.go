@@ -23,7 +23,7 @@ func without(t *testing.T) Evidence {
 	ev := sound(t)
 	ev.Delta.Methods = ev.Delta.Methods[:1]
 	ev.LossSums = ev.LossSums.For(ev.Delta)
-	ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
+	ev.Counts.Reference, ev.Counts.Holdout = ev.Counts.Reference+ev.Counts.Holdout, 0
 	ev.Dependence = dependence(12685, 0)
 	return ev
 }

@@ -10,9 +10,9 @@ import (
 // LeastUnits is the least number of train units, and of hold-out units.
 const LeastUnits = 30
 
-// A UnitLedger describes independent examples that are sets of rows. Each is in one subset, and its loss is the
+// UnitCounts describe independent examples that are sets of rows. Each is in one subset, and its loss is the
 // mean over its rows. Guarantees count units.
-type UnitLedger struct {
+type UnitCounts struct {
 	Columns   []string `json:"columns"` // rows of one unit have equal values in them
 	Reference int64    `json:"prior"`
 	Train     int64    `json:"training"`
@@ -21,7 +21,7 @@ type UnitLedger struct {
 }
 
 // Example is the word for what N counts.
-func (l Ledger) Example() string {
+func (l Counts) Example() string {
 	if l.Units != nil {
 		return "unit"
 	}
@@ -29,16 +29,16 @@ func (l Ledger) Example() string {
 }
 
 // labels are the columns of the sample that tell units apart.
-func (l Ledger) labels() []string {
+func (l Counts) labels() []string {
 	if l.Units == nil {
 		return nil
 	}
 	return l.Units.Columns
 }
 
-// validateUnits checks the units against ledger, sample and methods.
+// validateUnits checks the units against counts, sample and methods.
 func (ev Evidence) validateUnits() error {
-	u, l := ev.Ledger.Units, ev.Ledger
+	u, l := ev.Counts.Units, ev.Counts
 	if u == nil {
 		return nil
 	}

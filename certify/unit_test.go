@@ -9,8 +9,8 @@ import (
 func withUnits(t testing.TB) Evidence {
 	t.Helper()
 	ev := sound(t)
-	u := UnitLedger{Columns: []string{"day"}, Reference: 20, Train: 300, Holdout: 40, Largest: 60}
-	ev.Ledger = Ledger{Units: &u, Rows: 12700, Reference: 600, Train: 12005, Holdout: 85, Bad: 10}
+	u := UnitCounts{Columns: []string{"day"}, Reference: 20, Train: 300, Holdout: 40, Largest: 60}
+	ev.Counts = Counts{Units: &u, Rows: 12700, Reference: 600, Train: 12005, Holdout: 85, Bad: 10}
 	ev.Duplicates = Duplicates{Policy: DuplicatesKept, Rows: 5}
 	ev.Dependence = dependence(12605, -.0123)
 	ev.Sample.Columns = []string{"distance", "hour", "day", "delay"}
@@ -19,14 +19,14 @@ func withUnits(t testing.TB) Evidence {
 	return ev
 }
 
-// The ledger of units fits rows, columns and methods.
+// The counts of units fit rows, columns and methods.
 func TestUnitsAreValidated(t *testing.T) {
 	for want, change := range map[string]func(ev *Evidence){
-		"units by no column":                func(ev *Evidence) { ev.Ledger.Units.Columns = nil },
-		"29 units of 85 rows in one subset": func(ev *Evidence) { ev.Ledger.Units.Holdout = 29 },
-		"601 units of 600 rows":             func(ev *Evidence) { ev.Ledger.Units.Reference = 601 },
-		"the largest of 360 units has 20 ":  func(ev *Evidence) { ev.Ledger.Units.Largest = 20 },
-		"do not stand before the target":    func(ev *Evidence) { ev.Ledger.Units.Columns = []string{"hour"} },
+		"units by no column":                func(ev *Evidence) { ev.Counts.Units.Columns = nil },
+		"29 units of 85 rows in one subset": func(ev *Evidence) { ev.Counts.Units.Holdout = 29 },
+		"601 units of 600 rows":             func(ev *Evidence) { ev.Counts.Units.Reference = 601 },
+		"the largest of 360 units has 20 ":  func(ev *Evidence) { ev.Counts.Units.Largest = 20 },
+		"do not stand before the target":    func(ev *Evidence) { ev.Counts.Units.Columns = []string{"hour"} },
 		"units do not go with": func(ev *Evidence) {
 			ev.Delta.Methods = []MethodID{MethodPACBayes, MethodCurve}
 		},

@@ -35,17 +35,17 @@ func (ev Evidence) warnings() []Warning {
 	if k := ev.Publisher.Attempt.OnTheseRows; k > 1 {
 		all = append(all, Warning{Code: WarnOtherJobs, Count: k - 1})
 	}
-	if c, of := ev.Duplicates.Rows, ev.Ledger.Rows-ev.Ledger.Bad; float64(c) > fewDuplicates*float64(of) {
+	if c, of := ev.Duplicates.Rows, ev.Counts.Rows-ev.Counts.Bad; float64(c) > fewDuplicates*float64(of) {
 		all = append(all, Warning{Code: WarnDuplicates, Count: c, Of: of})
 	}
-	if ev.Ledger.Bad > 0 {
-		all = append(all, Warning{Code: WarnRejected, Count: ev.Ledger.Bad, Of: ev.Ledger.Rows})
+	if ev.Counts.Bad > 0 {
+		all = append(all, Warning{Code: WarnRejected, Count: ev.Counts.Bad, Of: ev.Counts.Rows})
 	}
 	// Of a column that was fitted on outside rows alone, independent rows hardly show a quarter.
 	if m := ev.Mean; m != nil && !ev.inside() && m.Reference.Count() >= leastCompared && m.Train.Upper() < 0.75*m.Reference.Upper() {
 		all = append(all, Warning{Code: WarnMeanFitted, Value: 1 - m.Train.Upper()/m.Reference.Upper()})
 	}
-	u, l := ev.Ledger.Units, ev.Ledger
+	u, l := ev.Counts.Units, ev.Counts
 	rows := l.Reference + l.Train + l.Holdout
 	if u == nil || rows <= 2*(u.Reference+u.Train+u.Holdout) { // rows of one larger unit may depend on each other
 		if lag, correlation := ev.Dependence.Strongest(); lag > 0 {

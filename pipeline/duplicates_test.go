@@ -98,8 +98,8 @@ func TestDuplicatesAreDroppedByDefault(t *testing.T) {
 		r, err := pipeline.Run(t.Context(), testJob(t, tiny), env)
 		fatal.If(t, err)
 		c := r.Certificate
-		if got := c.Duplicates; got.Policy != certify.DuplicatesDropped || got.Rows != int64(300*(times-1)) || c.Ledger.Duplicates != int64(300*(times-1)) {
-			t.Errorf("%d times: %+v, %+v", times, got, c.Ledger)
+		if got := c.Duplicates; got.Policy != certify.DuplicatesDropped || got.Rows != int64(300*(times-1)) || c.Counts.Duplicates != int64(300*(times-1)) {
+			t.Errorf("%d times: %+v, %+v", times, got, c.Counts)
 		}
 		warned := slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, "66.7 % of the rows repeat") })
 		if assumed := assumption(c, certify.AssumeDuplicates).ID != ""; assumed != (times > 1) || warned != (times > 1) {
@@ -176,8 +176,8 @@ func TestDroppedDuplicatesAreNotCertifiedOn(t *testing.T) {
 			both++
 		}
 	}
-	if want := (certify.Ledger{Rows: 20_000, Reference: both, Train: 400 - both, Duplicates: 19_600}); c.Ledger != want {
-		t.Errorf("ledger %+v, want %+v", c.Ledger, want)
+	if want := (certify.Counts{Rows: 20_000, Reference: both, Train: 400 - both, Duplicates: 19_600}); c.Counts != want {
+		t.Errorf("counts %+v, want %+v", c.Counts, want)
 	}
 	if c.Duplicates != (certify.Duplicates{Policy: certify.DuplicatesDropped, Rows: 19_600}) {
 		t.Errorf("duplicates %+v", c.Duplicates)
@@ -202,8 +202,8 @@ func TestDroppedDuplicatesAreNotCertifiedOn(t *testing.T) {
 func TestKeptDuplicatesCount(t *testing.T) {
 	columns := repeated(300, 2, 0.4, 75)
 	c := publish(t, newLake(columns, 250, 350), keepAll).certificate
-	if want := (certify.Duplicates{Policy: certify.DuplicatesKept, Rows: 300}); c.Duplicates != want || c.Ledger.Duplicates != 0 {
-		t.Errorf("duplicates %+v and %d in the ledger, want %+v", c.Duplicates, c.Ledger.Duplicates, want)
+	if want := (certify.Duplicates{Policy: certify.DuplicatesKept, Rows: 300}); c.Duplicates != want || c.Counts.Duplicates != 0 {
+		t.Errorf("duplicates %+v and %d in the counts, want %+v", c.Duplicates, c.Counts.Duplicates, want)
 	}
 	all := publish(t, newLake(columns, 250, 350), limited(0.5)).certificate
 	a, _ := c.Claim(certify.ClaimDraw)
@@ -246,7 +246,7 @@ func TestForgedDuplicatesAreRefused(t *testing.T) {
 		"declared, said to be few": {declared, func(ev *certify.Evidence) { policy(ev, "keep", "limit"); ev.Duplicates.Limit = 1 }},
 		"declared, said to be left": {declared, func(ev *certify.Evidence) {
 			policy(ev, "keep", "drop")
-			ev.Ledger.Duplicates, ev.Duplicates.Rows = 0, 0
+			ev.Counts.Duplicates, ev.Duplicates.Rows = 0, 0
 		}},
 		"above its own limit": {declared, func(ev *certify.Evidence) {
 			policy(ev, "keep", "limit")
@@ -254,13 +254,13 @@ func TestForgedDuplicatesAreRefused(t *testing.T) {
 			ev.Duplicates.Limit, ev.Duplicates.Rows = 0.01, 20
 		}},
 		"a copy that trains": {dropped, func(ev *certify.Evidence) {
-			ev.Ledger.Duplicates, ev.Ledger.Reference = ev.Ledger.Duplicates-1, ev.Ledger.Reference+1
+			ev.Counts.Duplicates, ev.Counts.Reference = ev.Counts.Duplicates-1, ev.Counts.Reference+1
 			ev.Duplicates.Rows--
 		}},
 		"dropped, said to be declared": {dropped, func(ev *certify.Evidence) {
 			policy(ev, "drop", "keep")
-			ev.Ledger.Reference += ev.Ledger.Duplicates
-			ev.Ledger.Duplicates = 0
+			ev.Counts.Reference += ev.Counts.Duplicates
+			ev.Counts.Duplicates = 0
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

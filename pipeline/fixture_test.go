@@ -120,9 +120,9 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 	return forged
 }
 
-// fit makes the numbers of rows next to the ledger those of the ledger.
+// fit makes the numbers of rows next to the counts those of the counts.
 func mustFit(ev *certify.Evidence) {
-	ev.Dependence.Rows = ev.Ledger.Reference + ev.Ledger.Train
+	ev.Dependence.Rows = ev.Counts.Reference + ev.Counts.Train
 }
 
 // errSource is what a faulty source fails with.

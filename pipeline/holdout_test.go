@@ -102,7 +102,7 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 			}
 			a, _ := one.certificate.Claim(certify.ClaimHoldout)
 			b, _ := two.certificate.Claim(certify.ClaimHoldout)
-			if a.Bound >= b.Bound || one.certificate.Ledger != two.certificate.Ledger || a.N != r.Holdout() {
+			if a.Bound >= b.Bound || one.certificate.Counts != two.certificate.Counts || a.N != r.Holdout() {
 				t.Errorf("the hold-out says %v of %d rows and %v of %d: want a larger bound for noise, of %d rows", a.Bound, a.N, b.Bound, b.N, r.Holdout())
 			}
 		})
@@ -177,12 +177,12 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 		"no hold-out": func(ev *certify.Evidence) {
 			ev.Delta.Methods, ev.Delta.Looks = ev.Delta.Methods[:1], nil
 			ev.LossSums = ev.LossSums.For(ev.Delta)
-			ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
+			ev.Counts.Reference, ev.Counts.Holdout = ev.Counts.Reference+ev.Counts.Holdout, 0
 		},
 		"a row less (without rows)": func(ev *certify.Evidence) {
 			held := ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout)
 			n := held.Risk.Count() - 1
-			ev.Ledger.Train, ev.Ledger.Holdout = ev.Ledger.Train+1, n
+			ev.Counts.Train, ev.Counts.Holdout = ev.Counts.Train+1, n
 			ev.Dependence.Rows++
 			train := ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining)
 			fatal.If(t, errors.Join(train.Risk.Add(0), ev.Constant.Risk.AddLower(0)))

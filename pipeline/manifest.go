@@ -85,7 +85,7 @@ func (m Manifest) Check(c certify.Certificate, id string) error {
 			if err := d.Parse(s.Digest); err != nil {
 				return err
 			}
-			if s.Rows < 1 || s.Rows > c.Ledger.Rows {
+			if s.Rows < 1 || s.Rows > c.Counts.Rows {
 				return fmt.Errorf("%s: a shard of %d rows", f.Path, s.Rows)
 			}
 			digests, own = append(digests, d), own+s.Rows
@@ -93,12 +93,12 @@ func (m Manifest) Check(c certify.Certificate, id string) error {
 		if own != f.Rows {
 			return fmt.Errorf("%s has %d rows, and its shards %d", f.Path, f.Rows, own)
 		}
-		if rows += own; rows > c.Ledger.Rows {
+		if rows += own; rows > c.Counts.Rows {
 			break
 		}
 	}
-	if rows != c.Ledger.Rows {
-		return fmt.Errorf("its rows are not as many as the certificate's %d", c.Ledger.Rows)
+	if rows != c.Counts.Rows {
+		return fmt.Errorf("its rows are not as many as the certificate's %d", c.Counts.Rows)
 	}
 	if got := dataset.SampleDigest(digests).String(); got != c.Sample.Digest || m.Sample != got {
 		return fmt.Errorf("its shards have the sample digest %s, the certificate says %s", got, c.Sample.Digest)

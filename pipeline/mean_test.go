@@ -99,12 +99,12 @@ func TestMeanIsConditional(t *testing.T) {
 			if g.Subset == certify.SubsetTraining {
 				want = c.train
 			}
-			if g.Status != want || assumption(cert, certify.AssumeMeanFixed).Fails != (cert.Ledger.Outside+cert.Ledger.Holdout == 0) {
+			if g.Status != want || assumption(cert, certify.AssumeMeanFixed).Fails != (cert.Counts.Outside+cert.Counts.Holdout == 0) {
 				t.Errorf("%s, %s: %s, %v; want %s, and the assumption named", name, g.ID, g.Status, cert.Assumptions, want)
 			}
 		}
 		v := r.verify(t)
-		if open := v.NotChecked(); !slices.Contains(open, assumption(cert, certify.AssumeMeanFixed)) || slices.Contains(open, certify.Assumption{ID: certify.AssumeHoldoutUnseen, Checked: certify.CheckRetraining}) != (cert.Ledger.Holdout > 0) {
+		if open := v.NotChecked(); !slices.Contains(open, assumption(cert, certify.AssumeMeanFixed)) || slices.Contains(open, certify.Assumption{ID: certify.AssumeHoldoutUnseen, Checked: certify.CheckRetraining}) != (cert.Counts.Holdout > 0) {
 			t.Errorf("%s: not checked is %v", name, open)
 		}
 	}
@@ -200,8 +200,8 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 		return nil
 	}))
 	two := corrected(t, other, line, outside)
-	if l := two.result.Certificate.Ledger; l.Outside != n || n < 200 || l.Rows != l.Reference+l.Train+l.Holdout+l.Outside {
-		t.Errorf("ledger %+v, and %d outside rows", l, n)
+	if l := two.result.Certificate.Counts; l.Outside != n || n < 200 || l.Rows != l.Reference+l.Train+l.Holdout+l.Outside {
+		t.Errorf("counts %+v, and %d outside rows", l, n)
 	}
 	if p, q := one.result.Model.Posterior, two.result.Model.Posterior; !slices.Equal(p.Mean, q.Mean) || !slices.Equal(p.Factor, q.Factor) {
 		t.Error("the posteriors differ")
@@ -241,10 +241,10 @@ func TestForgedMeanIsRefused(t *testing.T) {
 	r := corrected(t, waves(900, 0.2, 4), line, outside)
 	for name, forged := range map[string]func(ev *certify.Evidence){
 		"distances": func(ev *certify.Evidence) {
-			ev.Mean.Train, ev.Mean.Reference = zeros(ev.Ledger.Train), zeros(ev.Ledger.Reference)
+			ev.Mean.Train, ev.Mean.Reference = zeros(ev.Counts.Train), zeros(ev.Counts.Reference)
 		},
-		"no column":    func(ev *certify.Evidence) { ev.Mean, ev.Ledger.Outside, ev.Ledger.Bad = nil, 0, ev.Ledger.Outside },
-		"outside rows": func(ev *certify.Evidence) { ev.Ledger.Outside, ev.Ledger.Bad = ev.Ledger.Outside-9, 9 },
+		"no column":    func(ev *certify.Evidence) { ev.Mean, ev.Counts.Outside, ev.Counts.Bad = nil, 0, ev.Counts.Outside },
+		"outside rows": func(ev *certify.Evidence) { ev.Counts.Outside, ev.Counts.Bad = ev.Counts.Outside-9, 9 },
 	} {
 		ev := evidence(r.result.Certificate)
 		forged(&ev)

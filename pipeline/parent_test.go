@@ -112,7 +112,7 @@ func TestWarmStart(t *testing.T) {
 					t.Errorf("training again: %v, want %v", err, given.want)
 				}
 			}
-			if v.Retrained && r.Certificate.Ledger.Holdout > 0 && !slices.Contains(v.NotChecked(), certify.Assumption{ID: certify.AssumeHoldoutUnseen, Checked: certify.CheckRetraining}) {
+			if v.Retrained && r.Certificate.Counts.Holdout > 0 && !slices.Contains(v.NotChecked(), certify.Assumption{ID: certify.AssumeHoldoutUnseen, Checked: certify.CheckRetraining}) {
 				t.Error("what the parent has seen is not known from training again")
 			}
 		})

@@ -97,8 +97,8 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 		return nil, err
 	}
 	r.PlotRows, err = plotRows(j, found.Kept, m, env.Resources.Workers)
-	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Ledger.Reference == 0)
-	r.Diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Ledger.Outside == 0
+	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Counts.Reference == 0)
+	r.Diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Counts.Outside == 0
 	return r, err
 }
 

@@ -250,7 +250,7 @@ func TestOutsideRowsInParts(t *testing.T) {
 	env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
 		return dataset.Open(ctx, j, table, features, job.Resources{}, nil)
 	}
-	if r := run(t, j, env); r.Certificate.Ledger.Outside == 0 {
+	if r := run(t, j, env); r.Certificate.Counts.Outside == 0 {
 		t.Fatal("no row is outside")
 	}
 	env.Sink, env.Log, env.Checkpoints = &parts, &parts, &parts

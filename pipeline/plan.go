@@ -20,7 +20,7 @@ type Plan struct {
 	Holdout   int64               `json:"holdout"`           // approximate: the hash of each row decides
 	Outside   int64               `json:"outside,omitempty"` // approximate
 	Features  int                 `json:"features"`
-	Units     *certify.UnitLedger `json:"units,omitempty"`
+	Units     *certify.UnitCounts `json:"units,omitempty"`
 	Bounds    []PlanBound         `json:"bounds"`
 
 	Inducing int     `json:"inducing"` // the largest candidate

@@ -91,11 +91,11 @@ func TestToleratedRejectedRowsAreUsedForNothing(t *testing.T) {
 		}
 		return n
 	}
-	want := certify.Ledger{
+	want := certify.Counts{
 		Rows: 600, Bad: int64(len(spoilt)),
 		Reference: int64(len(split.reference)) - gone(split.reference), Train: int64(len(split.train)) - gone(split.train),
 	}
-	if diff := cmp.Diff(want, a.certificate.Ledger); diff != "" {
+	if diff := cmp.Diff(want, a.certificate.Counts); diff != "" {
 		t.Error(diff)
 	}
 	if a.certificate.Duplicates.Rows != 0 {
@@ -173,8 +173,8 @@ func TestUnusedColumnsMakeNoRowBad(t *testing.T) {
 	l := newLake(columns, 300, 300)
 	l.mark = true
 	p := publish(t, l, tolerant)
-	if p.certificate.Ledger.Bad != 0 || len(p.result.Model.Meta.Features) != 1 {
-		t.Errorf("%+v with %d features: want no rejected row", p.certificate.Ledger, len(p.result.Model.Meta.Features))
+	if p.certificate.Counts.Bad != 0 || len(p.result.Model.Meta.Features) != 1 {
+		t.Errorf("%+v with %d features: want no rejected row", p.certificate.Counts, len(p.result.Model.Meta.Features))
 	}
 	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, l); err != nil {
 		t.Error(err)
@@ -189,12 +189,12 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 	p := publish(t, l, tolerant)
 	for name, change := range map[string]func(*certify.Evidence){
 		"two more": func(ev *certify.Evidence) {
-			ev.Ledger.Bad += 2
-			ev.Ledger.Reference -= 2
+			ev.Counts.Bad += 2
+			ev.Counts.Reference -= 2
 		},
 		"one less": func(ev *certify.Evidence) {
-			ev.Ledger.Bad--
-			ev.Ledger.Reference++
+			ev.Counts.Bad--
+			ev.Counts.Reference++
 		},
 	} {
 		ev := evidence(p.certificate)
@@ -209,8 +209,8 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 		}
 	}
 	ev := evidence(p.certificate)
-	ev.Ledger.Bad += 10 // beyond the tolerance
-	ev.Ledger.Reference -= 10
+	ev.Counts.Bad += 10 // beyond the tolerance
+	ev.Counts.Reference -= 10
 	mustFit(&ev)
 	forged, err := certify.Certify(ev)
 	if err != nil {

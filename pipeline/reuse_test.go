@@ -69,7 +69,7 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		got := reuser(t, log, c.on, c.change, c.number)
 		var want *certify.Looks
 		if c.on != distinct { // whose rows are fewer than those that were shown
-			held = got.Ledger.Holdout
+			held = got.Counts.Holdout
 		}
 		if c.earlier > 0 {
 			want = &certify.Looks{Earlier: slices.Repeat([]int64{held}, c.earlier)}

@@ -107,17 +107,17 @@ func TestUnits(t *testing.T) {
 	for _, day := range columns[2] {
 		units[day] = true
 	}
-	ledger := p.certificate.Ledger
-	if u := ledger.Units; u.Holdout != found.Risk.Count() || u.Reference != job.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || ledger.Reference+ledger.Train+ledger.Holdout != 1200 {
-		t.Errorf("ledger %+v, %+v, of %d units with %d hold-out units", ledger, u, len(units), found.Risk.Count())
+	counts := p.certificate.Counts
+	if u := counts.Units; u.Holdout != found.Risk.Count() || u.Reference != job.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || counts.Reference+counts.Train+counts.Holdout != 1200 {
+		t.Errorf("counts %+v, %+v, of %d units with %d hold-out units", counts, u, len(units), found.Risk.Count())
 	}
 	g, _ := p.certificate.Claim(certify.ClaimHoldout)
 	bound, err := certify.BettingUpper(found.Spread, 0.01, p.certificate.Delta.Share(certify.MethodHoldout))
-	if err != nil || g.Bound != bound || g.N != ledger.Units.Holdout {
-		t.Errorf("bound %v of %d, want %v of %d units: %v", g.Bound, g.N, bound, ledger.Units.Holdout, err)
+	if err != nil || g.Bound != bound || g.N != counts.Units.Holdout {
+		t.Errorf("bound %v of %d, want %v of %d units: %v", g.Bound, g.N, bound, counts.Units.Holdout, err)
 	}
-	if draw, _ := p.certificate.Claim(certify.ClaimDraw); draw.N != ledger.Units.Train {
-		t.Errorf("N = %d, want %d train units", draw.N, ledger.Units.Train)
+	if draw, _ := p.certificate.Claim(certify.ClaimDraw); draw.N != counts.Units.Train {
+		t.Errorf("N = %d, want %d train units", draw.N, counts.Units.Train)
 	}
 	for _, l := range []*lake{l, nil} {
 		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, l); err != nil {
@@ -137,24 +137,24 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 	columns := days(1200, 200, 7)
 	l := &lake{names: []string{"a", "b", "day", "y"}, columns: columns, shards: []int{1200}, labels: []string{"day"}}
 	p := publish(t, l, byDay)
-	other := *p.certificate.Ledger.Units
+	other := *p.certificate.Counts.Units
 	for name, change := range map[string]func(ev *certify.Evidence){
 		"another column": func(ev *certify.Evidence) {
 			other.Columns = []string{"b"}
-			ev.Ledger.Units = &other
+			ev.Counts.Units = &other
 			ev.Sample.Columns = []string{"a", "day", "b", "y"}
 		},
 		"a column in the configuration": func(ev *certify.Evidence) { reword(t, ev, `"columns":["day"]`, `"columns":["b"]`) },
 		"a unit more": func(ev *certify.Evidence) {
-			u := *ev.Ledger.Units
+			u := *ev.Counts.Units
 			u.Reference++
-			ev.Ledger.Units = &u
+			ev.Counts.Units = &u
 		},
 		"rows": func(ev *certify.Evidence) { reword(t, ev, `"unit":{"columns":["day"]},`, ``) },
 		"N": func(ev *certify.Evidence) {
-			u := *ev.Ledger.Units
+			u := *ev.Counts.Units
 			u.Holdout++
-			ev.Ledger.Units = &u
+			ev.Counts.Units = &u
 			g, _ := p.certificate.Claim(certify.ClaimHoldout)
 			ev.LossSums[certify.LossKey{Predictor: certify.PredictorMean, Subset: certify.SubsetHoldout}] = &certify.LossSum{Spread: certify.Missed(1, g.N+1), Risk: ones(t, 1, g.N+1)}
 		},
@@ -173,7 +173,7 @@ func TestSplitByUnit(t *testing.T) {
 	l := dayLake(columns, 400, 800)
 	l.mark = true
 	settings := func(j *job.Job) { byDay(j); j.Rejected.Tolerance = 0.01 }
-	ledger := publish(t, l, settings).certificate.Ledger
+	counts := publish(t, l, settings).certificate.Counts
 	src, err := l.open(t.Context(), nil)
 	fatal.If(t, err)
 	last := uint64(0) // of the reference units
@@ -198,8 +198,8 @@ func TestSplitByUnit(t *testing.T) {
 			t.Errorf("day %v is train, and is in another subset or has a lower hash than a reference unit", day)
 		}
 	}
-	u := ledger.Units
-	if want := map[string]int64{"prior": ledger.Reference, "training": ledger.Train, "holdout": ledger.Holdout, "rejected": 1}; !maps.Equal(rows, want) ||
+	u := counts.Units
+	if want := map[string]int64{"prior": counts.Reference, "training": counts.Train, "holdout": counts.Holdout, "rejected": 1}; !maps.Equal(rows, want) ||
 		u.Reference != int64(len(units["prior"])) || u.Train != int64(len(units["training"])) || u.Holdout != int64(len(units["holdout"])) {
 		t.Errorf("rows %v, want %v, of units %+v", rows, want, u)
 	}

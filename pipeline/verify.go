@@ -59,8 +59,8 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 		return nil, err
 	}
 	n := dataset.RowsOf(src)
-	if n != c.Ledger.Rows {
-		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", job.ErrRefused, words.Count(n, "row"), c.Ledger.Rows)
+	if n != c.Counts.Rows {
+		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", job.ErrRefused, words.Count(n, "row"), c.Counts.Rows)
 	}
 	if err := segmented(src, c.Sample.Segments); err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrRefused, err)
@@ -142,26 +142,26 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 	if err != nil {
 		return j, err
 	}
-	j = j.ForRows(c.Ledger.Rows).In(c.Delta.Sequence)
+	j = j.ForRows(c.Counts.Rows).In(c.Delta.Sequence)
 	j.Looks, j.Repeats = c.Delta.Looks, c.Duplicates.Rows > 0
 	if err := j.Bears(m.Meta.Target); err != nil {
 		return j, err
 	}
 	found := &pass.Found{Evidence: c.Evidence}
-	reference := j.References(c.Ledger.Rows)
+	reference := j.References(c.Counts.Rows)
 	// Without the rows it is not known how many prior rows are left out.
-	dropped := j.Sifts() && (c.Ledger.Reference <= reference || j.Unit.Given())
-	if c.Ledger.Reference != reference && !dropped {
-		return j, fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
+	dropped := j.Sifts() && (c.Counts.Reference <= reference || j.Unit.Given())
+	if c.Counts.Reference != reference && !dropped {
+		return j, fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Counts.Rows, c.Counts.Reference)
 	}
-	rule := dataset.RuleOf(j, c.Ledger.Rows)
+	rule := dataset.RuleOf(j, c.Counts.Rows)
 	for _, apart := range []struct {
 		share  float64
 		has    func(dataset.Rank) bool
 		stated int64
 		subset string
-	}{{j.Split.Holdout, rule.HeldOut, c.Ledger.Holdout, "hold-out"}, {j.Split.Outside, rule.Outside, c.Ledger.Outside, "outside"}} {
-		if err := statedApart(ctx, c.Ledger.Rows, j, apart.share, apart.has, apart.stated, apart.subset); err != nil {
+	}{{j.Split.Holdout, rule.HeldOut, c.Counts.Holdout, "hold-out"}, {j.Split.Outside, rule.Outside, c.Counts.Outside, "outside"}} {
+		if err := statedApart(ctx, c.Counts.Rows, j, apart.share, apart.has, apart.stated, apart.subset); err != nil {
 			return j, err
 		}
 	}
@@ -195,7 +195,7 @@ func (v *Verification) rows(c certify.Certificate, m pass.Model, modelDigest str
 	if found.Sample.Digest != c.Sample.Digest {
 		return fmt.Errorf("the data have the digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Sample.Digest, c.Sample.Digest)
 	}
-	v.note("the rows are the dataset: %s, digest %.12s", words.Count(found.Ledger.Rows, "row"), c.Sample.Digest)
+	v.note("the rows are the dataset: %s, digest %.12s", words.Count(found.Counts.Rows, "row"), c.Sample.Digest)
 	switch {
 	case len(c.Sample.Segments) == 0:
 		found.Sample.Segments = nil // of rows that were read elsewhere it does not matter that they are in a log now

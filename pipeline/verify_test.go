@@ -260,10 +260,10 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		{"the split's key with its configuration", func(ev *certify.Evidence) {
 			configure(ev, func(j *job.Job) { j.Split.Key = "better" })
 		}, false},
-		{"ledger", func(ev *certify.Evidence) {
-			ev.Ledger.Reference--
-			ev.Ledger.Train++
-			ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk, ev.Constant.Risk = lossless(ev.Ledger.Train), lossless(ev.Ledger.Train)
+		{"counts", func(ev *certify.Evidence) {
+			ev.Counts.Reference--
+			ev.Counts.Train++
+			ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk, ev.Constant.Risk = lossless(ev.Counts.Train), lossless(ev.Counts.Train)
 		}, true},
 		{"sample's digest", func(ev *certify.Evidence) { ev.Sample.Digest = strings.Repeat("0", 64) }, false},
 		{"shards", func(ev *certify.Evidence) { ev.Sample.Shards++ }, false},

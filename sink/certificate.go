@@ -169,7 +169,7 @@ func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 	if draw.ID == "" || mean.ID == "" {
 		return certificateRow{}, errors.New("there are no claims about predictions and a random draw")
 	}
-	l, loss := c.Ledger, c.Loss
+	l, loss := c.Counts, c.Loss
 	row := certificateRow{
 		Certificate: DigestOf(document), Format: c.Format, Document: string(document),
 		Status: mean.Status, Bound: mean.Bound, Claim: mean.ID, DrawStatus: draw.Status, DrawBound: draw.Bound, Baseline: draw.Baseline,

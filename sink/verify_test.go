@@ -27,14 +27,14 @@ func referenceRows(c certify.Certificate) map[int]bool {
 		hash    uint64
 		ordinal int
 	}
-	ranks := make([]rank, c.Ledger.Rows)
+	ranks := make([]rank, c.Counts.Rows)
 	for i := range ranks {
 		sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pacsgp/roles/1\x00"+job.DefaultKey+"\x00"), uint64(i)))
 		ranks[i] = rank{binary.BigEndian.Uint64(sum[:8]), i}
 	}
 	slices.SortFunc(ranks, func(a, b rank) int { return cmp.Or(cmp.Compare(a.hash, b.hash), a.ordinal-b.ordinal) })
 	reference := make(map[int]bool)
-	for _, r := range ranks[:c.Ledger.Reference] {
+	for _, r := range ranks[:c.Counts.Reference] {
 		reference[r.ordinal] = true
 	}
 	return reference

@@ -40,7 +40,7 @@ func figure(r *pipeline.Result) report.Figure {
 			f.GroupNames = append(f.GroupNames, report.Group(c, i))
 		}
 	}
-	if c.Ledger.Reference == 0 {
+	if c.Counts.Reference == 0 {
 		f.PointsTitle = "Training rows"
 	}
 	for i, p := range r.Training.Trace {

@@ -66,7 +66,7 @@ func Sampled(ctx context.Context, data Origin, certificate string, c certify.Cer
 	}
 	if len(found.Missing) > 0 {
 		// The same rows may have been written again, in as many row groups.
-		if files, _, err := ingestlake.Files(ctx, lake); err == nil && rowsIn(files) == c.Ledger.Rows {
+		if files, _, err := ingestlake.Files(ctx, lake); err == nil && rowsIn(files) == c.Counts.Rows {
 			return data, nil, found.Err(), nil
 		}
 		return nil, nil, nil, found.Err()

@@ -109,7 +109,7 @@ func (m *metrics) Filled(w *stream.Window) {
 
 // Published shows a published certificate.
 func (m *metrics) Published(w *stream.Window, c certify.Certificate, status certify.Status) {
-	l := c.Ledger
+	l := c.Counts
 	for outcome, n := range map[string]int64{"prior": l.Reference, "training": l.Train, "holdout": l.Holdout, "duplicate": l.Duplicates, "rejected": l.Bad} {
 		m.rows.WithLabelValues(outcome).Add(float64(n))
 	}

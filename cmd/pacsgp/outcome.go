@@ -42,7 +42,7 @@ func (o *outcome) report(w system) error {
 	report.WriteSummary(w.paper, c, w.style)
 	path := func(name string) string { return completed(objects.Join(o.task.Output, name)) }
 	retrain := ""
-	if c.Ledger.Holdout > 0 && c.Publisher.Training.Parent == nil {
+	if c.Counts.Holdout > 0 && c.Publisher.Training.Parent == nil {
 		retrain = " --retrain"
 	}
 	which := report.Shell(o.task.Output)

@@ -156,7 +156,7 @@ type Split struct {
 	LeftHeldOut *RowSet // rows that would be held out and are left out; nil unless the job has both
 	OutsideRows *RowSet // rows that the column of the mean was fitted on; nil unless the job has some
 	Out         LeftOut
-	Units       *certify.UnitLedger // nil: examples are rows
+	Units       *certify.UnitCounts // nil: examples are rows
 	Order       []Rank              // the first rows by the rule that are training rows or become prior rows: prior rows, start rows
 }
 

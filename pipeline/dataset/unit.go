@@ -110,7 +110,7 @@ const maxReferenceInUnits = 2 * job.MaxReference
 
 // Split is the split of a sample of n rows, once all are added.
 func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
-	r := Split{Rows: n, Out: out, Units: u.job.Unit.Ledger()}
+	r := Split{Rows: n, Out: out, Units: u.job.Unit.Counts()}
 	if len(u.rows) > job.MaxUnits {
 		return r, fmt.Errorf("%w: unit: there are more than %d units, which take too much memory: declare larger ones", job.ErrData, job.MaxUnits)
 	}
@@ -167,7 +167,7 @@ func (u *UnitSplit) order(r *Split, reference uint64) {
 }
 
 // enough returns an error unless there are units enough for each subset, with what would help.
-func (u *UnitSplit) enough(l certify.UnitLedger, all int64) error {
+func (u *UnitSplit) enough(l certify.UnitCounts, all int64) error {
 	held := u.hash.held > 0
 	if l.Train >= certify.LeastUnits && (!held || l.Holdout >= certify.LeastUnits) {
 		return nil

@@ -17,7 +17,7 @@ type Sample struct {
 	Bad      int64 // those known to be left out
 	Features int
 
-	Units *certify.UnitLedger // of a job by units, from [pass.CountUnits]
+	Units *certify.UnitCounts // of a job by units, from [pass.CountUnits]
 }
 
 // Inputs is the number of inputs, at most.

@@ -62,17 +62,17 @@ func (j Job) Unlabelled(columns []int) []int {
 	return slices.Concat(columns[:last-len(j.Unit.Columns)], columns[last:])
 }
 
-// Ledger returns the ledger of these units, without counts; nil: examples are rows.
-func (d UnitDecl) Ledger() *certify.UnitLedger {
+// Counts returns those of these units, without numbers; nil: examples are rows.
+func (d UnitDecl) Counts() *certify.UnitCounts {
 	if !d.Given() {
 		return nil
 	}
-	return &certify.UnitLedger{Columns: d.Columns}
+	return &certify.UnitCounts{Columns: d.Columns}
 }
 
 // Counted are the units of a job with these counts.
-func (d UnitDecl) Counted(found *certify.UnitLedger) *certify.UnitLedger {
-	l := d.Ledger()
+func (d UnitDecl) Counted(found *certify.UnitCounts) *certify.UnitCounts {
+	l := d.Counts()
 	if l == nil || found == nil {
 		return nil
 	}

@@ -16,8 +16,8 @@ import (
 // A run certifies it; verification certifies it again and compares the documents. A model that
 // does not follow from the job is an error.
 func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (certify.Evidence, error) {
-	job = job.ForRows(found.Ledger.Rows)
-	if err := errors.Join(job.Sequenced(), job.Rejected.Allow(found.Ledger.Bad, found.Ledger.Rows), job.Duplicates.Allow(found.Duplicates.Rows, found.Ledger.Rows-found.Ledger.Bad)); err != nil {
+	job = job.ForRows(found.Counts.Rows)
+	if err := errors.Join(job.Sequenced(), job.Rejected.Allow(found.Counts.Bad, found.Counts.Rows), job.Duplicates.Allow(found.Duplicates.Rows, found.Counts.Rows-found.Counts.Bad)); err != nil {
 		return certify.Evidence{}, err
 	}
 	if err := follows(job, m, found); err != nil {
@@ -32,7 +32,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	if err != nil {
 		return certify.Evidence{}, err
 	}
-	if job.Unit.Given() != (found.Ledger.Units != nil) {
+	if job.Unit.Given() != (found.Counts.Units != nil) {
 		return certify.Evidence{}, errors.New("units are counted, or not, against the job")
 	}
 	if word.Training.Hurried > 0 && job.Train.Time == 0 {
@@ -49,7 +49,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	ev.Loss = certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name, Unit: job.Loss.Unit}
 	ev.Delta, ev.LossSums = job.Spends(), found.LossSums.For(job.Spends())
 	ev.Duplicates.Policy, ev.Duplicates.Limit = job.Duplicates.Policy, job.Duplicates.Limit
-	ev.Ledger.Units, ev.Grouping = job.Unit.Counted(found.Ledger.Units), job.Grouping(found.GroupValues())
+	ev.Counts.Units, ev.Grouping = job.Unit.Counted(found.Counts.Units), job.Grouping(found.GroupValues())
 	ev.Sample.Columns = slices.Concat(inputs(job, meta), job.Unit.Columns, []string{meta.Target.Name})
 	ev.Model = certify.Facts{
 		Digest: modelDigest, KL: kl, Accuracy: Accuracy(meta.Loss, meta.Target), Theta: meta.Theta, Jitter: jitter,
@@ -177,7 +177,7 @@ func follows(job job.Job, m Model, found *Found) error {
 	if job.Split.Holdout == 0 && (m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean)) {
 		return errors.New("no held-out rows judge the predictor, and it is not the mean of Q")
 	}
-	return fitsInducing(job, found.Ledger.Train, len(want.Lengthscales), m.Posterior.Inducing())
+	return fitsInducing(job, found.Counts.Train, len(want.Lengthscales), m.Posterior.Inducing())
 }
 
 // fitsInducing demands a number of inducing points that the job allows: at most the largest of its

@@ -91,7 +91,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	mean := job.MeanDecl{Column: m.Meta.Mean}
 	found := &Found{Evidence: certify.Evidence{
 		LossSums: p.lossSums.Clone(), Dependence: p.dependence(),
-		Ledger: certify.Ledger{Rows: p.Of.rows, Bad: p.Of.bad, Outside: p.Of.outside},
+		Counts: certify.Counts{Rows: p.Of.rows, Bad: p.Of.bad, Outside: p.Of.outside},
 		Sample: certify.Sample{Shards: int64(p.Of.shards), Columns: columns},
 	}}
 	err := p.count(ctx, found, j)
@@ -100,11 +100,11 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	}
 	digest, targets := p.digests(dataset.Indices(p.Of.Columns))
 	found.Sample.Digest, found.Sample.Targets = digest.String(), targets.String()
-	kept, want := p.rows(), found.Ledger.Reference
+	kept, want := p.rows(), found.Counts.Reference
 	reference := kept
 	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.LossSums.Of(certify.PredictorConstant, certify.SubsetTraining).Risk}
 	if want == 0 {
-		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Ledger.Train), certify.OriginStart
+		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Counts.Train), certify.OriginStart
 	}
 	found.Referred = reference.Digest(dataset.Indices(p.Of.Columns))
 	if kept.N == 0 || int64(kept.N) != want {
@@ -148,10 +148,10 @@ func (p *Pass) sees(columns []string) error {
 // count counts the rows by split, and those that equal an earlier one. If examples are units, it adds
 // them to the loss sums.
 func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error) {
-	to, l := found.LossSums, &found.Ledger
+	to, l := found.LossSums, &found.Counts
 	l.Train, l.Holdout = to.Of(certify.PredictorDraw, certify.SubsetTraining).Risk.Count(), to.Of(certify.PredictorMean, certify.SubsetHoldout).Risk.Count()
 	if p.units != nil {
-		l.Units = job.Unit.Counted(&p.units.ledger)
+		l.Units = job.Unit.Counted(&p.units.counts)
 		if l.Train, l.Holdout, err = p.units.addTo(to); err != nil {
 			return err
 		}

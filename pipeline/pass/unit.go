@@ -13,7 +13,7 @@ import (
 
 // CountUnits reads the rows of a job by units once, and returns the units of each subset; nil without units.
 // Too few units are [job.ErrData].
-func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (*certify.UnitLedger, error) {
+func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (*certify.UnitCounts, error) {
 	if !j.Unit.Given() {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Reso
 
 // unitSums are the exact sums of losses of the rows of each unit. They merge.
 type unitSums struct {
-	ledger  certify.UnitLedger
+	counts  certify.UnitCounts
 	train   map[uint64]*rowSums
 	holdout map[uint64]*certify.RiskSum // of predictions
 }
@@ -41,7 +41,7 @@ func (s *rowSums) merge(other *rowSums) error {
 	return errors.Join(s.draw.Merge(other.draw), s.constant.Merge(other.constant))
 }
 
-func newUnitSums(l *certify.UnitLedger) *unitSums {
+func newUnitSums(l *certify.UnitCounts) *unitSums {
 	if l == nil {
 		return nil
 	}
@@ -83,8 +83,8 @@ func (u *unitSums) addTo(to certify.LossSums) (train, holdout int64, err error) 
 		holdout += s.Count()
 		err = errors.Join(err, to.At(certify.PredictorMean, certify.SubsetHoldout).AddUnit(*s, false, true))
 	}
-	if int64(len(u.train)) != u.ledger.Train || int64(len(u.holdout)) != u.ledger.Holdout {
-		err = errors.Join(err, fmt.Errorf("%w: %d train units and %d hold-out units, of %d and %d", job.ErrChanged, len(u.train), len(u.holdout), u.ledger.Train, u.ledger.Holdout))
+	if int64(len(u.train)) != u.counts.Train || int64(len(u.holdout)) != u.counts.Holdout {
+		err = errors.Join(err, fmt.Errorf("%w: %d train units and %d hold-out units, of %d and %d", job.ErrChanged, len(u.train), len(u.holdout), u.counts.Train, u.counts.Holdout))
 	}
 	return train, holdout, err
 }

@@ -135,7 +135,7 @@ func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	shard := job.Digest{7}
 	var c certify.Certificate
-	c.Ledger.Rows, c.Sample.Digest = 3, dataset.SampleDigest([]job.Digest{shard}).String()
+	c.Counts.Rows, c.Sample.Digest = 3, dataset.SampleDigest([]job.Digest{shard}).String()
 	id := hexDigest([]byte("certificate"))
 	m := pipeline.Manifest{
 		Format: "pacsgp-manifest/1", Certificate: id, Sample: c.Sample.Digest,

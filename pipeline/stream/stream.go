@@ -218,7 +218,7 @@ func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
 	if verdict := s.How.Verdict(o.Result.Certificate); verdict != nil {
 		current = "it is not current: " + verdict.Error()
 	}
-	if bad := o.Result.Certificate.Ledger.Bad; bad > 0 {
+	if bad := o.Result.Certificate.Counts.Bad; bad > 0 {
 		s.warning(words.Count(bad, "rejected row") + " of the window are left out")
 	}
 	s.event(fmt.Sprintf("published certificate %s of run %d: predictions have the bound %s (%s); %s", o.Record.ID, k, words.PercentUp(o.Record.Mean.Bound), o.Record.Mean.Status, current))

@@ -175,6 +175,6 @@ func BoundOf(c certify.Certificate, unit []string) float64 {
 // speaksOf reports whether what is certified is about the loss of rows, or the mean loss of units of
 // these columns.
 func speaksOf(c certify.Certificate, unit []string) bool {
-	u := c.Ledger.Units
+	u := c.Counts.Units
 	return u == nil || slices.Equal(slices.Sorted(slices.Values(u.Columns)), slices.Sorted(slices.Values(unit)))
 }

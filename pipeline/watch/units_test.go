@@ -302,7 +302,7 @@ func TestUnitsEnd(t *testing.T) {
 func TestBoundOfUnits(t *testing.T) {
 	rows := certifytest.Certificate(t, nil)
 	days := rows
-	days.Ledger.Units = &certify.UnitLedger{Columns: []string{"month", "day"}}
+	days.Counts.Units = &certify.UnitCounts{Columns: []string{"month", "day"}}
 	for _, c := range []struct {
 		name    string
 		of      certify.Certificate

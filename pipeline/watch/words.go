@@ -58,7 +58,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	}
 	if !speaksOf(c, t.Unit) {
 		r.Statement += fmt.Sprintf("; what is certified is about units of %s, so that there is no bound on %s to raise an alarm above (hint: unit: {column: [%s]} in a watch file counts them)",
-			strings.Join(c.Ledger.Units.Columns, ", "), counts(t.Unit), strings.Join(c.Ledger.Units.Columns, ", "))
+			strings.Join(c.Counts.Units.Columns, ", "), counts(t.Unit), strings.Join(c.Counts.Units.Columns, ", "))
 	} else if t.Alarm.Bound == 1 {
 		r.Statement += "; nothing is certified about these predictions, so that there is no bound to raise an alarm above"
 	}

@@ -92,7 +92,7 @@ func miss(c certify.Certificate) string {
 // newRows names the rows that a claim is about.
 func newRows(c certify.Certificate) string {
 	rows := "new rows"
-	if u := c.Ledger.Units; u != nil {
+	if u := c.Counts.Units; u != nil {
 		rows = "the rows of a new unit of " + columns(u.Columns)
 	}
 	if positions := partitions(c.Sample.Segments); positions != "" {
@@ -173,7 +173,7 @@ func partitions(segments []certify.Segment) string {
 
 // evidence says in a line what a claim was computed from.
 func evidence(c certify.Certificate, g certify.Claim) string {
-	example := cmp.Or(map[bool]string{true: "units"}[c.Ledger.Units != nil], "rows")
+	example := cmp.Or(map[bool]string{true: "units"}[c.Counts.Units != nil], "rows")
 	switch {
 	case g.Misses != nil:
 		return fmt.Sprintf("%s of %s held-out rows were missed", words.Number(*g.Misses), words.Number(g.N))

@@ -103,7 +103,7 @@ func terms(c certify.Certificate, g certify.Claim) []Field {
 
 // Example is what n counts.
 func Example(c certify.Certificate) string {
-	if c.Ledger.Units != nil {
+	if c.Counts.Units != nil {
 		return "unit"
 	}
 	return "row"
@@ -111,7 +111,7 @@ func Example(c certify.Certificate) string {
 
 // about describes the rows, the model and the settings of the certificate.
 func about(c certify.Certificate) []Field {
-	l, kind := c.Ledger, "one lengthscale a feature"
+	l, kind := c.Counts, "one lengthscale a feature"
 	if c.Model.Kernel.Isotropic {
 		kind = "one lengthscale for all features"
 	}

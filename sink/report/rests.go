@@ -16,14 +16,14 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 			checked = "there are signs of dependence"
 		}
 	case certify.AssumeIndependentUnits:
-		text = "units of " + columns(c.Ledger.Units.Columns) + " are independent draws of one source"
+		text = "units of " + columns(c.Counts.Units.Columns) + " are independent draws of one source"
 	case certify.AssumeSplitFixed:
 		text = "the split does not depend on the rows' values"
 	case certify.AssumeJobFixed:
 		text, checked = "the job was not tuned on training or held-out rows", "first use of the held-out rows"
 		if l := c.Delta.Looks; l != nil {
 			checked = fmt.Sprintf("use %d of the held-out rows", len(l.Earlier)+1)
-		} else if c.Ledger.Holdout == 0 {
+		} else if c.Counts.Holdout == 0 {
 			text, checked = "the job was not tuned on the training rows", ""
 		}
 	case certify.AssumeNumberReserved:
@@ -31,7 +31,7 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 	case certify.AssumeHoldoutUnseen:
 		text = "training did not use the held-out rows"
 	case certify.AssumeMeanFixed:
-		rows := map[bool]string{true: "held-out rows", false: "training and held-out rows"}[c.Ledger.Outside == 0 && c.Ledger.Holdout > 0]
+		rows := map[bool]string{true: "held-out rows", false: "training and held-out rows"}[c.Counts.Outside == 0 && c.Counts.Holdout > 0]
 		text = "the column " + words.Name(c.Mean.Column) + " was fitted without the " + rows
 	case certify.AssumeDuplicates:
 		text = "repeated rows are duplicates, not independent draws"
