@@ -20,17 +20,17 @@ import (
 // A FirstPass is what the first pass has found over a sample: its digest, split, scaling and start
 // rows. Prior, scaling and loss depend on prior rows alone.
 type FirstPass struct {
-	Columns  []string // of the source; the target is last
-	Used     []int    // the columns that count: features in order, those next to them or of units, the target
-	Split    dataset.Split
-	Features []job.Affine
-	Encode   job.Encodings // of some features
-	Target   job.Affine
-	Digest   job.Digest
-	Targets  job.Digest // of the multiset of the target's values
-	duplicates   job.Duplicates
-	Repeats  bool // the job drops duplicates, and there are some
-	Warnings []string
+	Columns    []string // of the source; the target is last
+	Used       []int    // the columns that count: features in order, those next to them or of units, the target
+	Split      dataset.Split
+	Features   []job.Affine
+	Encode     job.Encodings // of some features
+	Target     job.Affine
+	Digest     job.Digest
+	Targets    job.Digest // of the multiset of the target's values
+	duplicates job.Duplicates
+	Repeats    bool // the job drops duplicates, and there are some
+	Warnings   []string
 
 	means   []job.Meaning    // of the columns, where the source states them
 	labels  int              // columns of units

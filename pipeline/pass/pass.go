@@ -31,12 +31,12 @@ var ErrPart = errors.New("parts of a pass")
 //
 // Its methods are for one goroutine at a time. Close it after use.
 type Pass struct {
-	Of       Subject
-	shards   map[int]*ShardPass
-	lossSums certify.LossSums
-	units    *unitSums  // behind the loss sums, if examples are units; nil: they are rows
-	marks    *counter   // of all rows of the shards; nil if duplicates were counted in an earlier pass
-	duplicates   job.Duplicates // of the whole sample, from that pass
+	Of         Subject
+	shards     map[int]*ShardPass
+	lossSums   certify.LossSums
+	units      *unitSums      // behind the loss sums, if examples are units; nil: they are rows
+	marks      *counter       // of all rows of the shards; nil if duplicates were counted in an earlier pass
+	duplicates job.Duplicates // of the whole sample, from that pass
 
 	held *heldRows // of a first pass; nil: of a last one
 }
