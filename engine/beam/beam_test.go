@@ -339,7 +339,7 @@ func TestPartsMadeTwice(t *testing.T) {
 	}
 	first, again := part(), part()
 	passes.Clear() // as in a process that replaces a killed one
-	if again := part(); !bytes.Equal(first, again) || !bytes.Equal(first, again) {
+	if third := part(); !bytes.Equal(first, again) || !bytes.Equal(first, third) {
 		t.Error("other bytes")
 	}
 	folder := t.TempDir()
