@@ -163,7 +163,7 @@ func checkMutants() []mutant {
 		{"the comparison of the model's description", "pipeline", "TestVerifyRefusesEveryChangeOfTheModel", []edit{{"pipeline/pass/evidence.go", "b, err := json.Marshal(want)\n", "b, err := a, error(nil)\n"}}},
 		{"the comparison of row rules", "pipeline", "TestForgedRowRulesAreRefused", []edit{{"pipeline/pass/evidence.go", "	a, err := json.Marshal(m.Meta)\n", "	want.RowRules = m.Meta.RowRules\n	a, err := json.Marshal(m.Meta)\n"}}},
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Model.Theta[i].Grid.Centre != below && ", "false && "}}},
-		{"the stop at duplicates", "pipeline", "TestDuplicatesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Duplicates.Allow(s.Duplicates.OfRows(), s.Duplicates.Rows); err != nil {", "if err := error(nil); err != nil {"}}},
+		{"the stop at duplicates", "pipeline", "TestDuplicatesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Duplicates.Allow(s.duplicates.OfRows(), s.duplicates.Rows); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the subset of duplicates", "pipeline", "TestDroppedDuplicatesAreNotCertifiedOn", []edit{
 			{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Duplicates, b,", "without(r.Out.Bad, nil, b,"},
 			{"pipeline/dataset/split.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},

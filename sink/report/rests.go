@@ -34,7 +34,7 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 		rows := map[bool]string{true: "held-out rows", false: "training and held-out rows"}[c.Counts.Outside == 0 && c.Counts.Holdout > 0]
 		text = "the column " + words.Name(c.Mean.Column) + " was fitted without the " + rows
 	case certify.AssumeDuplicates:
-		text = "repeated rows are duplicates, not independent draws"
+		text = "repeated rows are copies, not independent draws"
 	case certify.AssumeLog:
 		text = "the rows are those of the topic at the stated offsets"
 	case certify.AssumePrior:
