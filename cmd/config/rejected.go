@@ -67,7 +67,7 @@ func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// A rejected rows is the file of a task's rejected rows, or their topic.
+// A rejects is the file of a task's rejected rows, or their topic.
 type rejects struct {
 	task    Task
 	fs      durable.FS

@@ -10,7 +10,7 @@ import (
 // the source stops at the first.
 type RejectedDecl struct {
 	// Tolerance is the largest share of rejected rows. They are left out, neither trained nor
-	// certified on, and counted in the counts. With a tolerance the source marks rejected rows
+	// certified on, and counted. With a tolerance the source marks rejected rows
 	// (docs/reference/job.md).
 	Tolerance float64 `json:"limit"`
 }

@@ -81,7 +81,7 @@ func (r *badReport) words(names []string) string {
 	return text
 }
 
-// PutAway puts the rejected rows of a first pass into the rejected rows. It reads shards with rejected rows
+// PutAway puts the rejected rows of a first pass where they belong. It reads shards with rejected rows
 // again, one after the other: there is no memory for all of them.
 func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.Rejects, res job.Resources) error {
 	bad, shards := s.Split.Out.Bad, src.Shards()
@@ -119,7 +119,7 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("pipeline: rejected rows of rejected rows: %w", err)
+		return fmt.Errorf("pipeline: keeping rejected rows: %w", err)
 	}
 	return nil
 }
