@@ -68,7 +68,7 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 // the rows may put hard ones where they do not count.
 func (v *Verification) priorLosses(s *pass.FirstPass, c certify.Certificate, m pass.Model, res job.Resources) error {
 	at := slices.IndexFunc(c.Claims, func(g certify.Claim) bool { return g.Risk != nil })
-	if at < 0 || s.Reference.N == 0 || c.Ledger.Units != nil {
+	if at < 0 || s.Reference.N == 0 || c.Counts.Units != nil {
 		return nil
 	}
 	g, n := c.Claims[at], float64(s.Reference.N)
