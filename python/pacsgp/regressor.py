@@ -54,7 +54,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             path, out = os.path.join(folder, "rows.parquet"), os.path.abspath(self.output or os.path.join(folder, "out"))
             pq.write_table(rows.append_column(target, pa.array(y)), path)
             few = {"scaling": "none"} if len(y) < 100 and not self._raw() else {}  # of so few no tenth can be spared
-            warnings = self._train(os.path.join(folder, "job.yaml"), {
+            found = self._train(os.path.join(folder, "job.yaml"), {
                 "source": path, "target": target, "loss": {"epsilon": float(self.epsilon)}, "delta": float(self.delta), "output": out, **few, **(self.job or {})})
             with open(os.path.join(out, "run.json"), "rb") as f:
                 run = json.load(f)
