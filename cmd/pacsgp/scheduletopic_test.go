@@ -42,8 +42,8 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	createTopic(t, address, "others", 3)
 	writeFile(t, job, []byte(strings.Replace(string(readFile(t, job)), "topic: rows", "topic: others", 1)))
 	s = onStage(t, path)
-	if run, err := s.Look(t.Context(), s.job.Job, someDay.Add(2*time.Hour)); run != nil || pipeline.ExitStatus(err) != exitConfig || !strings.Contains(err.Error(), `it is "others", and the windows before are of "rows"`) {
-		t.Errorf("%+v, %v", run, err)
+	if run := s.at(t, someDay.Add(2*time.Hour)); run == nil || *run.Exit != exitConfig || !strings.Contains(run.Fault, `it is "others", and the windows before are of "rows"`) {
+		t.Errorf("%+v", run)
 	}
 	// A topic made again under the name is refused by each process.
 	writeFile(t, job, []byte(strings.Replace(string(readFile(t, job)), "topic: others", "topic: rows", 1)))
@@ -51,10 +51,8 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	sendRows(t, address, 0, 180)
 	for hours := range 2 {
 		s = onStage(t, path)
-		said := ""
-		s.Warn = func(text string) { said += text }
-		if run := s.at(t, someDay.Add(time.Duration(3+hours)*time.Hour)); run != nil || !strings.Contains(said, "made again") {
-			t.Errorf("made again: %+v, %q", run, said)
+		if run := s.at(t, someDay.Add(time.Duration(3+hours)*time.Hour)); run == nil || *run.Exit != exitFailure || !strings.Contains(run.Fault, "made again") || run.Scheduled.Sequence != 0 {
+			t.Errorf("made again: %+v", run)
 		}
 	}
 }

@@ -35,7 +35,6 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, run *pipeli
 			run.Number = max(run.Number, of.Number+1)
 		}
 	}
-	retry := len(run.Files) > 0
 	rows, err := s.choose(ctx, j, state, run, now)
 	if err == nil && !rows.none {
 		err = s.reserve(ctx, j, state, run, &rows)
@@ -43,8 +42,6 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, run *pipeli
 	switch {
 	case ctx.Err() != nil: // the run is still due
 		return nil, ctx.Err()
-	case err != nil && !retry: // it is due still
-		return nil, err
 	case err != nil:
 		r, err := s.endUntrained(j, run, pipeline.StateFailed, err, now)
 		return r, errors.Join(err, j.put(state))
@@ -152,7 +149,8 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 		return batch{}, err
 	}
 	var files []File
-	if len(run.Files) > 0 {
+	chosen := len(run.Files) == 0
+	if !chosen {
 		files, err = sameFiles(all, run.Files)
 	} else {
 		files, err = j.filesAt(ctx, all, state, run.Moment)
@@ -161,19 +159,23 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 	if err != nil {
 		return batch{}, err
 	}
-	run.Files, run.Future = manifestFiles(files), postdated(all, now)
+	if text := run.Rewritten(); text != "" {
+		s.tell(false, j.Name+": "+text)
+	}
+	run.Future = postdated(all, now)
+	if text := run.Postdated(); text != "" {
+		s.tell(true, j.Name+": "+text+" (hint: set the clock that wrote them, and touch them)")
+	}
+	run.Files = manifestFiles(files)
 	of := j.batchOf(run)
 	of.rows, of.none = j.Lake.Rows(files), len(files) == 0 || state.done == of.digest
 	if !of.none {
 		if err := j.keepsFeatures(ctx, of.rows); err != nil {
+			if chosen { // a retry chooses anew: the files are to be mended
+				run.Files = nil
+			}
 			return batch{}, err
 		}
-	}
-	if text := run.Rewritten(); text != "" {
-		s.tell(false, j.Name+": "+text)
-	}
-	if text := run.Postdated(); text != "" {
-		s.tell(true, j.Name+": "+text+" (hint: set the clock that wrote them, and touch them)")
 	}
 	return of, nil
 }
@@ -292,7 +294,7 @@ func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, faul
 func (j *Job) backoff(failures int) time.Duration {
 	const most = 365 * 24 * time.Hour
 	wait := min(j.Backoff, most)
-	for range min(failures, 16) {
+	for range min(failures, mostDoublings) {
 		wait = min(2*wait, most)
 	}
 	return wait

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
@@ -87,8 +88,8 @@ func TestLengthOfARunDecidesNoSample(t *testing.T) {
 	}
 }
 
-// A column that turns into text in new files is no reason for a model without it: the run waits
-// for mended files.
+// A column that turns into text in new files is no reason for a model without it: the run fails before
+// it takes a number, and its retry takes the mended files.
 func TestFeaturesOfASequenceStay(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers, j.Retries = []schedule.Trigger{hourly(t)}, 3 }))
 	s.at(someDay)
@@ -97,11 +98,11 @@ func TestFeaturesOfASequenceStay(t *testing.T) {
 	now = now.Add(time.Hour)
 	s.addAt("e", now)
 	s.lake.lacks = "temp"
-	if r := s.at(now); r != nil || !strings.Contains(fmt.Sprint(s.said), `certificate number 1: "temp" is text`) {
-		t.Fatalf("%+v; %q", r, s.said)
+	if r := s.at(now); r == nil || r.State != pipeline.StateFailed || *r.Exit != pipeline.ExitFailure || r.Scheduled.Sequence != 0 || !strings.Contains(r.Fault, `certificate number 1: "temp" is text`) {
+		t.Fatalf("%+v", r)
 	}
 	s.lake.lacks, s.lake.files[3].Footer = "", "mended"
-	if r := s.at(now.Add(2 * time.Minute)); r == nil || *r.Exit != 0 || r.Scheduled.Sequence != 2 || s.paths() != "bcde" {
+	if r := s.at(now.Add(2 * time.Minute)); r == nil || *r.Exit != 0 || r.Scheduled.Try != 2 || r.Scheduled.Sequence != 2 || s.paths() != "bcde" {
 		t.Errorf("mended: %+v", r)
 	}
 }

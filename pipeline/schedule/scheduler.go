@@ -136,6 +136,9 @@ func (s *Scheduler) next(ctx context.Context, j *Job, state *State, held bool, n
 		return r, nil
 	}
 	if j.Topic != nil && state.Topic.Window != nil { // it could not be begun with
+		if !s.Now && s.backsOff(j, state, now) {
+			return nil, nil
+		}
 		return &pipeline.Scheduled{Trigger: "unfinished window", Moment: now, Try: 1}, nil
 	}
 	if s.Now {
@@ -221,9 +224,24 @@ func (j *Job) due(state *State, now time.Time) (first *time.Time) {
 // be. If it is further ahead, the clock was wrong when it was recorded.
 const mostSkew = 48 * time.Hour
 
+// longestBackoff is the longest pause in counting rows, files and offsets.
+const longestBackoff = time.Hour
+
+// backsOff reports whether it is too early for a look after a failed one.
+func (s *Scheduler) backsOff(j *Job, state *State, now time.Time) bool {
+	if !now.Before(state.notBefore) || !state.notBefore.Before(now.Add(2*longestBackoff)) {
+		return false
+	}
+	s.lookFault = fmt.Errorf("%s: the last look has failed: %s; the next one is at %s", j.Name, state.fault, state.notBefore.Format(time.RFC3339))
+	return true
+}
+
 // dueByData asks the triggers that count rows, files and offsets. A moment depends on the number
 // of rows and their times only, not on their values.
 func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *State, now time.Time) (*pipeline.Scheduled, error) {
+	if s.backsOff(j, state, now) {
+		return nil, nil
+	}
 	if j.Topic != nil {
 		return s.dueByLag(ctx, j, state.Topic, now)
 	}

@@ -31,7 +31,8 @@ func TestEveryEndIsTold(t *testing.T) {
 		change  func()
 	}{
 		{"finished ", 0, func() {}},
-		{"failed run", 0, func() { s.fail = errors.New("no luck") }},
+		{"failed rows", 0, func() { s.lake.fault = errors.New("half.parquet: not written to its end") }},
+		{"failed run", 0, func() { s.lake.fault, s.fail = nil, errors.New("no luck") }},
 		{"failed job", 0, func() { s.fail = job.ErrConfig }},
 		{"finished ", 0, func() { s.fail, s.kl = nil, 100 }},
 		{"finished not_certified", 1, func() { s.kl = 50000 }},
@@ -54,7 +55,7 @@ func TestEveryEndIsTold(t *testing.T) {
 		if due := at.Last.Scheduled.Due; due == nil || !due.Equal(now.Add(time.Hour)) {
 			t.Errorf("night %d: due next at %v, want an hour later", i, due)
 		}
-		if succeeded := map[bool]int{true: 1, false: 4}[i < 3]; !at.Succeeded.Truncate(time.Hour).Equal(someDay.Add(time.Duration(succeeded) * time.Hour)) {
+		if succeeded := map[bool]int{true: 1, false: 5}[i < 4]; !at.Succeeded.Truncate(time.Hour).Equal(someDay.Add(time.Duration(succeeded) * time.Hour)) {
 			t.Errorf("night %d: the last success was at %v", i, at.Succeeded)
 		}
 	}

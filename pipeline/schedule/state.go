@@ -29,8 +29,11 @@ type State struct {
 	Used     []string             `json:"used_files,omitempty"` // of finished runs: see contentOf
 	Topic    *pipeline.Windows    `json:"topic,omitempty"`
 
-	again *pipeline.Scheduled // begins at its Due, whatever the triggers say
-	done  string              // digest of the rows of the last numbered run, if it has finished
+	again     *pipeline.Scheduled // begins at its Due, whatever the triggers say
+	done      string              // digest of the rows of the last numbered run, if it has finished
+	unchosen  int                 // runs since, whose files, or window, could not be chosen
+	notBefore time.Time           // earliest next count of rows, files and offsets
+	fault     string              // reason for the wait
 }
 
 // maxNumber bounds the numbers of a sequence, far beyond any real one.
@@ -178,6 +181,9 @@ func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error)
 
 func anyRun(*pipeline.RunState) bool { return true }
 
+// mostDoublings bounds how many failures make a pause longer.
+const mostDoublings = 16
+
 // settle completes the state by what the records of runs say. The run that a killed scheduler left
 // open ends here; its next try resumes from the checkpoint.
 func (s *Scheduler) settle(j *Job, state *State, held bool, now time.Time) error {
@@ -186,14 +192,18 @@ func (s *Scheduler) settle(j *Job, state *State, held bool, now time.Time) error
 		return err
 	}
 	var last, numbered *pipeline.RunState // the newest one, and the one with the last number
+	counts := true
 	for r := range all {
 		if last == nil {
 			last = r
 		}
+		if counts = counts && r.State == pipeline.StateFailed && r.Scheduled.Sequence == 0; counts {
+			state.unchosen++
+		}
 		if state.Run != nil && r.Scheduled.Number == state.Run.Number {
 			numbered = r
 		}
-		if state.Run == nil || r.Scheduled.Number <= state.Run.Number {
+		if (!counts || state.unchosen == mostDoublings) && (state.Run == nil || r.Scheduled.Number <= state.Run.Number) {
 			break
 		}
 	}
@@ -209,6 +219,9 @@ func (s *Scheduler) settle(j *Job, state *State, held bool, now time.Time) error
 		if err := s.endKilled(j, last, now); err != nil {
 			return err
 		}
+	}
+	if state.unchosen > 0 {
+		state.notBefore, state.fault = last.Ended.Add(min(longestBackoff, j.backoff(state.unchosen-1))), last.Fault
 	}
 	state.again = j.again(last)
 	if numbered == nil {
