@@ -143,7 +143,7 @@ func agree(t *testing.T, got map[string][]keptRow, want map[string]map[string][]
 func TestScoreFollowsThePointer(t *testing.T) {
 	dir, pointers, score := following(t, 3, 40)
 	want := expected(t, dir, pointers)
-	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "predictions of 3 new files, 120 rows, 0 of them")
+	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "predictions of 3 new files, 120 rows\n")
 	got := scored(t, dir)
 	if files := agree(t, got, want); len(got) != 3 || files[idOf(t, pointers[0])] != 3 {
 		t.Errorf("%d files, by model %v", len(got), files)

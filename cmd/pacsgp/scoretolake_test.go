@@ -72,7 +72,7 @@ func TestScoreOfATopicToALake(t *testing.T) {
 	s := topicOf(t, seededTopics(t), 60, "")
 	s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
 	score := s.toLake(t, "first", "lake-of-topic", "")
-	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "lake-of-topic: predictions of 63 rows, 3 of them without")
+	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "lake-of-topic: predictions of 63 rows, 3 without one")
 	all := s.foundInFiles(t, "lake-of-topic")
 	if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
 		t.Errorf("by model %v", by)

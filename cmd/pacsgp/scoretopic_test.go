@@ -153,7 +153,7 @@ func TestScoreOfATopic(t *testing.T) {
 	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "")
 	s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
-	pacsgp(t, "score", "-c", s.score, "--once").says(t, 0, "predictions of 63 rows, 3 of them without")
+	pacsgp(t, "score", "-c", s.score, "--once").says(t, 0, "predictions of 63 rows, 3 without one")
 	all := s.found(t, "predictions")
 	if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
 		t.Errorf("by model %v", by)

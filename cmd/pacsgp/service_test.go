@@ -230,7 +230,7 @@ func TestService(t *testing.T) {
 	verify = append(verify, "--retrain")
 	pacsgp(t, verify...).leavesOpen(t, "give its file too")
 	parent := all[6].Publisher.Training.Parent.Model
-	pacsgp(t, append(verify, "--parent", filepath.Join(out, "model-"+parent+".parquet"))...).says(t, 0, "trained again from the configuration")
+	pacsgp(t, append(verify, "--parent", filepath.Join(out, "model-"+parent+".parquet"))...).says(t, 0, "trained again on the training rows alone")
 	// What is current is what the topics say, and another process shows the last certificate at once.
 	fatal.If(t, os.RemoveAll(pulled))
 	succeed(t, "pull", "small", "-o", pulled, "--kafka", job)
