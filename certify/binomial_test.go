@@ -148,7 +148,7 @@ func TestMethodsPayForTheirShares(t *testing.T) {
 	held, _ := c.Claim(ClaimHoldout)
 	want, err := BinomialUpper(2, ev.Counts.Holdout, .00855, Share{}) // 19/20 of 9/10 of .01
 	if err != nil || held.Bound != want {
-		t.Errorf("the hold-out's bound is %v, want %v (%v)", held.Bound, want, err)
+		t.Errorf("the held-out rows' bound is %v, want %v (%v)", held.Bound, want, err)
 	}
 	draw, _ := c.Claim(ClaimDraw)
 	weight, err := LnInverseWeight(len(ev.Model.Kernel.Families), ev.Model.Theta)

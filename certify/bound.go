@@ -60,11 +60,11 @@ func Bound(t Terms) (Bounds, error) {
 // included, are an error.
 func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
 	if err := (Terms{Risk: risk, N: n, Delta: delta}).validate(); err != nil {
-		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
+		return 0, fmt.Errorf("certify: held-out bound: %w", err)
 	}
 	inverse, err := lnInverseDelta(delta, Share{})
 	if err != nil {
-		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
+		return 0, fmt.Errorf("certify: held-out bound: %w", err)
 	}
 	return KLInverse(risk, perExample(exact(inverse), n)), nil
 }

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden certificate, before its format is released")
 
-// A published certificate verifies for ever: whoever changes a number or a
+// A published certificate verifies for ever: anyone who changes a number or a
 // sentence that follows from evidence needs a new format, and keeps the old one.
 // The same bytes on every platform are part of that.
 func TestGoldenCertificate(t *testing.T) {

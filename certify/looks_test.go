@@ -31,7 +31,7 @@ func TestLooksArePaid(t *testing.T) {
 			t.Errorf("look %d: at most %.6f, want %.4f", j, got, want)
 		}
 		if got, want := d.Share(MethodPACBayes).String(), "1/10"; got != want {
-			t.Errorf("look %d: %s of delta for the method that needs no hold-out, want %s", j, got, want)
+			t.Errorf("look %d: %s of delta for the method that needs no held-out rows, want %s", j, got, want)
 		}
 	}
 	for _, l := range []Looks{{}, {Ended: true}, {Earlier: []int64{0}}, {Earlier: slices.Repeat([]int64{9}, MaxLooks)}} {
@@ -63,7 +63,7 @@ func TestLooksSpendDelta(t *testing.T) {
 	}
 }
 
-// Whatever the loss, what a hold-out shows is one of n+1 answers: how many rows are missed, or the
+// Whatever the loss, what held-out rows show is one of n+1 answers: how many rows are missed, or the
 // bound in steps of one row, and nothing next to it. A document that shows more is refused.
 func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 	for _, part := range []float64{0, 0x1p-60, .3, 1} {

@@ -150,7 +150,7 @@ func TestBetsAreSoundOnVectors(t *testing.T) {
 	}
 }
 
-// An alarm whose bound holds at every row is ever raised with probability δ at most, whoever looks
+// An alarm whose bound holds at every row is ever raised with probability δ at most, no matter who looks
 // and when.
 func TestAlarmIsRarelyFalse(t *testing.T) {
 	const bound, delta, runs, rows = .05, .05, 400, 4000

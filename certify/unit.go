@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// LeastUnits is the least number of train units, and of hold-out units.
+// LeastUnits is the least number of train units, and of held-out units.
 const LeastUnits = 30
 
 // UnitCounts describe independent examples that are sets of rows. Each is in one subset, and its loss is the

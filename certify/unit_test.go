@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// withUnits is evidence with 40 hold-out units.
+// withUnits is evidence with 40 held-out units.
 func withUnits(t testing.TB) Evidence {
 	t.Helper()
 	ev := sound(t)

@@ -15,7 +15,7 @@ const (
 	WarnLargeUnit  WarningCode = "large-unit"  // one unit has Count of Of rows
 )
 
-// A Warning is a reason to doubt a claim that follows from the evidence.
+// A Warning says why a claim may fail that follows from the evidence.
 type Warning struct {
 	Code  WarningCode `json:"code"`
 	Count int64       `json:"count,omitempty"`
@@ -29,7 +29,7 @@ const fewDuplicates = 0.01
 // leastCompared is the least number of prior rows for which a column is compared between splits.
 const leastCompared = 50
 
-// warnings lists the reasons to doubt.
+// warnings lists what may make claims fail.
 func (ev Evidence) warnings() []Warning {
 	all := []Warning{}
 	if k := ev.Publisher.Attempt.OnTheseRows; k > 1 {

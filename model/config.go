@@ -47,8 +47,8 @@ type Config struct {
 	// result. Zero means 1.
 	Workers int
 
-	// Starting is told the progress of start values: evaluations, and the most that there will be.
-	// It must not block. Nil means that nobody is told.
+	// Starting receives the progress of start values: evaluations, and the most that there will be.
+	// It must not block. Nil means no one.
 	Starting func(done, most int)
 }
 

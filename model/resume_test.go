@@ -77,7 +77,7 @@ func TestResumeRefusesOtherStates(t *testing.T) {
 	}
 }
 
-// A trainer that was told to settle early can be resumed under the configuration
+// A trainer that was to settle early can be resumed under the configuration
 // that it began with.
 func TestSettledEarlyIsResumed(t *testing.T) {
 	c, rows := smallRun(t, 200)

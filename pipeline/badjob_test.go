@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// What a job must not say, each with what is said of it; several faults, apart by |, are told at once.
+// What a job must not say, each with what is said of it; several faults, apart by |, are reported at once.
 func TestBadJobsAreRefused(t *testing.T) {
 	alone := []certify.MethodID{certify.MethodPACBayes}
 	large, nan := 1e31, math.NaN()

@@ -19,7 +19,7 @@ func anyTolerance(j *job.Job) {
 	j.Loss, j.Split.Holdout, j.Guarantees = job.LossDecl{Tolerance: job.AnyTolerance}, 0.3, nil
 }
 
-// A job without a tolerance gets a curve, which is verified with and without rows; half of the hold-out
+// A job without a tolerance gets a curve, which is verified with and without rows; half of the held-out rows
 // rows and more lie within the tolerances that the curve promises for fresh ones.
 func TestCurveThroughThePipeline(t *testing.T) {
 	l := newLake(waves(900, 0.2, 4), 400, 500)

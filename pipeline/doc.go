@@ -25,7 +25,7 @@
 // adapter's [dataset.Rows], or its own by [dataset.Columns]. [Train] walks the way above, and
 // publishes to an [Output]. It holds the output from the record of the run until the pointer has
 // moved. [TrainForParts] leaves the last pass to several machines, and has them make the first one
-// if it is told how. Below them [Run] and [fit.Fit] need a [fit.Environment] alone. [Verify]
+// if it knows how. Below them [Run] and [fit.Fit] need a [fit.Environment] alone. [Verify]
 // repeats the last pass for anybody who has model, certificate and rows. [Predict] predicts a
 // source once; a [Ready] predicts sources, batches and single rows.
 //

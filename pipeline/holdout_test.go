@@ -57,7 +57,7 @@ func TestHoldoutSplit(t *testing.T) {
 			all := slices.Concat(held, train, pipeline.ReferenceRows(r))
 			slices.Sort(all)
 			if !inPlace || int64(len(train)) != r.Train() || int64(len(all)) != n || len(slices.Compact(all)) != int(n) {
-				t.Errorf("n = %d, share %g: %d train, %d hold-out and %d prior rows are not each row once", n, share, len(train), len(held), r.Reference())
+				t.Errorf("n = %d, share %g: %d train, %d held-out and %d prior rows are not each row once", n, share, len(train), len(held), r.Reference())
 			}
 			for _, i := range pipeline.StartRows(r) {
 				if _, found := slices.BinarySearch(held, i); found {
@@ -68,7 +68,7 @@ func TestHoldoutSplit(t *testing.T) {
 	}
 }
 
-// Nothing but the hold-out looks at held-out rows: with other values in them the
+// Nothing but the held-out bound depends on held-out rows: with other values in them the
 // model has the same numbers, and the guarantees from training rows are the same.
 func TestNothingLooksAtHoldoutRows(t *testing.T) {
 	for name, change := range map[string]func(*job.Job){
@@ -103,13 +103,13 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 			a, _ := one.certificate.Claim(certify.ClaimHoldout)
 			b, _ := two.certificate.Claim(certify.ClaimHoldout)
 			if a.Bound >= b.Bound || one.certificate.Counts != two.certificate.Counts || a.N != r.Holdout() {
-				t.Errorf("the hold-out says %v of %d rows and %v of %d: want a larger bound for noise, of %d rows", a.Bound, a.N, b.Bound, b.N, r.Holdout())
+				t.Errorf("the held-out rows say %v of %d rows and %v of %d: want a larger bound for noise, of %d rows", a.Bound, a.N, b.Bound, b.N, r.Holdout())
 			}
 		})
 	}
 }
 
-// The hold-out's promise through the whole pipeline: its bound is below the risk of the
+// The held-out rows' promise through the whole pipeline: its bound is below the risk of the
 // mean in at most its share of the runs. There is power, for the bound is near to the
 // risk: with nothing paid for confidence it fails in about half of the runs.
 func TestHoldoutCoverage(t *testing.T) {
@@ -146,7 +146,7 @@ func TestHoldoutCoverage(t *testing.T) {
 	for _, v := range verdicts {
 		above, free, failed = above+count(v.above), free+count(v.free), failed+count(v.bothAbove)
 	}
-	// δ/2 is the hold-out's; of so many runs three deviations more may be above it.
+	// δ/2 is the held-out rows'; of so many runs three deviations more may be above it.
 	n := float64(runs)
 	if limit := n*delta/2 + 3*math.Sqrt(n*delta/2*(1-delta/2)); float64(above) > limit {
 		t.Errorf("of %d risks of means %d are above their bounds: want at most %.0f", runs, above, limit)
@@ -160,7 +160,7 @@ func TestHoldoutCoverage(t *testing.T) {
 	t.Logf("%d runs: %d above the bound, %d above the empirical risk, some guarantee fails in %d", runs, above, free, failed)
 }
 
-// A forged hold-out is refused: one unit less, rows taken out of it or put into it,
+// Forged held-out rows are refused: one unit less, rows taken out of it or put into it,
 // another share of the rows or of delta, and the guarantee left out.
 func TestForgedHoldoutIsRefused(t *testing.T) {
 	p := publish(t, newLake(waves(600, 0.2, 4), 250, 350), withHoldout(0.2))
@@ -174,7 +174,7 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 		"a unit more": func(ev *certify.Evidence) {
 			ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Risk = shifted(t, ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Risk, 1)
 		},
-		"no hold-out": func(ev *certify.Evidence) {
+		"no held-out rows": func(ev *certify.Evidence) {
 			ev.Delta.Methods, ev.Delta.Looks = ev.Delta.Methods[:1], nil
 			ev.LossSums = ev.LossSums.For(ev.Delta)
 			ev.Counts.Reference, ev.Counts.Holdout = ev.Counts.Reference+ev.Counts.Holdout, 0

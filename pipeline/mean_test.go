@@ -79,7 +79,7 @@ func TestMeanThatIsRefused(t *testing.T) {
 	}
 }
 
-// A column that may have been fitted on training rows leaves the hold-out alone; one that was fitted
+// A column that may have been fitted on training rows leaves the held-out rows alone; one that was fitted
 // on outside rows leaves all guarantees, each on its maker's word.
 func TestMeanIsConditional(t *testing.T) {
 	for name, c := range map[string]struct {

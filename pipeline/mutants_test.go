@@ -57,7 +57,7 @@ func boundMutants() []mutant {
 		{"a use of the same rows", "pipeline", "TestReuseOfHeldOutRowsIsPaid", []edit{{"pipeline/fit/log.go", "if o.Rows != u.Rows {", "if o != u {"}}},
 		{"the record of a use", "pipeline", "TestReuseAfterKilledRuns", []edit{{"pipeline/fit/log.go", "return paid, env.Log.PutLog(log)", "return paid, nil"}}},
 		{"one of so many answers", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "LossSum{Risk: t.Risk.whole()}", "LossSum{Risk: t.Risk}"}}},
-		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, Share{})"}}},
+		{"the share of the held-out rows", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, Share{})"}}},
 		{"betting: the number of stakes", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "ln(exact(stakes))", "ln(exact(1))"}}},
 		{"betting: delta", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "Add(exact(rest), ", "Add(exact(0*rest), "}}},
 		{"betting: losses rounded down", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "(units + partUnits - 1) / partUnits", "units / partUnits"}}},
@@ -152,7 +152,7 @@ func errorMutants() []mutant {
 	}
 }
 
-// checkMutants believe what they are told.
+// checkMutants believe what they are given.
 func checkMutants() []mutant {
 	return []mutant{
 		{"the jitter check", "pipeline", "TestDamagedModelsAreNotCertified", []edit{{

@@ -63,7 +63,7 @@ func heldApart(j *job.Job) {
 // another beginning is not gone on with, and training again asks for that model.
 func TestWarmStart(t *testing.T) {
 	for name, change := range map[string]func(*job.Job){
-		"mini-batch": func(*job.Job) {}, "hold-out": heldApart,
+		"mini-batch": func(*job.Job) {}, "held-out": heldApart,
 		"isotropic": func(j *job.Job) { j.Kernel.Isotropic = true },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestWarmStart(t *testing.T) {
 			}
 			env.Parent = from // with the checkpoint of the other beginning
 			env.Resources = job.Resources{Workers: 3, Memory: 1}
-			if again := run(t, j, env); again.Training.Resumed || again.ModelDigest != r.ModelDigest || name != "hold-out" && !bytes.Equal(three.Certificates[1], two.Certificates[0]) { // the same held-out rows pay for their first use
+			if again := run(t, j, env); again.Training.Resumed || again.ModelDigest != r.ModelDigest || name != "held-out" && !bytes.Equal(three.Certificates[1], two.Certificates[0]) { // the same held-out rows pay for their first use
 				t.Errorf("begun again with the parent it is another certificate, resumed: %t", again.Training.Resumed)
 			}
 			open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {

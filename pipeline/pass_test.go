@@ -56,7 +56,7 @@ func decode(t testing.TB, data []byte) *pass.Pass {
 	return &p
 }
 
-// Whoever reads which shards, with how many workers and in how little memory, kept or
+// No matter who reads which shards, with how many workers and in how little memory, kept or
 // written and read again, merged in whatever order and grouping: the pass has the same
 // bytes, and the certificate is that of a run in one piece.
 func TestPassIsTheSameInAnyParts(t *testing.T) {

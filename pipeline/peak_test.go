@@ -15,7 +15,7 @@ import (
 // A lottery draws its target, near 0 or near [lotteryPrize], without a look at the
 // features, each of which is high in few rows and 0 in all others. A short
 // lengthscale isolates the rows where a feature is high, and an isolated row is
-// predicted to be near 0: whoever chooses the lengthscales after the draw gets most
+// predicted to be near 0: anyone who chooses the lengthscales after the draw gets most
 // rows of the sample right, at hardly any KL, and no fresh row.
 type lottery struct {
 	features int

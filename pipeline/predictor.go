@@ -64,7 +64,7 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 	return nil
 }
 
-// priorLosses warns where the losses on prior rows are far from what is certified: whoever chooses the order of
+// priorLosses warns where the losses on prior rows are far from what is certified: anyone who chooses the order of
 // the rows may put hard ones where they do not count.
 func (v *Verification) priorLosses(s *pass.FirstPass, c certify.Certificate, m pass.Model, res job.Resources) error {
 	at := slices.IndexFunc(c.Claims, func(g certify.Claim) bool { return g.Risk != nil })

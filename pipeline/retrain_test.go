@@ -76,7 +76,7 @@ func memoriser(t *testing.T, like pass.Model, l *lake, rows []int64) pass.Model 
 	return m
 }
 
-// Whoever trains on the held-out rows too has a certificate from the program that says
+// Anyone who trains on the held-out rows too has a certificate from the program that says
 // what is not so, and which model and rows do not contradict. It is conditional, a check
 // does not take it for more, and training again refuses it.
 func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {

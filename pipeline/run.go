@@ -51,7 +51,7 @@ type Residuals struct {
 	Known bool `json:"column_may_know,omitempty"`
 }
 
-// leastForR2 is the least number of rows whose R² is told.
+// leastForR2 is the least number of rows whose R² is reported.
 const leastForR2 = 10
 
 // String describes the errors in words.

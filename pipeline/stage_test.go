@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// What a run lacks is told before rows are opened or the output is held: all of it at once.
+// What a run lacks is reported before rows are opened or the output is held: all of it at once.
 func TestTrainNeedsItsPorts(t *testing.T) {
 	ctx, declared := t.Context(), job.Job{Target: "y", Loss: job.LossDecl{EpsilonStd: 0.6}, Delta: 0.01}
 	want := []string{"its defaults are not filled in", "Rows is not set", "Output is not set", "Software is not set"}

@@ -63,7 +63,7 @@ func TestUnitHashVectors(t *testing.T) {
 	}
 }
 
-// means are the mean losses of the mean of Q over the rows of each hold-out day.
+// means are the mean losses of the mean of Q over the rows of each held-out day.
 func means(t *testing.T, m pass.Model, columns [][]float64) *certify.LossSum {
 	t.Helper()
 	predictor, err := model.NewPredictor(m.Posterior, 1)
@@ -109,7 +109,7 @@ func TestUnits(t *testing.T) {
 	}
 	counts := p.certificate.Counts
 	if u := counts.Units; u.Holdout != found.Risk.Count() || u.Reference != job.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || counts.Reference+counts.Train+counts.Holdout != 1200 {
-		t.Errorf("counts %+v, %+v, of %d units with %d hold-out units", counts, u, len(units), found.Risk.Count())
+		t.Errorf("counts %+v, %+v, of %d units with %d held-out units", counts, u, len(units), found.Risk.Count())
 	}
 	g, _ := p.certificate.Claim(certify.ClaimHoldout)
 	bound, err := certify.BettingUpper(found.Spread, 0.01, p.certificate.Delta.Share(certify.MethodHoldout))

@@ -19,7 +19,7 @@ type Verification struct {
 	Evidence  bool     // whether the rows were read again, or only the arithmetic checked
 	Retrained bool     // whether training again gave the same model: see [Verification.Retrain]
 	Checked   []string // what was found in order, one line each
-	Warnings  []string // reasons to doubt the claims, beside those of the certificate
+	Warnings  []string // reasons to doubt the claims, next to those of the certificate
 
 	// Log says whether the rows were read from a log, at the offsets that the certificate names.
 	Log bool
@@ -160,7 +160,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 		has    func(dataset.Rank) bool
 		stated int64
 		subset string
-	}{{j.Split.Holdout, rule.HeldOut, c.Counts.Holdout, "hold-out"}, {j.Split.Outside, rule.Outside, c.Counts.Outside, "outside"}} {
+	}{{j.Split.Holdout, rule.HeldOut, c.Counts.Holdout, "held-out"}, {j.Split.Outside, rule.Outside, c.Counts.Outside, "outside"}} {
 		if err := statedApart(ctx, c.Counts.Rows, j, apart.share, apart.has, apart.stated, apart.subset); err != nil {
 			return j, err
 		}

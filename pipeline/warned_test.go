@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// Identifiers, targets of two values and a delta that is no confidence are told,
+// Identifiers, targets of two values and a delta that is no confidence are reported,
 // and nothing of the kind of quantities.
 func TestWarned(t *testing.T) {
 	const n = 400
@@ -76,7 +76,7 @@ func TestWarned(t *testing.T) {
 	}
 }
 
-// Hard rows that were put where no row certifies are told by a check with the rows.
+// Hard rows that were put where no row certifies are reported by a check with the rows.
 func TestHardPriorRows(t *testing.T) {
 	j := testJob(t, func(j *job.Job) { j.Loss = job.LossDecl{Epsilon: 0.5} })
 	for _, forged := range []bool{false, true} {

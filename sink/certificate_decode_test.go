@@ -35,7 +35,7 @@ func TestCertificateRowReadsBackAsTheCertificate(t *testing.T) {
 		"band":     func(j *job.Job) { j.Loss = job.LossDecl{Kind: "band", Below: 0.5, Above: 1.25} },
 		"relative": func(j *job.Job) { withHoldout(j); j.Loss = job.LossDecl{Kind: "relative"} },
 		"unscaled": func(j *job.Job) { j.Loss, j.Scaling = job.LossDecl{Epsilon: 0.4}, job.ScalingNone },
-		"hold-out": withHoldout,
+		"held-out": withHoldout,
 	} {
 		want, data := encodedRow(t, change)
 		got, err := sink.DecodeCertificateRow(data)

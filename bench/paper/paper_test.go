@@ -187,7 +187,7 @@ func TestPublishedRows(t *testing.T) {
 	}
 }
 
-// A verdict looks at the difference in its standard errors, and forgives what rounding to
+// A verdict weighs the difference in its standard errors, and forgives what rounding to
 // three digits hides.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {

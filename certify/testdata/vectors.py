@@ -190,7 +190,7 @@ def write_risk():
 
 
 def write_bounds():
-    """Whole bounds; k alternatives share delta, but not that of the hold-out bound."""
+    """Whole bounds; k alternatives share delta, but not that of the held-out bound."""
     rows, cache, rng = [], {}, random.Random(2005)
     ns = [1, 2, 8, 80, 300, 404, 1000, 2000, 12000, 32000, 39146, 10**6, 10**9]
     for case in range(420):

@@ -48,7 +48,7 @@ type encodeConfig struct {
 
 const oneHot = "one-hot"
 
-// wantEncoding is what an encoding without levels and periods is told.
+// wantEncoding is the message about an encoding without levels and periods.
 const wantEncoding = "want one-hot, or periods as in {cyclic: 24}"
 
 // ReadWord reads the word.
@@ -87,7 +87,7 @@ const median = "median"
 // flagWord adds an input, 1 where the value is missing.
 const flagWord = "flag"
 
-// wantFill is what a key without a value is told.
+// wantFill is the message about a key without a value.
 const wantFill = "want median or a number, or with an input for having been missing, as in [median, flag]"
 
 // UnmarshalYAML reads a value, or a list of a value and the word flag.

@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// What is replayed is the topic of whoever verifies: a certificate that names another
+// What is replayed is the topic of the verifier: a certificate that names another
 // one, or another partition, is refused.
 func TestReplayIsOfTheOwnTopic(t *testing.T) {
 	own := &Topic{KafkaSection: KafkaSection{TopicSection: TopicSection{Topic: "flights"}, Partitions: []int{0, 2}}}

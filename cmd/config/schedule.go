@@ -173,7 +173,7 @@ func ReadSchedule(ctx context.Context, path string, env Environment, fsys durabl
 	return c, jobs, nil
 }
 
-// Every is the time between two looks at what is due.
+// Every is the time between two checks of what is due.
 func (c ScheduleFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
 // checkSchedule reads a schedule file with its jobs, and finds their faults before a row is read.

@@ -227,7 +227,7 @@ func (c ScoreFile) Session() time.Duration {
 	return time.Duration(given(c.SessionTimeout, sessionTimeout))
 }
 
-// Every is the time between two looks for new files and models.
+// Every is the time between two searches for new files and models.
 func (c followed) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
 // Resources are the limits for predicting.

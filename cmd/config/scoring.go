@@ -34,12 +34,12 @@ type Scoring struct {
 	Trusted  string        // public keys, by one of which models are signed; "": by any or none
 	Patience time.Duration // default time to wait for absent brokers
 
-	Events       score.Events
-	Looked       func(failed int)                   // gets the number of files that could not be predicted, after each look at all
-	Said, Warned func(string)                       // get events and warnings
-	Cautions     func(certify.Certificate) []string // of an adopted model
-	Member       func(known bool, partitions int)   // gets the state of this process in the group
-	Lags         func(map[int]int64, error)         // gets the lags of the group by partition, or why they are unknown; or nil
+	Events        score.Events
+	Looked        func(failed int)                   // gets the number of files that could not be predicted, after each look at all
+	Said, Warned  func(string)                       // get events and warnings
+	ModelWarnings func(certify.Certificate) []string // of an adopted model
+	Member        func(known bool, partitions int)   // gets the state of this process in the group
+	Lags          func(map[int]int64, error)         // gets the lags of the group by partition, or why they are unknown; or nil
 }
 
 // ErrFull says that the output has no room.
@@ -130,7 +130,7 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 // follower follows the pointers.
 func (s *Scoring) follower(from score.Pointers, keeps func() string, again string) *score.Follower {
 	return score.NewFollower(score.Config{
-		Pointers: from, Ready: s.ready, Warning: s.Warned, Cautions: s.Cautions, Keeps: keeps, Again: again,
+		Pointers: from, Ready: s.ready, Warning: s.Warned, ModelWarnings: s.ModelWarnings, Keeps: keeps, Again: again,
 	})
 }
 

@@ -100,7 +100,7 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 	}
 	if choice = choice.WithLabels(by.Certificate.Sample); choice.Labels != nil {
 		if src, err = (ingestlake.Rows{file.Path}).Open(ctx, choice); err != nil {
-			return false, fmt.Errorf("whether its rows are of the sample cannot be told: %w", err)
+			return false, fmt.Errorf("it is unknown whether its rows are of the sample: %w", err)
 		}
 	}
 	return f.sampled(ctx, src, by, res.Workers)

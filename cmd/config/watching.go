@@ -28,13 +28,13 @@ import (
 type Watching struct {
 	WatchFile
 
-	FS           durable.FS
-	Follow       bool          // go on as rows come
-	Patience     time.Duration // default time to wait for absent brokers
-	Events       score.Events
-	Said, Warned func(string)
-	Cautions     func(certify.Certificate) []string
-	Told         func(by *score.Predictor, t watch.Test) // gets what was counted
+	FS            durable.FS
+	Follow        bool          // go on as rows come
+	Patience      time.Duration // default time to wait for absent brokers
+	Events        score.Events
+	Said, Warned  func(string)
+	ModelWarnings func(certify.Certificate) []string
+	Told          func(by *score.Predictor, t watch.Test) // gets what was counted
 
 	since func(id string) time.Time // from when on a certificate is current
 }
@@ -54,7 +54,7 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 		return last, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	s := &Scoring{ScoreFile: w.scoring(), FS: w.FS, Patience: w.Patience, Warned: w.Warned, Cautions: w.Cautions}
+	s := &Scoring{ScoreFile: w.scoring(), FS: w.FS, Patience: w.Patience, Warned: w.Warned, ModelWarnings: w.ModelWarnings}
 	pointers, end, err := w.pointers(ctx, s)
 	if err != nil {
 		return last, err

@@ -71,7 +71,7 @@ func TestSmallDifferencesAreNoSingleValue(t *testing.T) {
 	pacsgp(t, "train", "-c", tiny(nil).write(t, dir)).says(t, exitFailure, `column "x2"`, "change its unit")
 }
 
-// Lint looks at the files of a job, unless it is told not to, and predict says what a folder is.
+// Lint opens the files of a job, without --offline, and predict says what a folder is.
 func TestLintLooksAtTheSource(t *testing.T) {
 	dir := t.TempDir()
 	lines(40).write(t, lakeFile(dir, 0))

@@ -68,15 +68,15 @@ func (m *groupMetrics) show() {
 	if has > 0 && !m.shared {
 		has = max(has, m.all)
 	}
-	if m.doubt() != nil {
+	if m.unknown() != nil {
 		m.partitions.Reset()
 		return
 	}
 	m.partitions.WithLabelValues().Set(float64(has))
 }
 
-// doubt is why the position of this process is unknown. The lock is held.
-func (m *groupMetrics) doubt() error {
+// unknown is why the position of this process is. The lock is held.
+func (m *groupMetrics) unknown() error {
 	switch {
 	case m.fault != nil:
 		return errors.New("the brokers do not answer: " + strings.ReplaceAll(m.fault.Error(), "\n", ": "))
@@ -90,5 +90,5 @@ func (m *groupMetrics) doubt() error {
 func (m *groupMetrics) ready() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.doubt()
+	return m.unknown()
 }

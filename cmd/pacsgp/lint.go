@@ -27,7 +27,7 @@ func lintCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint FILE...",
 		Short: "Say all that is wrong with job, schedule and score files, without running them",
-		Long: "Check files as train, schedule and score do, open the files of jobs, and read no row. All faults are told at\n" +
+		Long: "Check files as train, schedule and score do, open the files of jobs, and read no row. All faults are reported at\n" +
 			"once, one in a line with file, line and column; a key that is missing stands at the\n" +
 			"section that lacks it. Exit status: 0 without faults, 78 with some.",
 		Args: func(_ *cobra.Command, args []string) error {

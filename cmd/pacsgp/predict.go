@@ -83,7 +83,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 		p.Model, p.Carries = p.Model.Draws(), pipeline.CarriedIDOfDraws(p.Certificate, p.ID)
 	}
 	show := newDisplay(w)
-	for _, text := range report.Cautions(p.Certificate) {
+	for _, text := range report.ModelWarnings(p.Certificate) {
 		show.warning(text)
 	}
 	src, err := p.Open(ctx, from, res)

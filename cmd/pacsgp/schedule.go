@@ -310,7 +310,7 @@ func promoteOnTopics(ctx context.Context, w system, from, id, name string, who p
 func promoted(w system, c certify.Certificate, where, id, before string) error {
 	show := newDisplay(w)
 	defer show.end()
-	for _, text := range report.Cautions(c) {
+	for _, text := range report.ModelWarnings(c) {
 		show.warning(text)
 	}
 	_, err := fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", where, id, before)

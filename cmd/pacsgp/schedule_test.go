@@ -31,7 +31,7 @@ func writeSchedule(t *testing.T, dir, job string, keys ...string) string {
 	return path
 }
 
-// A stage is a schedule of one job whose time is told.
+// A stage is a schedule of one job whose time is given.
 type stage struct {
 	*schedule.Scheduler
 	job  *config.ScheduledTask

@@ -31,7 +31,7 @@ type scheduleMetrics struct {
 var ofJobs = map[string]string{
 	"bound":                          "Bound of the last certificate of a job, of the predictor that it judges by, whatever its status.",
 	"lag_offsets":                    "Committed offsets of the topic of a job that are in no window yet, when it was last looked.",
-	"failing":                        "1 if the last run of a job has failed, or it cannot be told whether it is due, else 0.",
+	"failing":                        "1 if the last run of a job has failed, or it is unknown whether it is due, else 0.",
 	"last_success_timestamp_seconds": "End of the last run of a job with status 0.",
 	"current_timestamp_seconds":      "When the current certificate of a job became current.",
 	"current_unmoved_runs":           "Finished runs of a job since then that could not have replaced it: without the required certificate, or about something else.",
@@ -108,7 +108,7 @@ func (m *scheduleMetrics) ready() error {
 	return errors.New(strings.Join(all, "\n"))
 }
 
-// seen shows why it cannot be told whether a job is due; nil: it can be.
+// seen shows why it is unknown whether a job is due; nil: it is known.
 func (m *scheduleMetrics) seen(j *schedule.Job, fault error) {
 	if fault == nil {
 		m.stands(j)

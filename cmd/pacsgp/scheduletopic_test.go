@@ -21,7 +21,7 @@ func jobOnTopic(t *testing.T, dir, address, kafka string) string {
 	return job.write(t, dir)
 }
 
-// A job that is given another topic goes on with none, and a scheduler that is told to end
+// A job that is given another topic goes on with none, and a scheduler that is to end
 // while brokers are asked records no run.
 func TestScheduleOfAnotherTopic(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 	defer show.end()
 	e := newScoreEvents(c, show)
 	s := config.Scoring{
-		ScoreFile: c, FS: w.fs, Trusted: trusted, Once: once, Events: e, Said: show.event, Warned: show.warning, Cautions: report.Cautions,
+		ScoreFile: c, FS: w.fs, Trusted: trusted, Once: once, Events: e, Said: show.event, Warned: show.warning, ModelWarnings: report.ModelWarnings,
 	}
 	s.Looked = e.metrics.looked
 	if !once && c.OnTopics() {

@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
-// A scorer of files that is told to end in the middle of a file ends without an error; with
+// A scorer of files that is to end in the middle of a file ends without an error; with
 // --once it was not done, and says so.
 func TestScoreToldToEnd(t *testing.T) {
 	dir := t.TempDir()

@@ -54,7 +54,7 @@ func TestConsoleOfServices(t *testing.T) {
 	}
 }
 
-// A half-written file is told by readiness and metrics of both services, which are well
+// A half-written file is reported by readiness and metrics of both services, which are well
 // again when it is gone.
 func TestServicesTellUnreadableFiles(t *testing.T) {
 	t.Parallel()

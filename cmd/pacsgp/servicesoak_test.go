@@ -82,7 +82,7 @@ func TestStreamIsFlat(t *testing.T) {
 }
 
 // produce sends rows of the generator, as fast as it can or, if rate is not 0, so many a
-// second. sent is told how many there are on the topic.
+// second. sent receives how many there are on the topic.
 func produce(t testing.TB, address string, total, rate int, sent *atomic.Int64) {
 	p := foreign(t, address)
 	began := time.Now()

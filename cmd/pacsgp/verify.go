@@ -138,21 +138,21 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	}
 	var open dataset.OpenData
 	var lines []string
-	var doubt error
+	var mismatch error
 	if v.from != nil {
 		replayed, fault := v.from.Replay(c)
 		if fault != nil {
 			return nil, fault
 		}
 		defer func() { err = errors.Join(err, replayed.Release(false)) }()
-		if v.from, lines, doubt, err = config.Sampled(ctx, replayed, v.certificate, c, id); err != nil {
+		if v.from, lines, mismatch, err = config.Sampled(ctx, replayed, v.certificate, c, id); err != nil {
 			return nil, err
 		}
 		open = config.OpenData(v.from, res)
 	}
 	found, err := pipeline.Verify(ctx, c, m, digest, open, res)
-	if errors.Is(err, job.ErrRefused) && doubt != nil {
-		err = fmt.Errorf("%w; %w", err, doubt)
+	if errors.Is(err, job.ErrRefused) && mismatch != nil {
+		err = fmt.Errorf("%w; %w", err, mismatch)
 	}
 	if err != nil {
 		return nil, err

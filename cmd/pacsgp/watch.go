@@ -23,7 +23,7 @@ func watchCommand(w system) *cobra.Command {
 		Use:   "watch (DIR | MODEL CERTIFICATE) DATA ... --state DIR | -c watch.yaml",
 		Short: "Test a published model by labelled rows that came after it",
 		Long: "Predict labelled rows that came after a model, count misses, and say what they prove: how\n" +
-			"often it misses such rows, on average, and whether they contradict the certificate. Whoever\n" +
+			"often it misses such rows, on average, and whether they contradict the certificate. Anyone who\n" +
 			"receives the rows himself needs nobody's word for it. One may look as often as one likes.\n" +
 			"A watch file names rows of a topic, or a pointer to follow. Killed at any moment and run\n" +
 			"again, each row counts once. docs/howto/monitor.md explains the rest.\n\n" +
@@ -81,7 +81,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	defer show.end()
 	e := newWatchEvents(show)
 	watching := config.Watching{
-		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Warned: show.warning, Cautions: report.Cautions, Told: e.counted,
+		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Warned: show.warning, ModelWarnings: report.ModelWarnings, Told: e.counted,
 	}
 	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
 		e.metrics.counted(t)

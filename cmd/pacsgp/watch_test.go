@@ -99,7 +99,7 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 	for range 2 { // also without a new row
 		seen(t, exitNotCertified, "watch", "-c", path, "--json")
 	}
-	for i, want := range []float64{1, 1, 0} { // first while it cannot be told which model is current
+	for i, want := range []float64{1, 1, 0} { // first while it is unknown which model is current
 		if i == 0 {
 			writeFile(t, filepath.Join(dir, "out", "current.json"), []byte("{"))
 			r := startCommand(t, "watch", "-c", path, "--follow")
@@ -127,8 +127,8 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 	}
 }
 
-// Duplicates that come together count once, and so do rows of a file that grows. Whoever has no manifest
-// is told that rows of the sample would count.
+// Duplicates that come together count once, and so do rows of a file that grows. Anyone who has no manifest
+// gets a warning that rows of the sample would count.
 func TestWatchCountsNoRowTwice(t *testing.T) {
 	dir, pointers, _ := following(t, 4, 40)
 	for i := range 4 {
@@ -205,7 +205,7 @@ func TestWatchFollowsThePointer(t *testing.T) {
 	}
 }
 
-// Rows of a day are one example, whatever the type of its column, and of a path. Late rows are told.
+// Rows of a day are one example, whatever the type of its column, and of a path. Late rows are reported.
 func TestWatchByUnits(t *testing.T) {
 	dir, pointers, _ := following(t, 1, 40)
 	point(t, dir, pointers[0])

@@ -21,7 +21,7 @@ type watchEvents struct {
 	mu      sync.Mutex // of what follows
 	told    map[string]bool
 	since   time.Time // of the last line about rows
-	alarmed string    // certificate whose alarm was told
+	alarmed string    // certificate whose alarm was reported
 }
 
 func newWatchEvents(show *display) *watchEvents {
@@ -49,7 +49,7 @@ func (e *watchEvents) Failed(err error) {
 	}
 }
 
-// Predicted logs files; what rows say is told by counted.
+// Predicted logs files; what rows say is reported by counted.
 func (e *watchEvents) Predicted(what score.Done) {
 	e.metrics.why.set(nil)
 	for _, f := range what.Files {

@@ -232,7 +232,7 @@ func predict(ctx context.Context, args []string, c console) error {
 	if s.Of, err = s.follows(p); err != nil {
 		return err
 	}
-	for _, text := range report.Cautions(p.by.Certificate) {
+	for _, text := range report.ModelWarnings(p.by.Certificate) {
 		c.say(text)
 	}
 	found, err := complete(folder, s.run())

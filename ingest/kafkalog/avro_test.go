@@ -169,7 +169,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// Schemas that cannot give the columns are told; so are values that are none of their
+// Schemas that cannot give the columns are reported; so are values that are none of their
 // schema, whatever they claim.
 func TestAvroFaults(t *testing.T) {
 	for schema, want := range map[string]string{

@@ -15,7 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// A flipper changes one bit behind a word in what a broker sends, as often as it is told.
+// A flipper changes one bit behind a word in what a broker sends, as often as it is to.
 type flipper struct {
 	net.Listener
 

@@ -75,8 +75,8 @@ func (r *jsonReader) keep(names []string) {
 	}
 }
 
-// doubt notes a fault of the row. The object is read on, for its kept members.
-func (r *jsonReader) doubt(format string, args ...any) {
+// note notes a fault of the row. The object is read on, for its kept members.
+func (r *jsonReader) note(format string, args ...any) {
 	if r.fault == nil {
 		r.fault = fmt.Errorf(format, args...)
 	}
@@ -180,13 +180,13 @@ func (r *jsonReader) members(of *jsonNode) error {
 // column sets the cell of a column.
 func (r *jsonReader) column(j int, text jsontext.Value) {
 	if r.seen[j] {
-		r.doubt("column %q occurs twice", r.all[j])
+		r.note("column %q occurs twice", r.all[j])
 		return
 	}
 	r.seen[j] = true
 	v, err := jsonCell(text)
 	if err != nil {
-		r.doubt("column %q is %w", r.all[j], err)
+		r.note("column %q is %w", r.all[j], err)
 		return
 	}
 	r.row[j] = v
@@ -197,10 +197,10 @@ func (r *jsonReader) hold(n int, text []byte) {
 	switch {
 	case r.held[n]: // keep none of two
 		text = nil
-		r.doubt("member %q occurs twice", r.keeps[n])
+		r.note("member %q occurs twice", r.keeps[n])
 	case !utf8.Valid(text):
 		text = nil
-		r.doubt("no JSON: member %q is no UTF-8", r.keeps[n])
+		r.note("no JSON: member %q is no UTF-8", r.keeps[n])
 	}
 	r.kept[n], r.held[n] = text, true
 }

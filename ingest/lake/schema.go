@@ -134,7 +134,7 @@ func (l *leaves) add(i, n int, of column) (end int, err error) {
 			c.deep++
 		}
 		switch {
-		case c.depth > 1 && strings.Count(c.Name, ".") != c.depth-1: // its path cannot be told from another one
+		case c.depth > 1 && strings.Count(c.Name, ".") != c.depth-1: // its path cannot be distinguished from another one
 			c.Type, c.Use, c.Why, c.Text = "in a group, with a dot in a name", ingest.Unusable, hintNested, false
 		case c.depth > 1 && c.Use == ingest.Numeric: // no default feature
 			c.Use = ingest.OnRequest

@@ -208,7 +208,7 @@ func TestApacheKafka(t *testing.T) {
 }
 
 // TestSecurity: a broker that demands TLS and a password is used with them; what is
-// wrong is told.
+// wrong is reported.
 func TestSecurity(t *testing.T) {
 	s := brokertest.StartSecure(t, "reader", "open sesame")
 	if _, err := newClient(t, broker.Config{Brokers: []string{s.Address}}).CreateTopic(t.Context(), "rows", 1, 1, nil); err != nil {

@@ -85,7 +85,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// tellAfter is how long requests fail before that is told.
+// tellAfter is how long requests fail before that is reported.
 const tellAfter = 3 * time.Second
 
 // tell says why requests fail, and how long they are retried.

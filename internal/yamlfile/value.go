@@ -81,7 +81,7 @@ func OneOrList[T any](node ast.Node, want string, read func(ast.Node) (T, bool))
 	return values, errors.Join(faults...)
 }
 
-// WantTime is what a value that is no time is told.
+// WantTime is the message about a value that is no time.
 const WantTime = "want a time such as 90s, 15m or 2h"
 
 // Duration is a time with its unit: a plain number would be taken for seconds by

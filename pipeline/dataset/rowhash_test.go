@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// Whoever knew the secrets could make the product of one step 0, and with it the marks of
+// Anyone who knew the secrets could make the product of one step 0, and with it the marks of
 // any rows alike: values that do so for one marker do not for another.
 func TestMarksCannotBeMadeToMeet(t *testing.T) {
 	const known = 0x9E3779B97F4A7C15

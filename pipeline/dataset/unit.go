@@ -54,12 +54,12 @@ func (h *UnitHasher) Unit(b Block, i int) uint64 {
 }
 
 // UnitSplit gathers the subsets of units while all rows are read, in whatever order. Units of the highest
-// hashes are hold-out units, those of the lowest are reference units.
+// hashes are held-out units, those of the lowest are reference units.
 type UnitSplit struct {
 	job     job.Job
 	n       int64
 	columns int
-	hash    SplitRule // the rule for hold-out units
+	hash    SplitRule // the rule for held-out units
 
 	mu      sync.Mutex
 	rows    map[uint64]int64 // of each unit

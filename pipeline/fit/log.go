@@ -16,7 +16,7 @@ type Log struct {
 	Uses     []Use     `json:"uses,omitempty"` // of held-out rows
 }
 
-// Logs keeps the log of an output. Whoever holds the output may change it.
+// Logs keeps the log of an output. Anyone who holds the output may change it.
 type Logs interface {
 	// Log returns the log, empty if there is none. Damage is an error.
 	Log() (Log, error)

@@ -143,7 +143,7 @@ type ColumnTexts struct {
 func (c ColumnTexts) Check(text string, label float64) error {
 	for _, t := range c.Texts {
 		if t != text && Label(t) == label {
-			return fmt.Errorf("%w: the texts %q and %q of column %q have the same label, so that their rows cannot be told apart (hint: rename one of them, or leave it out of the job)", ErrData, t, text, c.Column)
+			return fmt.Errorf("%w: the texts %q and %q of column %q have the same label, so that their rows cannot be distinguished (hint: rename one of them, or leave it out of the job)", ErrData, t, text, c.Column)
 		}
 	}
 	return nil

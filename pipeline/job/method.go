@@ -109,10 +109,10 @@ const (
 )
 
 // holdoutFromRows is the number of rows from which some are held out by default. With fewer, a
-// hold-out bound is not worth the training rows that it costs.
+// held-out bound is not worth the training rows that it costs.
 const holdoutFromRows = 300
 
-// holdoutShare is the share of n rows that is held out where the job names none. A hold-out
+// holdoutShare is the share of n rows that is held out where the job names none. A held-out
 // bound is lowest at about a quarter of the rows, up to some thousands of them; from then on
 // more rows are worth more to training (docs/howto/tolerance.md).
 func holdoutShare(n int64) float64 {
@@ -164,8 +164,8 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	return j
 }
 
-// ForRows fills in the defaults that depend on the number of rows n: methods, share of hold-out
-// rows, step of the grid. From 300 rows on the methods are PAC-Bayes and a hold-out; with fewer
+// ForRows fills in the defaults that depend on the number of rows n: methods, share of held-out
+// rows, step of the grid. From 300 rows on the methods are PAC-Bayes and held-out rows; with fewer
 // PAC-Bayes alone. From 30,000 rows on the step is 0.05, with fewer
 // 0.25. The job keeps the identity of its declaration.
 func (j Job) ForRows(n int64) Job {

@@ -52,7 +52,7 @@ type Progress struct {
 // for long; nil ones are not called.
 type Observer struct {
 	Progress func(Progress)
-	Warning  func(text string) // a caution, which is no error
+	Warning  func(text string) // of what is no error
 	Event    func(text string) // a step done as planned
 	Spooled  func(rows int64)  // number of rows in a spool; several goroutines call it
 

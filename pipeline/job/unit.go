@@ -12,7 +12,7 @@ type UnitDecl struct {
 	Columns []string `json:"columns,omitempty"` // rows of one unit have equal values in them; they are no features
 }
 
-// unitHoldout is the share of hold-out units where the job names none: units are few.
+// unitHoldout is the share of held-out units where the job names none: units are few.
 const unitHoldout = 0.2
 
 // MaxUnits bounds the units of a sample, of which each takes memory.
@@ -21,7 +21,7 @@ const MaxUnits = 1 << 18
 // Given reports whether examples are units of several rows.
 func (d UnitDecl) Given() bool { return len(d.Columns) > 0 }
 
-// ShowsCount reports whether the hold-out guarantee shows a count of losses of 0 and 1.
+// ShowsCount reports whether the held-out guarantee shows a count of losses of 0 and 1.
 func (j Job) ShowsCount() bool {
 	return j.Loss.Kind.Counts() && !j.Unit.Given()
 }

@@ -37,7 +37,7 @@ type rowPass struct {
 }
 
 // beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Duplicates
-// that are not dropped are counted during the pass. The split is found again unless it is told.
+// that are not dropped are counted during the pass. The split is found again unless it is given.
 func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, hidden dataset.Secret, told *KnownSplit, res job.Resources) (*rowPass, error) {
 	configuration, err := job.Digest()
 	if err != nil {

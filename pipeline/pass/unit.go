@@ -84,7 +84,7 @@ func (u *unitSums) addTo(to certify.LossSums) (train, holdout int64, err error) 
 		err = errors.Join(err, to.At(certify.PredictorMean, certify.SubsetHoldout).AddUnit(*s, false, true))
 	}
 	if int64(len(u.train)) != u.counts.Train || int64(len(u.holdout)) != u.counts.Holdout {
-		err = errors.Join(err, fmt.Errorf("%w: %d train units and %d hold-out units, of %d and %d", job.ErrChanged, len(u.train), len(u.holdout), u.counts.Train, u.counts.Holdout))
+		err = errors.Join(err, fmt.Errorf("%w: %d train units and %d held-out units, of %d and %d", job.ErrChanged, len(u.train), len(u.holdout), u.counts.Train, u.counts.Holdout))
 	}
 	return train, holdout, err
 }

@@ -114,7 +114,7 @@ func (o stopping) Current() (*pipeline.Current, error) {
 	return o.Output.Current()
 }
 
-// A scheduler that is told to end while it compares two certificates decides all the same what is current.
+// A scheduler that is to end while it compares two certificates decides all the same what is current.
 func TestStoppedBehindTraining(t *testing.T) {
 	s := onFiles(t, asDeclared)
 	s.at(someDay)

@@ -291,7 +291,7 @@ func mustNumbered(t *testing.T, s *stage) map[int64]string {
 	return all
 }
 
-// That the end of the topic cannot be told stops this job and no other, whatever the reason.
+// That the end of the topic is unknown stops this job and no other, whatever the reason.
 func TestLatestThatCannotBeTold(t *testing.T) {
 	s, log := onTopic(t, 60, 0)
 	log.latest, log.fault = true, job.ErrConfig

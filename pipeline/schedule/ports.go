@@ -32,7 +32,7 @@ type Job struct {
 	Elsewhere bool
 
 	looked time.Time // the last look at it by this process
-	said   string    // the fault of the last look, which is told once
+	said   string    // the fault of the last look, which is reported once
 }
 
 // A Trigger says when a job is due: at moments, or after so many new rows, files or offsets.

@@ -171,7 +171,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 	of.rows, of.none = j.Lake.Rows(files), len(files) == 0 || state.done == of.digest
 	if !of.none {
 		if err := j.keepsFeatures(ctx, of.rows); err != nil {
-			if chosen { // a retry chooses anew: the files are to be mended
+			if chosen { // a retry chooses again: the files are to be mended
 				run.Files = nil
 			}
 			return batch{}, err
@@ -191,7 +191,7 @@ func (j *Job) batchOf(of *pipeline.Scheduled) batch {
 	return batch{digest: digest, number: hexOf(digest, j.Software)}
 }
 
-// train trains a run that began at now. Its end is recorded once, whoever does it. The record may have
+// train trains a run that began at now. Its end is recorded once, no matter who does it. The record may have
 // a later begin, if a clock was put back.
 func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of batch, now time.Time) error {
 	how, began := j.How, time.Now()

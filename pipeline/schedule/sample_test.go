@@ -31,7 +31,7 @@ func (s *stage) paths() (all string) {
 	return all
 }
 
-// A file that was written after now has no part in a run, and this is told.
+// A file that was written after now has no part in a run, and this is reported.
 func TestPostdatedFiles(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t)} }))
 	s.at(someDay)
@@ -60,7 +60,7 @@ func TestEveryTryHasTheSameFiles(t *testing.T) {
 	}
 	s.fail = nil
 	s.at(now.Add(2 * time.Hour))                                                  // the last try
-	if r := s.at(now.Add(3 * time.Hour)); s.paths() != "cdbe" || s.trains != 3 || // what was written again is another file, which is told
+	if r := s.at(now.Add(3 * time.Hour)); s.paths() != "cdbe" || s.trains != 3 || // what was written again is another file, which is reported
 		r.Scheduled.Rewritten() != "1 file written again since the run before, with other rows: b" {
 		t.Errorf("the next run takes %q: %+v", s.paths(), r.Scheduled)
 	}

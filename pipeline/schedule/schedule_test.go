@@ -128,7 +128,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A scheduler that is told to end during a run tries it again, on the same files and under
+// A scheduler that is to end during a run tries it again, on the same files and under
 // the same number.
 func TestInterruptedRunIsTriedAgain(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t)} }))
@@ -382,7 +382,7 @@ func TestLostPointer(t *testing.T) {
 	}
 }
 
-// What a job lacks is told before it takes a number; without a word the mean is judged.
+// What a job lacks is reported before it takes a number; without a word the mean is judged.
 func TestIncompleteJob(t *testing.T) {
 	for what, lack := range map[string]func(j *schedule.Job){
 		"Repeated": func(j *schedule.Job) { j.Job.Repeated = false }, "Software": func(j *schedule.Job) { j.Software = "" },

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// Whatever a run dies of, its end is told once, with its cause, and the output of the job says how
+// Whatever a run dies of, its end is reported once, with its cause, and the output of the job says how
 // it stands.
 func TestEveryEndIsTold(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) {

@@ -115,8 +115,8 @@ type Config struct {
 	Ready func(ctx context.Context, a Artifact) (*pipeline.Ready, error)
 	// Warning gets messages; nil drops them.
 	Warning func(text string)
-	// Cautions are messages about a certificate, given once for each model; nil means none.
-	Cautions func(c certify.Certificate) []string
+	// ModelWarnings are messages about a certificate, given once for each model; nil means none.
+	ModelWarnings func(c certify.Certificate) []string
 	// Keeps names the record of the predictions' subject, after the reason for refusing a model
 	// with another subject; nil or "" adds nothing.
 	Keeps func() string
@@ -138,9 +138,9 @@ func Verified(res job.Resources) func(ctx context.Context, a Artifact) (*pipelin
 // A Follower has the current model. Its methods are for one goroutine.
 type Follower struct {
 	cfg     Config
-	refused string               // certificate id of the last refused model, which is told once
-	fault   string               // why the current model cannot be read, which is told once
-	told    map[string]bool      // certificate ids whose cautions were told
+	refused string               // certificate id of the last refused model, which is reported once
+	fault   string               // why the current model cannot be read, which is reported once
+	told    map[string]bool      // certificate ids whose warnings were given
 	first   *certify.Certificate // models with another subject than this are refused
 	subject string               // of the predictions so far; "" for any
 	now     *Predictor           // nil if there is none yet
@@ -237,7 +237,7 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 	}
 	f.Close()
 	f.now, f.refused = next, ""
-	f.caution()
+	f.warnOfModel()
 	return nil
 }
 
@@ -266,13 +266,13 @@ func (f *Follower) keeps() string {
 	return f.cfg.Keeps()
 }
 
-// caution gives the cautions about the current model, once for each model.
-func (f *Follower) caution() {
-	if f.told[f.now.ID] || f.cfg.Cautions == nil {
+// warnOfModel gives the warnings about the current model, once for each model.
+func (f *Follower) warnOfModel() {
+	if f.told[f.now.ID] || f.cfg.ModelWarnings == nil {
 		return
 	}
 	f.told[f.now.ID] = true
-	for _, text := range f.cfg.Cautions(f.now.Certificate) {
+	for _, text := range f.cfg.ModelWarnings(f.now.Certificate) {
 		f.cfg.Warning(fmt.Sprintf("certificate %.12s…: %s", f.now.ID, text))
 	}
 }

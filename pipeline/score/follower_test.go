@@ -24,7 +24,7 @@ func narrow(m pass.Model) error {
 	return nil
 }
 
-// A model that does not fit is refused, which is told once, and the one before stays.
+// A model that does not fit is refused, which is reported once, and the one before stays.
 func TestFollowerKeepsTheModelBefore(t *testing.T) {
 	broken := errors.New("its bytes are damaged")
 	for name, c := range map[string]struct {

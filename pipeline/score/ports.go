@@ -168,14 +168,14 @@ type DoneFile struct {
 	Counts
 }
 
-// Events are told what a [Loop] does. Several goroutines call them.
+// Events receive what a [Loop] does. Several goroutines call them.
 type Events interface {
-	// Adopted is told of a new model that predicts from now on.
+	// Adopted receives a new model that predicts from now on.
 	Adopted(by *Predictor)
-	// Waits is told why no row can be predicted at the moment.
+	// Waits receives why no row can be predicted at the moment.
 	Waits(err error)
-	// Failed is told why a file was not predicted, or only a part of it.
+	// Failed receives why a file was not predicted, or only a part of it.
 	Failed(err error)
-	// Predicted is told what was committed.
+	// Predicted receives what was committed.
 	Predicted(what Done)
 }

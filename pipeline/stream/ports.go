@@ -133,13 +133,13 @@ type Tenure struct {
 	Log     Log
 }
 
-// Events are told what a [Stream] does. Several goroutines call them.
+// Events receive what a [Stream] does. Several goroutines call them.
 type Events interface {
-	// Fills is told that a window begins to fill, and how many rows an earlier process has read.
-	// It returns a function that is told of further rows, by several goroutines.
+	// Fills is called when a window begins to fill, with how many rows an earlier process has read.
+	// It returns a function that receives further rows, by several goroutines.
 	Fills(rows int64) func(rows int64)
-	// Filled is told that a window has all its rows.
+	// Filled is called when a window has all its rows.
 	Filled(w *Window)
-	// Published is told the certificate of a window.
+	// Published receives the certificate of a window.
 	Published(w *Window, c certify.Certificate, status certify.Status)
 }

@@ -57,7 +57,7 @@ func (s *Stream) windows(ctx context.Context, t Tenure) error {
 	return both.Wait()
 }
 
-// begin points the output to what is current, as it was left by whoever had the partitions before.
+// begin points the output to what is current, as it was left by the process that had the partitions before.
 func (s *Stream) begin(ctx context.Context, log Log) (err error) {
 	out := s.Folders.Output(0)
 	release, err := out.Hold()

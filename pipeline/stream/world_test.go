@@ -59,7 +59,7 @@ type spool struct {
 	empty      bool
 }
 
-// saying is what was told, of all processes.
+// saying is what was reported, of all processes.
 type saying struct {
 	said      []string
 	filled    []int64 // numbers of windows

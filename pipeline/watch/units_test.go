@@ -227,7 +227,7 @@ func someFiles(rng *rand.Rand) (files []file) {
 	return files
 }
 
-// Units that files bring are those of the definition, and whoever is killed ends with the same state.
+// Units that files bring are those of the definition, and a killed process ends with the same state.
 func TestUnitsAreThoseOfTheDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(18, 1))
 	var some watch.Test // of all tests
@@ -257,7 +257,7 @@ func TestUnitsAreThoseOfTheDefinition(t *testing.T) {
 }
 
 // A day may have several files, and a file several days; a row that comes behind the end of its day
-// does not count, and is told.
+// does not count, and is reported.
 func TestUnitsEnd(t *testing.T) {
 	of := func(days string) (f file) {
 		for day := range strings.FieldsSeq(days) {

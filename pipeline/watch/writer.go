@@ -34,7 +34,7 @@ type Config[B any] struct {
 	AddPosition func(s *State, p score.Piece[B], extra B)
 	// Where is the position of a row of a counted piece; of a file, its path.
 	Where func(p score.Piece[B], extra B, row int) string
-	// Told, if it is not nil, is told the latest test when it is stored.
+	// Told, if it is not nil, receives the latest test when it is stored.
 	Told func(by *score.Predictor, t Test)
 }
 

@@ -47,17 +47,17 @@ def steps(bound, n):
     """The k of a stated bound k/n, rounded up, which is not below that of n rows without a loss."""
     numerator, denominator = float(bound).as_integer_ratio()
     k = numerator * n // denominator
-    need(n < 1 << 50 and mean_of(k * UNIT, n, True) == bound, f"the bound of the hold-out, {bound}, is no step of one of {n} rows")
+    need(n < 1 << 50 and mean_of(k * UNIT, n, True) == bound, f"the bound of the held-out rows, {bound}, is no step of one of {n} rows")
     return k
 
 
 def check(bound, n, inverse):
     """What a bound says without the rows."""
     k = least(np.array([PARTS * n] + [0] * CELLS), n, inverse, -1)
-    need(steps(bound, n) >= k, f"the bound of the hold-out, {bound}, is below {k} of {n} rows, which is that of no loss")
+    need(steps(bound, n) >= k, f"the bound of the held-out rows, {bound}, is below {k} of {n} rows, which is that of no loss")
 
 
 def agree(small, large, bound, n, inverse):
     """A stated bound lies where losses allow it that are as small, and as large, as those of the maker may be."""
     low, high = least(spread(np.maximum(small, 0)), n, inverse, -1), least(spread(np.minimum(large, 1)), n, inverse, 1)
-    need(low <= steps(bound, n) <= high, f"the bound of the hold-out is stated as {bound}, and is {low / n:.12f} to {high / n:.12f} by the losses that are proven here")
+    need(low <= steps(bound, n) <= high, f"the bound of the held-out rows is stated as {bound}, and is {low / n:.12f} to {high / n:.12f} by the losses that are proven here")

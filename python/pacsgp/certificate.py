@@ -55,7 +55,7 @@ def headline(cert):
     return plain(f"Predictions of {loss['target']} {lost} ({(100 - 100 * Decimal(repr(float(g['delta'])))).normalize():f} % confidence).")
 
 
-def cautions(cert):
+def model_warnings(cert):
     """The warnings of a certificate in words."""
     return [f"{w['code']}: " + " of ".join(f"{w[name]:.6g}" for name in ("count", "of", "value") if name in w) for w in cert["warnings"]]
 
@@ -98,7 +98,7 @@ def check_findings(cert, job):
     need([n > 0 for n in apart] == [job["split"].get(subset, 0) > 0 for subset in ("holdout", "outside")] and counts.get("outside") != 0, "the held-out rows or the outside rows are not the job's")
     if any(apart) and not content and rows <= 1 << 20:  # a second
         for stated, made in zip(apart, ranked_rows(job["split"], rows, 0)):
-            need(stated == len(made) or (drop or tolerated) and stated < len(made), f"the key makes {len(made)} hold-out or outside rows, the certificate says {stated}")
+            need(stated == len(made) or (drop or tolerated) and stated < len(made), f"the key makes {len(made)} held-out or outside rows, the certificate says {stated}")
     need(n >= 1 and rows == counts["prior"] + n + sum(apart) + counts["duplicates"] + counts["rejected"] and counts["duplicates"] == (duplicates["found"] if drop else 0), "the counts do not add up")
     need(policy["policy"] != "limit" or not float(duplicates["found"]) > policy["limit"] * good, f"{duplicates['found']} of {good} rows are duplicates, and the job allows {policy['limit']}")
     need(duplicates["found"] < good, "the duplicates do not add up")

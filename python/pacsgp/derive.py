@@ -34,7 +34,7 @@ def derive(model, job, cert, holds):
 
 
 def looked(cert):
-    """By how much looks divide the part of a hold-out (formats.md, 6.6)."""
+    """By how much looks divide the part of the held-out rows (formats.md, 6.6)."""
     earlier = cert["delta"].get("holdout_reuse", {}).get("earlier", [])
     j = len(earlier) + 1
     return Decimal(math.prod(n + 1 for n in earlier) * 10 * j * (j + 1)) if earlier else Decimal(20) / 19

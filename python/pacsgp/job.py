@@ -65,7 +65,7 @@ def check_job(job):
             ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
             ("the settings do not go with a column of the mean", column is None or not KINDS[loss["kind"]].relative),
-            ("a column of the mean that training rows may have made needs a hold-out", column is None or outside > 0 or "guarantees" not in job or last_or_any),
+            ("a column of the mean that training rows may have made needs held-out rows", column is None or outside > 0 or "guarantees" not in job or last_or_any),
             ("the settings do not go with units", unit.check(job)),
             ("the settings of a method do not fit it", method is None or not {"objective", "batch", "buffer", "warm_start"} & job["train"].keys() and not (method in EXACT and "inducing" in job)),
             ("a limit of duplicates belongs to the policy limit", job["duplicates"]["policy"] == "limit" or job["duplicates"]["limit"] == 0)):

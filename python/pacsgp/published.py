@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .certificate import cautions, claim, headline, read_certificate
+from .certificate import model_warnings, claim, headline, read_certificate
 from .model import Model as ModelFile
 from .predict import Predictor, rows_for
 from .refusal import Refused, here, need, plain
@@ -57,7 +57,7 @@ class Model:
         parts = [self._predictor.of(block) for block in self._blocks(X)]
         mean, deviation = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(2))
         said = [headline(self.certificate)] if self.claim is None else []
-        said += cautions(self.certificate)
+        said += model_warnings(self.certificate)
         for words in parts[0][2] if parts else ():
             rows = sum(int(part[2][words].sum()) for part in parts)
             said += [f"{rows} of {len(mean)} rows {words}"] if rows else []

@@ -37,7 +37,7 @@ def hashes(job, rows):
 
 def split(job, hashes, good, least, count):
     """Ordinals of the held-out rows and of the prior rows, those of all others in the order in which they become
-    start rows, and the counts of the units. Hashes are of good rows; hold-out units have at least a hash, and
+    start rows, and the counts of the units. Hashes are of good rows; held-out units have at least a hash, and
     count(n) of n units are reference units."""
     units, rows = np.unique(hashes, return_counts=True)
     need(len(units) <= MOST, f"there are more than {MOST} units")

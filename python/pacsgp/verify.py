@@ -1,7 +1,7 @@
 """Checks a certificate against its model and its rows."""
 from . import unit
 from .bound import precise
-from .certificate import cautions, check_findings, claim, headline, read_certificate, read_job
+from .certificate import model_warnings, check_findings, claim, headline, read_certificate, read_job
 from .dependence import in_steps, series
 from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
@@ -54,7 +54,7 @@ def check_rows(model, cert, job, methods, holds, paths):
         need([rows for _, _, rows in lake.groups] == [s["rows"] for s in data["segments"]], "the row groups have other numbers of rows than the segments that the certificate names")
     encodings = seen_levels(job, columns, first_pass.values(first_pass.reference))
     follows(model, job, first_pass.scaling(model, encodings), len(first_pass.train), encodings)
-    ok(f"splits and scaling: {len(first_pass.reference)} prior, {len(first_pass.holdout)} hold-out and {len(first_pass.train)} training rows by the key {job['split']['key']!r}")
+    ok(f"splits and scaling: {len(first_pass.reference)} prior, {len(first_pass.holdout)} held-out and {len(first_pass.train)} training rows by the key {job['split']['key']!r}")
     looked_at = first_pass.values(first_pass.targets_from)
     if "mean" in cert:
         need(2 * int((looked_at[-1] == looked_at[-2]).sum()) <= looked_at.shape[1], f"the column {cert['mean']['column']!r} of the mean equals the target in most rows looked at")
@@ -113,7 +113,7 @@ def verify(path, certificate, data, expected, strict):
     for words in left:
         print("--   not checked: " + words)
     print("--   cannot be checked: " + "; ".join(a["id"] for a in cert["assumptions"] if a["checked"] == "none"))
-    for words in cautions(cert):
+    for words in model_warnings(cert):
         print("warning  " + words)
     verdict = "VERIFIED" if data else "CONSISTENT"
     print(f"{verdict}  {headline(cert)}\ncertificate {found}")

@@ -165,7 +165,7 @@ func TestListOfOutputs(t *testing.T) {
 func TestFaultsOfAnOutput(t *testing.T) {
 	for want, spoil := range map[string]func(folder, id string){
 		"is damaged: its content is not what its name says": func(folder, _ string) { write(t, filepath.Join(folder, model), []byte("another")) },
-		"Which model is current cannot be told":             func(folder, _ string) { write(t, filepath.Join(folder, lake.CurrentFile), []byte("{}")) },
+		"Which model is current is unknown":                 func(folder, _ string) { write(t, filepath.Join(folder, lake.CurrentFile), []byte("{}")) },
 		"The current certificate cannot be read":            func(folder, id string) { write(t, filepath.Join(folder, lake.CertificateName(id)), []byte("{}")) },
 		"contradict its certificate":                        func(folder, id string) { counted(t, folder, id, 30, 30) },
 		"in new/day=3/part.parquet":                         func(folder, id string) { counted(t, folder, id, 30, 30) },

@@ -110,7 +110,7 @@ func read(folder string, now time.Time) *output {
 	current, err := lake.ReadPointer(nil, folder)
 	switch {
 	case err != nil:
-		o.find(bad, "Which model is current cannot be told: "+err.Error(), "pacsgp promote ID "+report.Shell(folder)+" writes the pointer again.")
+		o.find(bad, "Which model is current is unknown: "+err.Error(), "pacsgp promote ID "+report.Shell(folder)+" writes the pointer again.")
 	case current != nil:
 		o.Current = *current
 		if err := o.promise(folder); err != nil {

@@ -126,7 +126,7 @@ func TestTopicsThatLose(t *testing.T) {
 }
 
 // TestRecordsOfTheFormats: an artifact and a pointer are read from records as docs/reference/formats.md
-// has them, whoever has sent them.
+// has them, no matter who has sent them.
 func TestRecordsOfTheFormats(t *testing.T) {
 	c, client := cluster(t)
 	document, err := os.ReadFile("../../cmd/pacsgp/testdata/corpus/window/certificate.json")
@@ -155,7 +155,7 @@ func TestRecordsOfTheFormats(t *testing.T) {
 	}
 }
 
-// TestClocksThatJump: the pointer that was moved last is the current one, also where whoever
+// TestClocksThatJump: the pointer that was moved last is the current one, also where anyone who
 // moved it before had a clock that was an hour ahead.
 func TestClocksThatJump(t *testing.T) {
 	c, client := cluster(t)

@@ -386,7 +386,7 @@ func TestOpenRemovesItsOwnLeftoversOnly(t *testing.T) {
 	}
 }
 
-// A file system that cannot sync directories ends no job: it is told beforehand.
+// A file system that cannot sync directories ends no job: it is reported beforehand.
 // Any other failure ends it.
 func TestDirectoriesThatCannotBeSynced(t *testing.T) {
 	for failure, want := range map[error]bool{syscall.EINVAL: true, syscall.ENOTSUP: true, syscall.ENOSYS: true, syscall.EIO: false} {

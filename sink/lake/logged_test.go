@@ -14,7 +14,7 @@ import (
 )
 
 // TestAwait: a directory that another process has is waited for, until that gives it back or
-// the caller is told to end.
+// the caller is to end.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := durabletest.NewMemory()

@@ -98,9 +98,9 @@ func Warnings(c certify.Certificate) []string {
 	return all
 }
 
-// Cautions are warnings for whoever uses predictions of a certificate that was checked against its
+// ModelWarnings are warnings for anyone who uses predictions of a certificate that was checked against its
 // model alone.
-func Cautions(c certify.Certificate) []string {
+func ModelWarnings(c certify.Certificate) []string {
 	var all []string
 	if g := c.About(certify.PredictorMean); g.Status != certify.StatusCertified {
 		all = append(all, "predictions carry no certificate id: "+Headline(c, g))

@@ -40,7 +40,7 @@ func (g *Gate) serve(l net.Listener) {
 	}
 }
 
-// Tell sets who is told the key of each request, from several goroutines. The request
+// Tell sets who receives the key of each request, from several goroutines. The request
 // waits until the call returns.
 func (g *Gate) Tell(told func(key int16)) { g.told.Store(&told) }
 
