@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,16 +205,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 			}
 		}
 		if err == nil && quiet && warned == nil {
-			_, err = fmt.Fprintln(w.stdout, "nothing is due: no job was run")
-			for _, j := range all {
-				at, fault := j.Standing()
-				if fault == nil && at.Fault() != "" {
-					_, _ = fmt.Fprintf(w.stdout, "%s: its last run has failed; pacsgp schedule run %[1]s tries it again now, with the same -c\n", j.Name)
-				}
-				if fault == nil && at.Last != nil && at.Last.Scheduled.Due != nil {
-					_, _ = fmt.Fprintf(w.stdout, "%s: the next run is due at %s\n", j.Name, at.Last.Scheduled.Due.UTC().Format("2006-01-02 15:04 UTC"))
-				}
-			}
+			err = nothingDue(w.stdout, all)
 		}
 		if how.metrics != "" {
 			err = errors.Join(err, writeMetrics(how.metrics, m.registry))
@@ -221,6 +213,21 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		return err
 	}
 	return s.Serve(ctx, all, clock)
+}
+
+// nothingDue says that no job was run, which of them have failed, and when the next runs are due.
+func nothingDue(out io.Writer, jobs []*schedule.Job) error {
+	_, err := fmt.Fprintln(out, "nothing is due: no job was run")
+	for _, j := range jobs {
+		at, fault := j.Standing()
+		if fault == nil && at.Fault() != "" {
+			_, _ = fmt.Fprintf(out, "%s: its last run has failed; pacsgp schedule run %[1]s tries it again now, with the same -c\n", j.Name)
+		}
+		if fault == nil && at.Last != nil && at.Last.Scheduled.Due != nil {
+			_, _ = fmt.Fprintf(out, "%s: the next run is due at %s\n", j.Name, at.Last.Scheduled.Due.UTC().Format("2006-01-02 15:04 UTC"))
+		}
+	}
+	return err
 }
 
 // newScheduler returns a silent scheduler with the training of the command.
