@@ -98,7 +98,7 @@ func (s Sample) Err() error {
 
 // Lines describes the result, for people.
 func (s Sample) Lines() []string {
-	text := fmt.Sprintf("all %s of the training run are in the data", words.Count(len(s.Paths), "file"))
+	text := fmt.Sprintf("the data have every file of the training run (%s)", words.Count(len(s.Paths), "file"))
 	if len(s.Others) > 0 {
 		text += fmt.Sprintf("; it did not use %s, the first is %s: if files were chosen by the values of their rows, the bounds are void",
 			words.Count(len(s.Others), "file"), s.Others[0])
