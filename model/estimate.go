@@ -41,8 +41,9 @@ func Estimate(rows Rows, family *kernel.Family, scales Scales, workers int) (Est
 const (
 	estimateSteps = 50
 	estimateRate  = 0.15
-	estimateEarly = 35  // steps on estimateFew rows, where that is enough to begin with
-	estimateFew   = 500 // half of the rows: an eighth of the time
+	estimateEarly = 35   // steps on estimateFew rows, where that is enough to begin with
+	estimateFew   = 500  // half of the rows: an eighth of the time
+	estimateAll   = 5000 // training rows; of fewer the whole time is short
 	lnRange       = 6.0
 	lnDeviation   = 2.0 // of the prior on ln lengthscales
 )

@@ -85,9 +85,6 @@ func (t *Trainer) endJoint() {
 		t.detectFlat(running)
 	}
 	t.freeze()
-	if t.later.Rows > 0 && (t.flatAt > 0 || t.step >= int(coarsePart*float64(t.cfg.Plan.Joint))) {
-		t.refine()
-	}
 	if t.step >= t.jointSteps() {
 		t.toGrid()
 	}

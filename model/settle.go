@@ -146,7 +146,6 @@ func (t *Trainer) onGrid(i int) float64 {
 // toGrid begins to settle: from here on q is fitted with the θ of the certificate.
 func (t *Trainer) toGrid() {
 	t.phase, t.step, t.rate, t.keepNegative = Settle, 0, settleRate, 1
-	t.later = linalg.Mat{}
 	t.best = Progress{value: math.Inf(1)}
 }
 

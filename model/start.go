@@ -26,7 +26,7 @@ const usualNoise = 2
 // startValues sets θ to its estimate, and then Z and q for the configured number of inducing points
 // or, with grow, for the number that grow finds.
 func (t *Trainer) startValues(rows Rows, grow bool) error {
-	t.mostStarts = estimateSteps + 2*len(noiseCandidates) // of all inducing points, and of half
+	t.mostStarts = estimateSteps + len(noiseCandidates)
 	var sizes []int
 	if grow {
 		sizes = Doublings(t.cfg.Inducing)
@@ -34,7 +34,11 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	}
 	rows = usualRows(rows)
 	some := clipped(rows)
-	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), estimateEarly, t.cfg.Kernel, t.cfg.Scales, t.started)
+	early := estimateEarly
+	if t.cfg.N < estimateAll {
+		early = 0
+	}
+	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), early, t.cfg.Kernel, t.cfg.Scales, t.started)
 	if err != nil {
 		return err
 	}

@@ -121,10 +121,6 @@ func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 		t.Close()
 		return nil, err
 	}
-	if err := t.coarsen(usualRows(start)); err != nil {
-		t.Close()
-		return nil, err
-	}
 	t.skipEmptyPhases()
 	return t, nil
 }
@@ -157,8 +153,8 @@ func (t *Trainer) allocate(m int) {
 	t.reached, t.jointBound, t.gainBound = math.Inf(1), math.Inf(1), math.Inf(1)
 }
 
-// Inducing returns M, which may be less than was asked for: that of the end, where training begins with fewer.
-func (t *Trainer) Inducing() int { return max(t.z.Rows, t.later.Rows) }
+// Inducing returns M, which may be less than was asked for.
+func (t *Trainer) Inducing() int { return t.z.Rows }
 
 // Warning returns a message to the user about the start or the end of training, or "".
 func (t *Trainer) Warning() string { return t.warning }
