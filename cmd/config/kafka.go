@@ -93,15 +93,15 @@ func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfi
 	var err error
 	open := k.Rows != 0
 	faults.Unless(k.Rows >= 0, key+".rows", "%d is negative", k.Rows)
-	faults.Unless(!open || k.To.word == "" && k.To.offsets == nil, key, "rows and to both end the window; name one of them")
+	faults.Unless(!open || k.To == "", key, "rows and to both end the window; name one of them")
 	config.Rows = k.Rows
 	begin := broker.Earliest
 	if open && k.Group != "" {
 		begin = kafkalog.Committed
 	}
-	config.From, err = k.From.of(k.Partitions, begin)
+	config.From, err = k.From.of(begin)
 	faults.Unless(err == nil, key+".from", "%v", err)
-	config.To, err = k.To.of(k.Partitions, broker.Latest)
+	config.To, err = k.To.of(broker.Latest)
 	faults.Unless(err == nil, key+".to", "%v", err)
 	faults.Unless(config.To.Time != kafkalog.Committed, key+".to", "a window begins, and does not end, at what is committed")
 	faults.Unless(config.From.Time != kafkalog.Committed || k.Group != "", key+".from", "committed by which group? name it under group")
@@ -135,7 +135,7 @@ const spoolPrefix = "_spool-"
 
 // digest names the window among those of an output.
 func (k KafkaSection) digest(c kafkalog.Config) string {
-	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Cluster.Registry, k.Rows, c.Columns, c.Tolerant, c.Letters)[:16]
+	return digestOfAll(k.Topic, k.Partitions, k.From, k.To, k.Format, k.Schema, k.Cluster.Registry, k.Rows, c.Columns, c.Tolerant, c.Letters)[:16]
 }
 
 // A Topic is the window of a topic.

@@ -188,10 +188,7 @@ func (timeBack) schema() schema {
 }
 
 func (position) schema() schema {
-	return schema{"anyOf": []schema{
-		{"type": "string", "pattern": `^(earliest|latest|committed|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*)$`},
-		{"type": "array", "items": schema{"type": "integer", "minimum": 0}, "minItems": 1},
-	}}
+	return schema{"type": "string", "pattern": `^(earliest|latest|committed|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*)$`}
 }
 
 // formOf is the schema of a type with an UnmarshalYAML, nil for others.

@@ -53,7 +53,7 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 		faults.Unless(err == nil, key+".rows", "a window of so many rows is too small: %v", err)
 	}
 	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")
-	faults.Unless(from.From.word == "" && from.From.offsets == nil, key+".from", "a stream begins at the committed offsets of its group, or at the earliest one")
+	faults.Unless(from.From == "", key+".from", "a stream begins at the committed offsets of its group, or at the earliest one")
 	faults.Unless(from.spool.Limit > 0, "source.spool.limit", "give the disk space for spools, as in 10GB; nothing is consumed while they are full")
 	faults.Unless(from.spool.Folder == "", "source.spool.folder", "the spools of a stream are in its output")
 	faults.Unless(!p.Stream.Shared() || from.Partitions == nil, key+".partitions", "leave it out: a shared group divides all partitions of the topic among its members")

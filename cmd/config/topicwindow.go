@@ -28,16 +28,16 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *y
 		key   string
 		given bool
 	}{
-		{"to", k.To.word != "" || k.To.offsets != nil},
+		{"to", k.To != ""},
 		{"rows", k.Rows != 0},
 		{"group", k.Group != ""},
 	} {
 		faults.Unless(!c.given, key+"."+c.key, "the schedule chooses where each window begins and ends: leave it out")
 	}
 	var err error
-	config.From, err = k.From.of(k.Partitions, broker.Earliest)
+	config.From, err = k.From.of(broker.Earliest)
 	faults.Unless(err == nil, key+".from", "%v", err)
-	faults.Unless(config.From.Time != kafkalog.Committed, key+".from", "a schedule does not use the offsets of a group: leave it out, or name where the first window begins: earliest, latest, a time, or a list of offsets")
+	faults.Unless(config.From.Time != kafkalog.Committed, key+".from", "a schedule does not use the offsets of a group: leave it out, or name where the first window begins: earliest, latest or a time")
 	config.To = kafkalog.Position{Time: broker.Latest}
 }
 
