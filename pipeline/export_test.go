@@ -163,7 +163,7 @@ func StartRows(r dataset.Split) []int64 {
 }
 
 // PassOver makes the last pass over some shards.
-func PassOver(ctx context.Context, h *pass.Handover, shards []int, env fit.Environment) (*pass.Pass, error) {
+func PassOver(ctx context.Context, h *pass.TrainingState, shards []int, env fit.Environment) (*pass.Pass, error) {
 	p, err := Prepare(ctx, h, env)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ import (
 // order. change, unless it is nil, is done to the whole. made counts the passes.
 func inParts(t *testing.T, l *lake, of int, change func(*pass.Pass), made *int) pass.Parts {
 	rng := rand.New(rand.NewPCG(90, uint64(of)))
-	return func(ctx context.Context, h *pass.Handover, _ []dataset.Shard, use func(*pass.Pass) error) error {
+	return func(ctx context.Context, h *pass.TrainingState, _ []dataset.Shard, use func(*pass.Pass) error) error {
 		document, err := json.Marshal(h)
 		fatal.If(t, err)
 		*made++
@@ -36,7 +36,7 @@ func inParts(t *testing.T, l *lake, of int, change func(*pass.Pass), made *int) 
 			return data.Bytes()
 		}
 		part := func(number, of int) *pass.Pass {
-			h, err := pass.ParseHandover(document)
+			h, err := pass.ParseTrainingState(document)
 			fatal.If(t, err)
 			env := l.environment(&pipelinetest.Store{})
 			env.Resources = job.Resources{Workers: 1 + rng.IntN(3), Memory: []int64{0, 1}[rng.IntN(2)], Temporary: t.TempDir()}
@@ -194,25 +194,25 @@ func TestForgedFirstPass(t *testing.T) {
 }
 
 // Parts of another first pass, missing ones, and those of a last pass are refused; and who has only the
-// handover of a first pass cannot certify.
+// training state of a first pass cannot certify.
 func TestForeignPartsOfAFirstPass(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), unevenShards...)
-	h, env, _ := handover(t, l, tiny)
+	h, env, _ := trainedOn(t, l, tiny)
 	last := passOver(t, h, env, []int{0, 1, 2, 3, 4, 5, 6})
 	var before *pass.Pass
-	fit := func(change func(h *pass.Handover) *pass.Pass) error {
+	fit := func(change func(h *pass.TrainingState) *pass.Pass) error {
 		env := l.environment(&pipelinetest.Store{})
-		env.FirstPass = func(ctx context.Context, h *pass.Handover, _ []dataset.Shard, use func(*pass.Pass) error) error {
+		env.FirstPass = func(ctx context.Context, h *pass.TrainingState, _ []dataset.Shard, use func(*pass.Pass) error) error {
 			if _, err := pipeline.Certify(ctx, h, last, env); !errors.Is(err, pass.ErrUntrained) {
-				t.Errorf("Certify with the handover of a first pass: %v", err)
+				t.Errorf("Certify with the training state of a first pass: %v", err)
 			}
 			return use(change(h))
 		}
 		_, err := fit.Fit(t.Context(), testJob(t, tiny), env)
 		return err
 	}
-	part := func(number, of int) func(*pass.Handover) *pass.Pass {
-		return func(h *pass.Handover) *pass.Pass {
+	part := func(number, of int) func(*pass.TrainingState) *pass.Pass {
+		return func(h *pass.TrainingState) *pass.Pass {
 			p, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
 			fatal.If(t, err)
 			before = p
@@ -221,8 +221,8 @@ func TestForeignPartsOfAFirstPass(t *testing.T) {
 	}
 	fatal.If(t, fit(part(1, 1)))
 	for name, err := range map[string]error{
-		"a last pass":    fit(func(*pass.Handover) *pass.Pass { return last }),
-		"one before":     fit(func(*pass.Handover) *pass.Pass { return before }),
+		"a last pass":    fit(func(*pass.TrainingState) *pass.Pass { return last }),
+		"one before":     fit(func(*pass.TrainingState) *pass.Pass { return before }),
 		"missing shards": fit(part(1, 2)),
 	} {
 		if !errors.Is(err, pass.ErrPart) {
@@ -231,7 +231,7 @@ func TestForeignPartsOfAFirstPass(t *testing.T) {
 	}
 	changed := newLake(slices.Clone(l.columns), unevenShards...)
 	changed.names = []string{"a", "c", "y"}
-	err := fit(func(h *pass.Handover) *pass.Pass {
+	err := fit(func(h *pass.TrainingState) *pass.Pass {
 		_, err := pipeline.Prepare(t.Context(), h, changed.environment(&pipelinetest.Store{}))
 		if !errors.Is(err, job.ErrChanged) {
 			t.Errorf("a source with other columns: %v", err)

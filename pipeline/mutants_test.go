@@ -103,7 +103,7 @@ func splitMutants() []mutant {
 		{"training again: the bytes of the model", "pipeline", "TestForgedTrainingIsConditionalAndRefused", []edit{{"pipeline/retrain.go", "case got == c.Model.Digest:", "case got != \"\":"}}},
 		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/fit/train.go", "return int64(len(t.state.Trace)) == *steps", "return int64(len(t.state.Trace)) >= *steps-1 && *steps > 0"}}},
 		{"the number of held-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},
-		{"the split that a handover tells", "pipeline", "TestHandoverTellsTheSplitOfItsKey", []edit{{"pipeline/pass/handover.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
+		{"the split that a training state has", "pipeline", "TestTrainingStateHasTheSplitOfItsKey", []edit{{"pipeline/pass/trainingstate.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
 		{"subset separation: prior rows are held-out rows too", "pipeline", "TestHoldoutSplit", []edit{{"pipeline/dataset/split.go", "r.HeldOutRows.Add(x.Ordinal)", "r.HeldOutRows.Add(x.Ordinal); return false"}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestScalingDoesNotChooseTheConstant", []edit{
 			{"pipeline/pass/firstpass.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},

@@ -25,7 +25,7 @@ type Output interface {
 	Pointer
 	Notes
 	fit.Logs
-	Handovers
+	TrainingStates
 	// Hold acquires the lease of the output, and creates the output if it is missing. Holds
 	// nest: release ends one; the end of the process ends all. It does not wait: while another
 	// process has the lease, the error is [ErrHeld]. An output may do without: then a write of
@@ -85,13 +85,13 @@ type Pointer interface {
 	Point(to Current) error
 }
 
-// Handovers keeps the handover to a pass in parts.
-type Handovers interface {
-	// PutHandover stores a handover, over another one, with its model, which the sink has; that of
+// TrainingStates keeps the training state to a pass in parts.
+type TrainingStates interface {
+	// PutTrainingState stores a training state, over another one, with its model, which the sink has; that of
 	// a first pass has none.
-	PutHandover(ctx context.Context, h *pass.Handover) error
-	// DropHandover removes it, if there is one.
-	DropHandover() error
+	PutTrainingState(ctx context.Context, h *pass.TrainingState) error
+	// DropTrainingState removes it, if there is one.
+	DropTrainingState() error
 }
 
 // Current is the content of a pointer.

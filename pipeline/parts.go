@@ -17,7 +17,7 @@ import (
 
 // PassPart makes a part of the pass. It opens the source again and reads the model back. Of
 // env it uses Open, Sink and Resources. Close the returned pass.
-func PassPart(ctx context.Context, h *pass.Handover, part pass.Part, env fit.Environment) (*pass.Pass, error) {
+func PassPart(ctx context.Context, h *pass.TrainingState, part pass.Part, env fit.Environment) (*pass.Pass, error) {
 	if err := part.Check(); err != nil {
 		return nil, err
 	}
@@ -31,8 +31,8 @@ func PassPart(ctx context.Context, h *pass.Handover, part pass.Part, env fit.Env
 
 // Certify publishes the certificate that follows from a pass over all rows, whole or merged
 // from parts. Of env it uses Sink, Resources, Observer and Software. A pass that lacks rows,
-// or belongs to another handover, is an error that wraps [pass.ErrPart].
-func Certify(ctx context.Context, h *pass.Handover, p *pass.Pass, env fit.Environment) (*Result, error) {
+// or belongs to another training state, is an error that wraps [pass.ErrPart].
+func Certify(ctx context.Context, h *pass.TrainingState, p *pass.Pass, env fit.Environment) (*Result, error) {
 	job, err := h.Job()
 	if err := errors.Join(err, env.Needs("Sink", "Software")); err != nil {
 		return nil, err
@@ -47,10 +47,10 @@ func Certify(ctx context.Context, h *pass.Handover, p *pass.Pass, env fit.Enviro
 	if err := h.SameSplit(ctx, job, p.Of, env.Resources); err != nil {
 		return nil, err
 	}
-	return certifyHandover(ctx, h, job, p, env, time.Now())
+	return certifyTrainingState(ctx, h, job, p, env, time.Now())
 }
 
-func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pass.Pass, env fit.Environment, began time.Time) (*Result, error) {
+func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job, pass *pass.Pass, env fit.Environment, began time.Time) (*Result, error) {
 	if err := h.Owns(j, pass); err != nil {
 		return nil, err
 	}
@@ -102,9 +102,9 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 	return r, err
 }
 
-// Prepare prepares the pass that the handover is for. It opens the source again, and reads the model of a
+// Prepare prepares the pass that the training state is for. It opens the source again, and reads the model of a
 // last pass back. Of env it uses Open, Sink and Resources.
-func Prepare(ctx context.Context, h *pass.Handover, env fit.Environment) (*pass.Prepared, error) {
+func Prepare(ctx context.Context, h *pass.TrainingState, env fit.Environment) (*pass.Prepared, error) {
 	job, err := h.Job()
 	if err := errors.Join(err, env.Needs("Open", "Sink")); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func Prepare(ctx context.Context, h *pass.Handover, env fit.Environment) (*pass.
 	return prepareLast(ctx, h, job, h.Told(job), env)
 }
 
-func prepareLast(ctx context.Context, h *pass.Handover, job job.Job, told *pass.KnownSplit, env fit.Environment) (*pass.Prepared, error) {
+func prepareLast(ctx context.Context, h *pass.TrainingState, job job.Job, told *pass.KnownSplit, env fit.Environment) (*pass.Prepared, error) {
 	known, hidden, err := h.Known()
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func prepareLast(ctx context.Context, h *pass.Handover, job job.Job, told *pass.
 	return pass.Prepare(ctx, src, m, job, known, hidden, told, env.Resources)
 }
 
-// TrainForParts is [Train] up to the last pass: it puts a handover into the output, for
+// TrainForParts is [Train] up to the last pass: it puts a training state into the output, for
 // [PassPart] and [CertifyParts].
 func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (err error) {
 	s := newStage(job, rows, out, how)
@@ -163,8 +163,8 @@ func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Outp
 	}
 	env := s.environment()
 	if how.FirstPass != nil && s.first.Files() != nil {
-		env.FirstPass = func(ctx context.Context, h *pass.Handover, _ []dataset.Shard, use func(*pass.Pass) error) error {
-			if err := out.PutHandover(ctx, h); err != nil {
+		env.FirstPass = func(ctx context.Context, h *pass.TrainingState, _ []dataset.Shard, use func(*pass.Pass) error) error {
+			if err := out.PutTrainingState(ctx, h); err != nil {
 				return err
 			}
 			return how.FirstPass(ctx, use)
@@ -177,7 +177,7 @@ func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Outp
 	if err != nil {
 		return err
 	}
-	if err := out.PutHandover(ctx, h); err != nil {
+	if err := out.PutTrainingState(ctx, h); err != nil {
 		return err
 	}
 	if err := s.at.Clear(context.WithoutCancel(ctx)); err != nil {
@@ -187,10 +187,10 @@ func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Outp
 	return s.state.End(out, StateFinished, &exit, "", time.Now())
 }
 
-// CertifyParts publishes the result of [TrainForParts], with the model m of the handover,
+// CertifyParts publishes the result of [TrainForParts], with the model m of the training state,
 // once all parts of the last pass are merged. There is no manifest if the rows cannot be
 // opened here.
-func CertifyParts(ctx context.Context, h *pass.Handover, m pass.Model, all *pass.Pass, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
+func CertifyParts(ctx context.Context, h *pass.TrainingState, m pass.Model, all *pass.Pass, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
 	if err := errors.Join(job.Complete(), s.needs("Rows", "Output", "Software")); err != nil {
 		return nil, err

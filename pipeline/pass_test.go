@@ -25,8 +25,8 @@ import (
 // unevenShards cuts n rows into shards of very different sizes.
 var unevenShards = []int{40, 1, 130, 2, 300, 77, 50}
 
-// handover trains on a lake and returns what is left for the last pass.
-func handover(t testing.TB, l *lake, change func(*job.Job)) (*pass.Handover, fit.Environment, *pipelinetest.Store) {
+// trainedOn trains on a lake and returns what is left for the last pass.
+func trainedOn(t testing.TB, l *lake, change func(*job.Job)) (*pass.TrainingState, fit.Environment, *pipelinetest.Store) {
 	t.Helper()
 	store := &pipelinetest.Store{}
 	env := l.environment(store)
@@ -35,7 +35,7 @@ func handover(t testing.TB, l *lake, change func(*job.Job)) (*pass.Handover, fit
 	return h, env, store
 }
 
-func passOver(t testing.TB, h *pass.Handover, env fit.Environment, shards []int) *pass.Pass {
+func passOver(t testing.TB, h *pass.TrainingState, env fit.Environment, shards []int) *pass.Pass {
 	t.Helper()
 	p, err := pipeline.PassOver(t.Context(), h, shards, env)
 	fatal.If(t, err)
@@ -75,7 +75,7 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 				l.spoil(7, 201, 450)
 			}
 			want := publish(t, l, change).document
-			h, env, store := handover(t, l, change)
+			h, env, store := trainedOn(t, l, change)
 			all := []int{0, 1, 2, 3, 4, 5, 6}
 			whole := passOver(t, h, env, all)
 			bytesOfAll := encode(t, whole)
@@ -149,14 +149,14 @@ func TestPartsCoverTheShards(t *testing.T) {
 // What is no part of this pass is refused, with the reason.
 func TestForeignPartsAreRefused(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), unevenShards...)
-	h, env, _ := handover(t, l, tiny)
+	h, env, _ := trainedOn(t, l, tiny)
 	part := func(number, of int) *pass.Pass {
 		p, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
 		fatal.If(t, err)
 		return p
 	}
 	other := func(l *lake, change func(*job.Job)) *pass.Pass {
-		h, env, _ := handover(t, l, change)
+		h, env, _ := trainedOn(t, l, change)
 		p, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: 2, Of: 2}, env)
 		fatal.If(t, err)
 		return p
@@ -200,7 +200,7 @@ func TestForeignPartsAreRefused(t *testing.T) {
 
 // Every bit that flips, and every byte that is lost, is detected.
 func TestDamagedPartsAreRefused(t *testing.T) {
-	h, env, _ := handover(t, newLake(waves(60, 0.3, 93), 30, 30), tiny)
+	h, env, _ := trainedOn(t, newLake(waves(60, 0.3, 93), 30, 30), tiny)
 	data := encode(t, passOver(t, h, env, []int{1}))
 	refused := func(what string, changed []byte) {
 		var p pass.Pass
@@ -220,7 +220,7 @@ func TestDamagedPartsAreRefused(t *testing.T) {
 // What was made with another arithmetic is refused by its name: a part when it is read, and what
 // training left before any row is.
 func TestAnotherArithmeticIsRefused(t *testing.T) {
-	h, env, _ := handover(t, newLake(waves(60, 0.3, 93), 30, 30), tiny)
+	h, env, _ := trainedOn(t, newLake(waves(60, 0.3, 93), 30, 30), tiny)
 	data := encode(t, passOver(t, h, env, []int{1}))
 	body := data[:len(data)-sha256.Size]
 	body[bytes.IndexByte(body, '\n')+1+8] = '0' // behind the format and the name's length
@@ -232,8 +232,8 @@ func TestAnotherArithmeticIsRefused(t *testing.T) {
 	h.Arithmetic = "0"
 	left, err := json.Marshal(h)
 	fatal.If(t, err)
-	if _, err := pass.ParseHandover(left); err == nil || !strings.Contains(err.Error(), `arithmetic "0"`) {
-		t.Errorf("a handover: %v", err)
+	if _, err := pass.ParseTrainingState(left); err == nil || !strings.Contains(err.Error(), `arithmetic "0"`) {
+		t.Errorf("a training state: %v", err)
 	}
 }
 
@@ -266,10 +266,10 @@ func TestOutsideRowsInParts(t *testing.T) {
 	}
 }
 
-// The split that a handover tells is that of the key: another prior row, or another number of
+// The split that a training state has is that of the key: another prior row, or another number of
 // outside rows, is found when the parts are certified.
-func TestHandoverTellsTheSplitOfItsKey(t *testing.T) {
-	h, env, _ := handover(t, newLake(waves(600, 0.3, 95), unevenShards...), tiny)
+func TestTrainingStateHasTheSplitOfItsKey(t *testing.T) {
+	h, env, _ := trainedOn(t, newLake(waves(600, 0.3, 95), unevenShards...), tiny)
 	good := h.Order
 	for name, order := range map[string][]int64{
 		"two swapped": slices.Concat(good[1:2], good[:1], good[2:]), "one less": good[:len(good)-1], "one twice": slices.Concat(good[:len(good)-1], good[:1]),
@@ -297,7 +297,7 @@ func TestHandoverTellsTheSplitOfItsKey(t *testing.T) {
 func TestRowsThatChangeBeforeAPartAreRefused(t *testing.T) {
 	before, after := newLake(waves(600, 0.3, 94), unevenShards...), newLake(waves(600, 0.3, 94), unevenShards...)
 	after.columns[1][400] += 1e-9
-	h, env, _ := handover(t, before, tiny)
+	h, env, _ := trainedOn(t, before, tiny)
 	p := passOver(t, h, env, []int{0, 1, 2, 3})
 	env.Open = after.environment(nil).Open
 	fatal.If(t, p.Merge(passOver(t, h, env, []int{4, 5, 6})))

@@ -18,7 +18,7 @@ import (
 // says.
 func TestForgedPredictorIsRefused(t *testing.T) {
 	l := newLake(waves(500, 0.2, 4), 200, 300)
-	h, env, store := handover(t, l, withHoldout(0.3))
+	h, env, store := trainedOn(t, l, withHoldout(0.3))
 	honest, err := store.GetModel(t.Context(), h.Model)
 	fatal.If(t, err)
 	for name, forge := range map[string]func(m *pass.Model){

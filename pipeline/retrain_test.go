@@ -92,7 +92,7 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 		withHoldout(0.3)(j)
 		j.Loss, j.Inducing = job.LossDecl{Epsilon: 0.3}, []int{int(split.Holdout())}
 	}
-	h, env, store := handover(t, l, declared)
+	h, env, store := trainedOn(t, l, declared)
 	honest, err := store.GetModel(t.Context(), h.Model)
 	fatal.If(t, err)
 	src, err := l.open(t.Context(), nil)

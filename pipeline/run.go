@@ -140,7 +140,7 @@ func run(ctx context.Context, j job.Job, src dataset.Source, s *pass.FirstPass, 
 		return nil, err
 	}
 	took := time.Since(read)
-	r, err := certifyHandover(ctx, h, j, pass, env, began)
+	r, err := certifyTrainingState(ctx, h, j, pass, env, began)
 	if err = errors.Join(err, pass.Close()); err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func TestForgedSequenceIsRefused(t *testing.T) {
 }
 
 // A last pass in parts makes the certificate of the same number.
-func TestSequenceStandsInAHandover(t *testing.T) {
+func TestSequenceStandsInATrainingState(t *testing.T) {
 	p := inSequence(t, 5)
 	env := p.lake.environment(&pipelinetest.Store{})
 	h, err := fit.Fit(t.Context(), testJob(t, func(j *job.Job) {

@@ -29,7 +29,7 @@ type RunConfig struct {
 	// o is nil if the run has failed. nil: the pointer moves to each result with status 0.
 	Conclude func(ctx context.Context, r *RunState, o *Outcome, fault error)
 
-	// FirstPass has the parts of the first pass made for the handover in the output, and lends them, merged,
+	// FirstPass has the parts of the first pass made for the training state in the output, and lends them, merged,
 	// to use. [TrainForParts] calls it where the rows are files and the job allows parts; nil: it reads all
 	// rows itself.
 	FirstPass func(ctx context.Context, use func(*pass.Pass) error) error
@@ -193,14 +193,14 @@ func (s *stage) open(ctx context.Context, features []string, warning func(string
 	return src, nil
 }
 
-// record records the begin of the run, and drops the handover of an earlier training.
+// record records the begin of the run, and drops the training state of an earlier training.
 func (s *stage) record() (err error) {
 	if s.state = s.how.Begun; s.state == nil {
 		if s.state, err = BeginRun(s.out, s.how.Run, s.job, s.began, nil); err != nil {
 			return err
 		}
 	}
-	if err = s.out.DropHandover(); err == nil {
+	if err = s.out.DropTrainingState(); err == nil {
 		_, err = s.out.Log() // damage is found before hours of reading
 	}
 	return err

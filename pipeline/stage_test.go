@@ -103,8 +103,8 @@ func TestTrainInMemory(t *testing.T) {
 		t.Errorf("the same job again: certificate %s, status %d, %d steps, want %s, 0, and some", again.Result.ID, again.Record.Exit, steps, o.Result.ID)
 	}
 	w.demand("finished finished finished", o.Result.ID)
-	if log, err := w.out.Log(); err != nil || len(log.Attempts) != 1 || w.out.Handover != nil {
-		t.Errorf("%d attempts, want 1; handover %v", len(log.Attempts), w.out.Handover)
+	if log, err := w.out.Log(); err != nil || len(log.Attempts) != 1 || w.out.TrainingState != nil {
+		t.Errorf("%d attempts, want 1; training state %v", len(log.Attempts), w.out.TrainingState)
 	}
 }
 

@@ -22,10 +22,10 @@ type Output = sinklake.Output
 
 // Names of files in an output.
 const (
-	RunFile      = sinklake.RunFile
-	PlotFile     = sinklake.PlotFile
-	HandoverFile = sinklake.HandoverFile
-	CurrentFile  = sinklake.CurrentFile
+	RunFile           = sinklake.RunFile
+	PlotFile          = sinklake.PlotFile
+	TrainingStateFile = sinklake.TrainingStateFile
+	CurrentFile       = sinklake.CurrentFile
 )
 
 var (

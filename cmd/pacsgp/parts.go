@@ -93,7 +93,7 @@ func testPass(ctx context.Context, w system, p config.Task, part pass.Part, outp
 	if err := config.MayCreate(output, p.Source); err != nil {
 		return config.Argument(fmt.Errorf("-o: %w", err))
 	}
-	h, err := p.Handover()
+	h, err := p.TrainingState()
 	if err == nil && h.First() { // pacsgp-beam makes its parts
 		_, err = h.Trained(ctx)
 	}
@@ -132,7 +132,7 @@ func testPass(ctx context.Context, w system, p config.Task, part pass.Part, outp
 func certifyParts(ctx context.Context, w system, p config.Task, parts []string) (*outcome, error) {
 	show := newDisplay(w)
 	defer show.end()
-	h, err := p.Handover()
+	h, err := p.TrainingState()
 	if err != nil {
 		return nil, err
 	}

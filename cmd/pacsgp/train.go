@@ -52,7 +52,7 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 		if err := config.TrainForParts(ctx, p, out, how); err != nil {
 			return nil, err
 		}
-		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, config.HandoverFile))
+		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, config.TrainingStateFile))
 		return nil, err
 	}
 	how.Publisher = p.Publisher()

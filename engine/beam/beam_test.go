@@ -111,12 +111,12 @@ func finished(t testing.TB, err error) {
 	}
 }
 
-// withHandover is a driver of a job that is trained, and names that job.
-func withHandover(t testing.TB, path string) (*driver, passOf) {
+// withTrainingState is a driver of a job that is trained, and names that job.
+func withTrainingState(t testing.TB, path string) (*driver, passOf) {
 	t.Helper()
 	d := on(t, path)
 	fatal.If(t, d.train(t.Context()))
-	h, err := d.task.Handover()
+	h, err := d.task.TrainingState()
 	fatal.If(t, err)
 	return d, passOf{path, h.Digest, "last"}
 }
@@ -235,8 +235,8 @@ func TestWorkersOfTheirOwn(t *testing.T) {
 func TestInstructionSets(t *testing.T) {
 	path, told := testJob(t), filepath.Join(t.TempDir(), "told")
 	workers{told: told, environment: map[string]string{"GODEBUG": "cpu.avx2=off"}}.use(t)
-	d, j := withHandover(t, path)
-	folder := filepath.Join(d.task.Output, partsPrefix+j.Handover[:16])
+	d, j := withTrainingState(t, path)
+	folder := filepath.Join(d.task.Output, partsPrefix+j.TrainingState[:16])
 	fatal.If(t, os.Mkdir(folder, 0o700))
 	for _, hidden := range []string{"cpu.avx512f=off", "cpu.avx2=off", ""} {
 		workers{told: told, environment: map[string]string{"GODEBUG": hidden}}.use(t)
@@ -264,7 +264,7 @@ func TestRejectedRowFailsTheJob(t *testing.T) { rejectedRow(t, testJob(t), 60) }
 // rejectedRow puts a rejected row into the middle file of a job's lake, whose files have this many rows.
 func rejectedRow(t *testing.T, path string, n int) {
 	t.Helper()
-	d, _ := withHandover(t, path)
+	d, _ := withTrainingState(t, path)
 	before := d.published(t)
 	files := lakeOf(t, path)
 	middle := len(files) / 2
@@ -331,7 +331,7 @@ func unrelated(n int, seed uint64) []row {
 // A part that is made again, in the same process, by another one, or as an element that occurs
 // twice, has the same bytes. Other bytes are refused.
 func TestPartsMadeTwice(t *testing.T) {
-	d, j := withHandover(t, testJob(t))
+	d, j := withTrainingState(t, testJob(t))
 	part := func() []byte {
 		data, err := j.part(t.Context(), pass.Part{Number: 2, Of: 3})
 		fatal.If(t, err)
@@ -358,7 +358,7 @@ func TestPartsMadeTwice(t *testing.T) {
 // A driver that is started again, or twice, publishes the same artifact or none.
 func TestPublishesOnce(t *testing.T) {
 	path := testJob(t)
-	d, old := withHandover(t, path)
+	d, old := withTrainingState(t, path)
 	want := alone(t, path)
 	var running sync.WaitGroup
 	var published atomic.Int64
@@ -428,8 +428,8 @@ func TestKilledDriver(t *testing.T) {
 // Another arithmetic is refused by name before a row is read, by drivers, by workers and through the
 // engine.
 func TestOtherArithmeticIsRefused(t *testing.T) {
-	d, j := withHandover(t, testJob(t))
-	path := filepath.Join(d.task.Output, config.HandoverFile)
+	d, j := withTrainingState(t, testJob(t))
+	path := filepath.Join(d.task.Output, config.TrainingStateFile)
 	data, err := os.ReadFile(path)
 	fatal.If(t, err)
 	var h map[string]json.RawMessage
@@ -439,7 +439,7 @@ func TestOtherArithmeticIsRefused(t *testing.T) {
 	fatal.If(t, err)
 	fatal.If(t, os.WriteFile(path, data, 0o600))
 	digest := sha256.Sum256(data)
-	j.Handover = hex.EncodeToString(digest[:])
+	j.TrainingState = hex.EncodeToString(digest[:])
 	fatal.If(t, os.RemoveAll(filepath.Join(filepath.Dir(j.Job), "lake"))) // nobody reads it
 	fatal.If(t, os.Mkdir(filepath.Join(filepath.Dir(j.Job), "lake"), 0o700))
 	_, worker := j.part(t.Context(), pass.Whole)

@@ -68,7 +68,7 @@ func measured(b *testing.B, rows int64, inducing int) measuredPass {
 	path := filepath.Join(dir, "job.yaml")
 	fatal.If(b, os.WriteFile(path, fmt.Appendf(nil, "source: {paths: [lake]}\ntarget: y\ndelta: 0.05\nloss: {epsilon: 0.7}\n"+
 		"inducing: %d\ntrain: {passes: 0.01}\noutput: out\n", inducing), 0o600))
-	d, j := withHandover(b, path)
+	d, j := withTrainingState(b, path)
 	parts, err := d.parts(b.Context())
 	fatal.If(b, err)
 	return measuredPass{j, parts}

@@ -88,7 +88,7 @@ func (d *driver) train(ctx context.Context) error {
 // firstPass has the parts of the first pass made, and lends them, merged, to use.
 func (d *driver) firstPass(ctx context.Context, use func(*pass.Pass) error) error {
 	d.say("the engine makes the first pass")
-	h, err := d.task.Handover()
+	h, err := d.task.TrainingState()
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (d *driver) firstPass(ctx context.Context, use func(*pass.Pass) error) erro
 // certify has the parts of the last pass made, and publishes what follows from them as pacsgp certify
 // does.
 func (d *driver) certify(ctx context.Context) error {
-	h, err := d.task.Handover()
+	h, err := d.task.TrainingState()
 	if err != nil {
 		return err
 	}
@@ -130,10 +130,10 @@ func (d *driver) certify(ctx context.Context) error {
 	return d.report(o)
 }
 
-// make has the parts made of the pass that a handover is for, and returns their files. They lie in a folder
-// of the output that names the handover, so that a driver which was killed leaves nothing that another
+// make has the parts made of the pass that a training state is for, and returns their files. They lie in a folder
+// of the output that names the training state, so that a driver which was killed leaves nothing that another
 // training takes for its own.
-func (d *driver) make(ctx context.Context, h config.Handover) ([]string, error) {
+func (d *driver) make(ctx context.Context, h config.TrainingState) ([]string, error) {
 	n, err := d.parts(ctx)
 	if err != nil {
 		return nil, err

@@ -190,13 +190,13 @@ func TestFlink(t *testing.T) {
 	onFlink(t)
 	path := fortyFiles(t)
 	want := alone(t, path)
-	d, j := withHandover(t, path)
+	d, j := withTrainingState(t, path)
 	finished(t, d.certify(t.Context()))
 	demandSame(t, want, d.published(t))
 	fatal.If(t, execute(t.Context(), parts(j, t.TempDir(), []int{1, 2, 2, 3, 1, 1}, 40)))
 	random, killed := rand.New(rand.NewPCG(1, 2)), 0
 	for range 10 {
-		d, _ := withHandover(t, path)
+		d, _ := withTrainingState(t, path)
 		ended := make(chan error, 1)
 		go func() { ended <- d.certify(t.Context()) }()
 		for wait, done := time.Duration(random.IntN(2000))*time.Millisecond, false; !done; wait = 20 * time.Millisecond {

@@ -33,7 +33,7 @@ func register() {
 // parts is the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
 // of each in a folder. Elements are KV<int, []byte> alone: engines have been seen to shift the fields of structs.
 func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
-	maker := &makePart{Job: pass.Job, Handover: pass.Handover, Name: pass.Name, Of: of}
+	maker := &makePart{Job: pass.Job, TrainingState: pass.TrainingState, Name: pass.Name, Of: of}
 	p, s := beam.NewPipelineWithRoot()
 	made := beam.ParDo(s, maker, beam.Reshuffle(s, beam.CreateList(s, numbers)))
 	beam.ParDo0(s, &keepPart{Folder: folder, Of: of}, beam.GroupByKey(s, made))
@@ -50,14 +50,14 @@ func partNumbers(folder string, n int) (numbers []int, files []string) {
 
 // A makePart makes parts of a pass. Beam copies its fields to workers, the exported ones.
 type makePart struct {
-	Job, Handover, Name string // as of passOf
-	Of                  int    // parts
+	Job, TrainingState, Name string // as of passOf
+	Of                       int    // parts
 }
 
 // ProcessElement makes one part.
 func (f *makePart) ProcessElement(ctx context.Context, number int, emit func(int, []byte)) error {
 	part := pass.Part{Number: number, Of: f.Of}
-	data, err := passOf{f.Job, f.Handover, f.Name}.part(ctx, part)
+	data, err := passOf{f.Job, f.TrainingState, f.Name}.part(ctx, part)
 	if err != nil {
 		return fmt.Errorf("part %s of the %s pass: %w", part, f.Name, err)
 	}
@@ -100,11 +100,11 @@ func partFile(folder string, number, of int) string {
 	return filepath.Join(folder, fmt.Sprintf("part-%d-of-%d", number, of))
 }
 
-// A passOf is a pass of a job: the path of its file, and the SHA-256 of the handover in its output, which
+// A passOf is a pass of a job: the path of its file, and the SHA-256 of the training state in its output, which
 // names the model of a last pass by its own.
 type passOf struct {
-	Job, Handover string
-	Name          string // first or last
+	Job, TrainingState string
+	Name               string // first or last
 }
 
 // A prepared pass makes one part at a time, with all workers of the job.
@@ -151,19 +151,19 @@ func forget(pass passOf) {
 	}
 }
 
-// prepare reads job and handover, and the model of a last pass. Those of another program or training are
+// prepare reads job and training state, and the model of a last pass. Those of another program or training are
 // refused.
 func (t passOf) prepare(ctx context.Context) (*pass.Prepared, error) {
 	task, err := readJob(ctx, t.Job)
 	if err != nil {
 		return nil, err
 	}
-	h, err := task.Handover()
+	h, err := task.TrainingState()
 	if err != nil {
 		return nil, err
 	}
-	if h.Digest != t.Handover {
-		return nil, fmt.Errorf("%s: %w: the SHA-256 of its handover is %s, not %s: it was trained again", task.Output, job.ErrChanged, h.Digest, t.Handover)
+	if h.Digest != t.TrainingState {
+		return nil, fmt.Errorf("%s: %w: the SHA-256 of its training state is %s, not %s: it was trained again", task.Output, job.ErrChanged, h.Digest, t.TrainingState)
 	}
 	return config.Prepare(ctx, task, h)
 }

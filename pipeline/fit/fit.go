@@ -15,9 +15,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// Fit is [pipeline.Run] without the last pass: it trains, stores the model and returns the handover
+// Fit is [pipeline.Run] without the last pass: it trains, stores the model and returns the training state
 // for [pipeline.PassPart] and [pipeline.Certify].
-func Fit(ctx context.Context, j job.Job, env Environment) (found *pass.Handover, err error) {
+func Fit(ctx context.Context, j job.Job, env Environment) (found *pass.TrainingState, err error) {
 	if j.Unit.Given() {
 		return nil, fmt.Errorf("%w: unit: the last pass over units is not made in parts", job.ErrConfig)
 	}
@@ -68,8 +68,8 @@ func (e Environment) Needs(fields ...string) error {
 	}, fields)
 }
 
-// Train trains, stores the model, and returns the handover to the last pass.
-func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.FirstPass, attempt certify.Attempt, env Environment, began time.Time) (*pass.Handover, error) {
+// Train trains, stores the model, and returns the training state to the last pass.
+func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.FirstPass, attempt certify.Attempt, env Environment, began time.Time) (*pass.TrainingState, error) {
 	job.Repeats = s.Repeats
 	took := time.Since(began)
 	fit, err := train(ctx, src, s, job, env, began)
@@ -80,8 +80,8 @@ func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.FirstPa
 	if err != nil {
 		return nil, err
 	}
-	h := &pass.Handover{
-		Format: pass.HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
+	h := &pass.TrainingState{
+		Format: pass.TrainingStateFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
 		Segments: dataset.SegmentsOf(src), Reference: s.Reference.Digest(s.Used), Constant: s.Constant(fit.Model.Meta.Loss), Groups: s.Groups, Attempt: attempt, Sequence: job.Numbering, Repeats: s.Repeats, Secret: dataset.NewSecret().String(),
 		Training: fit.Training, Warnings: s.Warnings, FirstPassSeconds: took.Seconds(), TrainSeconds: (time.Since(began) - took).Seconds(),
 	}

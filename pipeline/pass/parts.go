@@ -13,7 +13,7 @@ import (
 )
 
 // The first pass can be made in parts, as the last one: a part of either is a [Pass], of the same format,
-// and made through a [Handover]. The split, which follows from the numbers of rows in the files, are told to
+// and made through a [TrainingState]. The split, which follows from the numbers of rows in the files, are told to
 // the parts. Where they follow from values, as with duplicates: drop and tolerated rejected rows,
 // two readings would be needed, and training reads the rows itself.
 //
@@ -21,13 +21,13 @@ import (
 // it again that the certificate claims, but does not read the columns that are left out: see leftOut.
 
 // A Parts has a pass over these shards made in parts, by [pipeline.Prepare], and lends them, merged, to use.
-type Parts func(ctx context.Context, h *Handover, shards []dataset.Shard, use func(*Pass) error) error
+type Parts func(ctx context.Context, h *TrainingState, shards []dataset.Shard, use func(*Pass) error) error
 
-// ErrUntrained is the error of a handover that is for a first pass, where that of a last one is needed.
-var ErrUntrained = errors.New("the handover is for a first pass, of a training that has not ended: train again")
+// ErrUntrained is the error of a training state that is for a first pass, where that of a last one is needed.
+var ErrUntrained = errors.New("the training state is for a first pass, of a training that has not ended: train again")
 
-// First reports whether the handover is for a first pass.
-func (h *Handover) First() bool { return h.Model == "" }
+// First reports whether the training state is for a first pass.
+func (h *TrainingState) First() bool { return h.Model == "" }
 
 // isFirst makes the pass a first one.
 func (p *rowPass) isFirst() {
@@ -40,8 +40,8 @@ func (p *rowPass) inParts(ctx context.Context, job job.Job, columns []string, pa
 	if err != nil {
 		return err
 	}
-	h := &Handover{
-		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sequence: job.Numbering,
+	h := &TrainingState{
+		Format: TrainingStateFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sequence: job.Numbering,
 		Columns: columns, Distinct: p.columns, Secret: p.secret.String(),
 	}
 	h.Tell(job, p.split)
@@ -49,7 +49,7 @@ func (p *rowPass) inParts(ctx context.Context, job job.Job, columns []string, pa
 }
 
 // PrepareFirst prepares a first pass over a source.
-func (h *Handover) PrepareFirst(ctx context.Context, src dataset.Source, j job.Job, hidden dataset.Secret, res job.Resources) (*Prepared, error) {
+func (h *TrainingState) PrepareFirst(ctx context.Context, src dataset.Source, j job.Job, hidden dataset.Secret, res job.Resources) (*Prepared, error) {
 	if columns := src.Columns(); !slices.Equal(columns, h.Columns) {
 		return nil, fmt.Errorf("%w: the source has the columns %q, and had %q", job.ErrChanged, columns, h.Columns)
 	}

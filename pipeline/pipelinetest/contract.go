@@ -32,7 +32,7 @@ func TestOutput(t *testing.T, location func(t *testing.T) (open func(t *testing.
 	t.Run("hold", func(t *testing.T) { testHold(t, location(t)) })
 	for name, test := range map[string]func(*testing.T, func(*testing.T) pipeline.Output){
 		"certificates": testCertificates, "manifests": testManifests, "positions of checkpoints": testCheckpointLocations,
-		"runs": testRuns, "pointer": testPointer, "numbers": testNumbers, "log": testLog, "retain": testRetain, "handover": testHandover,
+		"runs": testRuns, "pointer": testPointer, "numbers": testNumbers, "log": testLog, "retain": testRetain, "training state": testTrainingState,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, inTurn(t, location(t))) })
 	}
@@ -310,20 +310,20 @@ func testNumbers(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 }
 
-func testHandover(t *testing.T, next func(*testing.T) pipeline.Output) {
+func testTrainingState(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
-	h := &pass.Handover{Format: pass.HandoverFormat, Model: hexDigest([]byte("no model"))}
-	if err := o.PutHandover(t.Context(), h); err == nil {
-		t.Error("PutHandover without its model: no error")
+	h := &pass.TrainingState{Format: pass.TrainingStateFormat, Model: hexDigest([]byte("no model"))}
+	if err := o.PutTrainingState(t.Context(), h); err == nil {
+		t.Error("PutTrainingState without its model: no error")
 	}
-	must(t, "PutHandover of a first pass", o.PutHandover(t.Context(), &pass.Handover{Format: pass.HandoverFormat}))
+	must(t, "PutTrainingState of a first pass", o.PutTrainingState(t.Context(), &pass.TrainingState{Format: pass.TrainingStateFormat}))
 	h.Model = put(t, o, SmallModel(0.5))
 	for range 2 {
-		must(t, "PutHandover", o.PutHandover(t.Context(), h))
+		must(t, "PutTrainingState", o.PutTrainingState(t.Context(), h))
 	}
 	o = next(t)
 	for range 2 { // of none it is no error
-		must(t, "DropHandover", o.DropHandover())
+		must(t, "DropTrainingState", o.DropTrainingState())
 	}
 }
 

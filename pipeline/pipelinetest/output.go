@@ -204,19 +204,19 @@ func (s *Store) Numbered(ctx context.Context, name string) (map[int64]string, er
 	return found, nil
 }
 
-// PutHandover keeps the handover.
-func (s *Store) PutHandover(ctx context.Context, h *pass.Handover) error {
+// PutTrainingState keeps the training state.
+func (s *Store) PutTrainingState(ctx context.Context, h *pass.TrainingState) error {
 	if !h.First() {
 		if _, err := s.GetModel(ctx, h.Model); err != nil {
 			return err
 		}
 	}
-	s.Handover = h
+	s.TrainingState = h
 	return nil
 }
 
-// DropHandover forgets the handover.
-func (s *Store) DropHandover() error {
-	s.Handover = nil
+// DropTrainingState forgets the training state.
+func (s *Store) DropTrainingState() error {
+	s.TrainingState = nil
 	return nil
 }

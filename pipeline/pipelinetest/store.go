@@ -20,10 +20,10 @@ import (
 // [fit.Logs] and [pipeline.Checkpoint] for tests, and with [Output] all that
 // Train asks for. It is for one goroutine at a time. The zero Store is empty.
 type Store struct {
-	Models       map[string][]byte // by digest
-	Certificates [][]byte          // in the order of their publication
-	State        []byte            // the checkpoint
-	Handover     *pass.Handover
+	Models        map[string][]byte // by digest
+	Certificates  [][]byte          // in the order of their publication
+	State         []byte            // the checkpoint
+	TrainingState *pass.TrainingState
 
 	holder      *Output
 	manifests   map[string]pipeline.Manifest // by certificate

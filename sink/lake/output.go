@@ -26,11 +26,11 @@ const (
 	RunFile = "run.json"
 	// PlotFile is the plot of that run.
 	PlotFile = "run.png"
-	// HandoverFile has the results of training for a last pass in parts.
-	HandoverFile = "handover.json"
-	// HandoverModel is the model of the handover. It is not certified yet, so that readers of
+	// TrainingStateFile has the results of training for a last pass in parts.
+	TrainingStateFile = "handover.json"
+	// TrainingStateModel is the model of the training state. It is not certified yet, so that readers of
 	// the directory do not look for this name.
-	HandoverModel = "handover.model"
+	TrainingStateModel = "handover.model"
 )
 
 // maxCertificate bounds a certificate. One about 1,000 columns has some 200 KB.
@@ -149,11 +149,11 @@ func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, er
 	return document, nil
 }
 
-// PutHandover writes model and handover for a last pass in parts. The handover comes last, so that
+// PutTrainingState writes model and training state for a last pass in parts. The training state comes last, so that
 // the model exists if it does.
-func (o *Output) PutHandover(ctx context.Context, h *pass.Handover) error {
+func (o *Output) PutTrainingState(ctx context.Context, h *pass.TrainingState) error {
 	if h.First() {
-		return o.putJSON(HandoverFile, h)
+		return o.putJSON(TrainingStateFile, h)
 	}
 	m, err := o.GetModel(ctx, h.Model)
 	if err != nil {
@@ -163,15 +163,15 @@ func (o *Output) PutHandover(ctx context.Context, h *pass.Handover) error {
 	if err != nil {
 		return err
 	}
-	if err := o.Put(HandoverModel, data); err != nil {
+	if err := o.Put(TrainingStateModel, data); err != nil {
 		return err
 	}
-	return o.putJSON(HandoverFile, h)
+	return o.putJSON(TrainingStateFile, h)
 }
 
-// DropHandover removes the handover of an earlier training.
-func (o *Output) DropHandover() error {
-	return errors.Join(o.Remove(HandoverFile), o.Remove(HandoverModel))
+// DropTrainingState removes the training state of an earlier training.
+func (o *Output) DropTrainingState() error {
+	return errors.Join(o.Remove(TrainingStateFile), o.Remove(TrainingStateModel))
 }
 
 func (d *Directory) putJSON(name string, value any) error {

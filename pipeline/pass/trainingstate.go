@@ -15,14 +15,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// HandoverFormat names the version of the document.
-const HandoverFormat = "pacsgp-handover/4"
+// TrainingStateFormat names the version of the document.
+const TrainingStateFormat = "pacsgp-handover/4"
 
-// A Handover passes the results of training, next to the model, to the last pass. The last
+// A TrainingState passes the results of training, next to the model, to the last pass. The last
 // pass gets nothing else: it opens the source again, reads the model back, and computes
 // everything else again. As JSON it lets other processes make the pass, in parts. That of a first pass,
 // before training, has no results yet: it has job, columns, split and secret.
-type Handover struct {
+type TrainingState struct {
 	Format        string            `json:"format"`
 	Arithmetic    string            `json:"arithmetic"`         // of the program; parts have the same
 	Configuration json.RawMessage   `json:"configuration"`      // of the job
@@ -65,48 +65,48 @@ type Handover struct {
 	TrainSeconds     float64  `json:"train_seconds"`
 }
 
-// ParseHandover reads the JSON form of a Handover.
-func ParseHandover(data []byte) (*Handover, error) {
-	var h Handover
+// ParseTrainingState reads the JSON form of a TrainingState.
+func ParseTrainingState(data []byte) (*TrainingState, error) {
+	var h TrainingState
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&h); err != nil {
-		return nil, fmt.Errorf("pipeline: handover: %w", err)
+		return nil, fmt.Errorf("pipeline: training state: %w", err)
 	}
-	if h.Format != HandoverFormat {
-		return nil, fmt.Errorf("pipeline: handover of format %q, want %s", h.Format, HandoverFormat)
+	if h.Format != TrainingStateFormat {
+		return nil, fmt.Errorf("pipeline: training state of format %q, want %s", h.Format, TrainingStateFormat)
 	}
 	if err := sameArithmetic("the model was trained", h.Arithmetic); err != nil {
-		return nil, fmt.Errorf("pipeline: handover: %w", err)
+		return nil, fmt.Errorf("pipeline: training state: %w", err)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, h.Configuration); err != nil {
-		return nil, fmt.Errorf("pipeline: handover: %w", err)
+		return nil, fmt.Errorf("pipeline: training state: %w", err)
 	}
 	h.Configuration = compact.Bytes()
 	if _, err := h.Job(); err != nil {
-		return nil, fmt.Errorf("pipeline: handover: %w", err)
+		return nil, fmt.Errorf("pipeline: training state: %w", err)
 	}
 	if _, _, err := h.Known(); err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(h.Distinct, func(c int) bool { return c < 0 || c >= len(h.Columns) }); i >= 0 {
-		return nil, fmt.Errorf("pipeline: handover: it has %d columns, and none with the index %d", len(h.Columns), h.Distinct[i])
+		return nil, fmt.Errorf("pipeline: training state: it has %d columns, and none with the index %d", len(h.Columns), h.Distinct[i])
 	}
 	return &h, nil
 }
 
 // Job is the job that was trained for.
-func (h *Handover) Job() (job.Job, error) {
+func (h *TrainingState) Job() (job.Job, error) {
 	digest := sha256.Sum256(h.Configuration)
 	job, err := job.Stated(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
 	job.Repeats = h.Repeats
 	return job.In(h.Sequence), err
 }
 
-// Of returns an error unless the handover is that of this job, which has its defaults
+// Of returns an error unless the training state is that of this job, which has its defaults
 // filled in.
-func (h *Handover) Of(j job.Job) error {
+func (h *TrainingState) Of(j job.Job) error {
 	want, err := j.Canonical()
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (h *Handover) Of(j job.Job) error {
 }
 
 // Known is the part of the pass's subject that comes from training, and the secret of its marks.
-func (h *Handover) Known() (s Subject, hidden dataset.Secret, err error) {
+func (h *TrainingState) Known() (s Subject, hidden dataset.Secret, err error) {
 	s.Constant, s.Groups = h.Constant, dataset.Packed(h.Groups)
 	err = hidden.Parse(h.Secret)
 	if !h.First() {
@@ -127,9 +127,9 @@ func (h *Handover) Known() (s Subject, hidden dataset.Secret, err error) {
 	return s, hidden, err
 }
 
-// Owns returns an error unless the pass belongs to this handover, as far as that is known
+// Owns returns an error unless the pass belongs to this training state, as far as that is known
 // without the rows.
-func (h *Handover) Owns(job job.Job, pass *Pass) error {
+func (h *TrainingState) Owns(job job.Job, pass *Pass) error {
 	known, hidden, err := h.Known()
 	if err != nil {
 		return err
@@ -201,8 +201,8 @@ type KnownSplit struct {
 	outside int64   // outside rows
 }
 
-// Tell notes the split in the handover, unless it depends on the rows' values.
-func (h *Handover) Tell(job job.Job, r dataset.Split) {
+// Tell notes the split in the training state, unless it depends on the rows' values.
+func (h *TrainingState) Tell(job job.Job, r dataset.Split) {
 	if job.Sifts() {
 		return
 	}
@@ -212,16 +212,16 @@ func (h *Handover) Tell(job job.Job, r dataset.Split) {
 	h.Outside = r.Outside()
 }
 
-// Told is the split that the handover tells; nil: none.
-func (h *Handover) Told(job job.Job) *KnownSplit {
+// Told is the split that the training state tells; nil: none.
+func (h *TrainingState) Told(job job.Job) *KnownSplit {
 	if h.Order == nil || job.Sifts() {
 		return nil
 	}
 	return &KnownSplit{h.Order, h.Outside}
 }
 
-// SameSplit demands that the split that the handover told to the parts is that of their rows.
-func (h *Handover) SameSplit(ctx context.Context, job job.Job, of Subject, res job.Resources) error {
+// SameSplit demands that the split that the training state told to the parts is that of their rows.
+func (h *TrainingState) SameSplit(ctx context.Context, job job.Job, of Subject, res job.Resources) error {
 	if h.Told(job) == nil {
 		return nil
 	}
@@ -233,9 +233,9 @@ func (h *Handover) SameSplit(ctx context.Context, job job.Job, of Subject, res j
 	if err != nil {
 		return err
 	}
-	var found Handover
+	var found TrainingState
 	if found.Tell(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != of.outside {
-		return fmt.Errorf("%w: the handover tells another split than that of %d rows under the key of the job", ErrPart, of.rows)
+		return fmt.Errorf("%w: the training state has another split than that of %d rows under the key of the job", ErrPart, of.rows)
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (t *KnownSplit) split(job job.Job, n int64) (dataset.Split, error) {
 	hasher := dataset.NewSplitHasher(job.Split.Key)
 	for _, ordinal := range t.order {
 		if ordinal < 0 || ordinal >= n {
-			return r, fmt.Errorf("%w: the handover has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
+			return r, fmt.Errorf("%w: the training state has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
 		}
 		r.Order = append(r.Order, hasher.Rank(ordinal))
 	}

@@ -17,48 +17,48 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// maxHandover bounds a handover, whose longest part is a line for each step of training.
-const maxHandover = 64 << 20
+// maxTrainingState bounds a training state, whose longest part is a line for each step of training.
+const maxTrainingState = 64 << 20
 
-// A Handover is the result of train --no-pass in an output, for a last pass in parts; or what it left for
+// A TrainingState is the result of train --no-pass in an output, for a last pass in parts; or what it left for
 // a first one.
-type Handover struct {
-	*pass.Handover
+type TrainingState struct {
+	*pass.TrainingState
 	Digest string // SHA-256 of its document
 	folder string
 }
 
-// Handover reads the handover of the task.
-func (p Task) Handover() (Handover, error) {
-	path := filepath.Join(p.Output, HandoverFile)
-	data, err := durable.ReadSmall(path, "a handover", maxHandover)
+// TrainingState reads the training state of the task.
+func (p Task) TrainingState() (TrainingState, error) {
+	path := filepath.Join(p.Output, TrainingStateFile)
+	data, err := durable.ReadSmall(path, "a training state", maxTrainingState)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Handover{}, fmt.Errorf("%w\nhint: the last pass of a job goes on from pacsgp train --no-pass, in the same output directory", err)
+		return TrainingState{}, fmt.Errorf("%w\nhint: the last pass of a job goes on from pacsgp train --no-pass, in the same output directory", err)
 	}
 	if err != nil {
-		return Handover{}, err
+		return TrainingState{}, err
 	}
-	h, err := pass.ParseHandover(data)
+	h, err := pass.ParseTrainingState(data)
 	if err == nil {
 		err = h.Of(p.Job)
 	}
 	if err != nil {
-		return Handover{}, fmt.Errorf("%s: %w", path, err)
+		return TrainingState{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return Handover{h, sink.DigestOf(data), p.Output}, nil
+	return TrainingState{h, sink.DigestOf(data), p.Output}, nil
 }
 
 // Files are its paths.
-func (h Handover) Files() []string {
-	return []string{filepath.Join(h.folder, sinklake.HandoverModel), filepath.Join(h.folder, HandoverFile)}
+func (h TrainingState) Files() []string {
+	return []string{filepath.Join(h.folder, sinklake.TrainingStateModel), filepath.Join(h.folder, TrainingStateFile)}
 }
 
 // Trained reads the trained model back from its file.
-func (h Handover) Trained(ctx context.Context) (pass.Model, error) {
+func (h TrainingState) Trained(ctx context.Context) (pass.Model, error) {
 	if h.First() {
-		return pass.Model{}, fmt.Errorf("%s: %w", filepath.Join(h.folder, HandoverFile), pass.ErrUntrained)
+		return pass.Model{}, fmt.Errorf("%s: %w", filepath.Join(h.folder, TrainingStateFile), pass.ErrUntrained)
 	}
-	path := filepath.Join(h.folder, sinklake.HandoverModel)
+	path := filepath.Join(h.folder, sinklake.TrainingStateModel)
 	m, found, err := ReadModel(ctx, path)
 	if err == nil && found != h.Model {
 		err = fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", path, job.ErrChanged, found, h.Model)
@@ -67,11 +67,11 @@ func (h Handover) Trained(ctx context.Context) (pass.Model, error) {
 }
 
 // Sink gives the trained model, and publishes nothing.
-func (h Handover) Sink() pass.Sink { return trainedModel{from: h} }
+func (h TrainingState) Sink() pass.Sink { return trainedModel{from: h} }
 
 type trainedModel struct {
 	pass.Sink // none: nothing is published
-	from      Handover
+	from      TrainingState
 }
 
 // GetModel reads the model back from its file.
@@ -88,8 +88,8 @@ func TrainForParts(ctx context.Context, p Task, out *Output, how pipeline.RunCon
 }
 
 // Prepare prepares the last pass of a task that is trained.
-func Prepare(ctx context.Context, p Task, h Handover) (*pass.Prepared, error) {
-	return pipeline.Prepare(ctx, h.Handover, fit.Environment{
+func Prepare(ctx context.Context, p Task, h TrainingState) (*pass.Prepared, error) {
+	return pipeline.Prepare(ctx, h.TrainingState, fit.Environment{
 		Open: func(ctx context.Context, features []string) (dataset.Source, error) {
 			return dataset.Open(ctx, p.Job, p.Source, features, p.Resources, nil)
 		},
@@ -99,7 +99,7 @@ func Prepare(ctx context.Context, p Task, h Handover) (*pass.Prepared, error) {
 
 // Certify merges the parts of the last pass of a task that is trained, which are files, and publishes
 // model and certificate.
-func Certify(ctx context.Context, p Task, h Handover, parts []string, out *Output, how pipeline.RunConfig) (o *pipeline.Outcome, err error) {
+func Certify(ctx context.Context, p Task, h TrainingState, parts []string, out *Output, how pipeline.RunConfig) (o *pipeline.Outcome, err error) {
 	all, release, err := MergePasses(parts)
 	if err != nil {
 		return nil, err
@@ -109,5 +109,5 @@ func Certify(ctx context.Context, p Task, h Handover, parts []string, out *Outpu
 	if err != nil {
 		return nil, err
 	}
-	return pipeline.CertifyParts(ctx, h.Handover, m, all, p.Job, p.Source, out, how)
+	return pipeline.CertifyParts(ctx, h.TrainingState, m, all, p.Job, p.Source, out, how)
 }
