@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -138,6 +140,11 @@ func ArtifactPaths(ctx context.Context, args []string) (model, certificate strin
 		return args[0], args[0], args[1:], nil
 	}
 	model, certificate, folder, err := CurrentPaths(ctx, args[0])
+	if len(args) > 1 && (!folder || err != nil) {
+		if _, err := os.Stat(filepath.Join(args[1], CurrentFile)); err == nil {
+			return "", "", nil, Argument(fmt.Errorf("%s is an output directory: name it first, and then the data %s", args[1], args[0]))
+		}
+	}
 	if folder || err != nil {
 		return model, certificate, args[1:], err
 	}

@@ -59,7 +59,10 @@ func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
 func CurrentIn(folder string) (pipeline.Current, error) {
 	p, err := ReadPointer(nil, folder)
 	if err == nil && p == nil {
-		err = fmt.Errorf("%s: nothing is current (hint: name the output directory of a job, before any data; a run that ends with 3 makes nothing current)", objects.Join(folder, CurrentFile))
+		err = fmt.Errorf("%s is no output directory of a job (hint: name the output directory first, and then the data)", folder)
+		if all, unread := Certificates(objects.FilesOf(nil, folder), folder); len(all) > 0 || unread != nil {
+			err = fmt.Errorf("%s: nothing is current (hint: a run that ends with 3 makes nothing current; name its model and certificate, or train again)", objects.Join(folder, CurrentFile))
+		}
 	}
 	if err != nil {
 		return pipeline.Current{}, err

@@ -158,17 +158,6 @@ func (s *Server) Run(t testing.TB) {
 	t.Fatal("the broker does not open its port in two minutes")
 }
 
-// Processor is the time of processors that the broker has used; zero where the system does
-// not tell it as Linux does.
-func (s *Server) Processor() time.Duration {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
-	_, text, _ = bytes.Cut(text, []byte(") ")) // behind the name
-	fields := append(strings.Fields(string(text)), make([]string, 13)...)
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond // ticks of 10 ms
-}
-
 // Kill ends the process at once, as a crash does.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
