@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // lastPass compares the way from rows to their expected losses.
@@ -17,12 +19,11 @@ func lastPass(ctx context.Context, b *bench) (_ string, err error) {
 	if err != nil {
 		return "", err
 	}
-	set := instructionSets()[0]
-	peers, err := b.startLibraries(ctx, set, 2)
+	peers, err := b.startLibraries(ctx, 2)
 	if err != nil {
 		return "", err
 	}
-	torch, err := b.start(ctx, "torch", libraryEnvironment(set, 2), "lastpass.py")
+	torch, err := b.start(ctx, "torch", libraryEnvironment(2), "lastpass.py")
 	if err != nil {
 		return "", err
 	}
@@ -32,10 +33,10 @@ func lastPass(ctx context.Context, b *bench) (_ string, err error) {
 		m      int
 		target float64
 	}{{200, 0.5}, {500, 0.7}, {1000, 0.8}, {2000, 0.85}} {
-		gemm := kernelCase{Kernel: "gemm", N: c.m, Rows: 4096, benchmark: "Gemm"}
-		ourProduct := products.turn(ctx, gemm.name(set, 2), "GFLOP/s")
+		const rows = 4096
+		ourProduct := products.turn(ctx, fmt.Sprintf("BenchmarkGemm/%s/n=%d/rows=%d/workers=2", model.InstructionSet(), c.m, rows), "GFLOP/s")
 		ourProduct.name = "product"
-		turns := append([]turn{ours.turn(ctx, fmt.Sprintf("BenchmarkLastPass/d=8/M=%d/workers=2", c.m), "rows/s"), ourProduct}, peerTurns(peers, gemm)...)
+		turns := append([]turn{ours.turn(ctx, fmt.Sprintf("BenchmarkLastPass/d=8/M=%d/workers=2", c.m), "rows/s"), ourProduct}, peerTurns(peers, map[string]int{"n": c.m, "rows": rows})...)
 		turns = append(turns, peerTurns([]*peer{torch}, map[string]int{"d": 8, "M": c.m, "rows": 8192})...)
 		found, err := b.interleave(ctx, turns)
 		if err != nil {

@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
 // docs/explanation/results.md, section "Side by side". README.md lists the measures.
 //
-//	go -C bench run . [-only kernels,lastpass,whole,accuracy,svgp,gradient,parquet,scale,sweep] [-rounds 5] [-write]
+//	go -C bench run . [-only lastpass,accuracy,svgp,gradient,parquet,scale,sweep] [-rounds 5] [-write]
 package main
 
 import (
@@ -26,9 +26,7 @@ type measure struct {
 }
 
 var measures = []measure{
-	{"kernels", kernels},
 	{"lastpass", lastPass},
-	{"whole", whole},
 	{"accuracy", accuracy},
 	{"svgp", svgp},
 	{"gradient", gradient},

@@ -16,7 +16,7 @@ func (b *bench) compare(ctx context.Context, benchmark, unit, script string, que
 	var peers []*peer
 	defer func() { err = errors.Join(err, stop(peers)) }()
 	for threads := 1; threads <= 2; threads++ {
-		p, err := b.start(ctx, strconv.Itoa(threads), libraryEnvironment(instructionSets()[0], threads), script)
+		p, err := b.start(ctx, strconv.Itoa(threads), libraryEnvironment(threads), script)
 		if err != nil {
 			return nil, err
 		}
