@@ -49,7 +49,7 @@ func (ev Evidence) assumptions() []Assumption {
 	add(ev.Counts.Units == nil, AssumeIndependentRows, CheckNone, false)
 	add(ev.Counts.Units != nil, AssumeIndependentUnits, CheckNone, false)
 	add(true, AssumeSplitFixed, CheckNone, false)
-	add(true, AssumeJobFixed, CheckNone, ev.Delta.Looks.ended())
+	add(true, AssumeJobFixed, CheckNone, ev.Delta.Reuse.ended())
 	add(ev.Delta.Sequence != nil, AssumeNumberReserved, CheckNone, false)
 	add(ev.Mean != nil, AssumeMeanFixed, CheckNone, ev.inside() && !held)
 	add(ev.Duplicates.Policy == DuplicatesDropped && (ev.Duplicates.Rows > 0 || ev.Publisher.Training.Parent != nil && held), AssumeDuplicates, CheckNone, false)
@@ -63,5 +63,5 @@ func (ev Evidence) assumptions() []Assumption {
 
 // void reports whether an assumption that a claim rests on is known to fail.
 func (ev Evidence) void(g Claim) bool {
-	return !ev.Model.Jitter.Holds || ev.inside() && g.Subset == SubsetTraining || ev.Delta.Looks.ended() && g.Subset == SubsetHoldout
+	return !ev.Model.Jitter.Holds || ev.inside() && g.Subset == SubsetTraining || ev.Delta.Reuse.ended() && g.Subset == SubsetHoldout
 }

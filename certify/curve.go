@@ -24,7 +24,7 @@ func curve() method {
 		if err != nil {
 			return nil, err
 		}
-		if ev.Delta.Looks.ended() {
+		if ev.Delta.Reuse.ended() {
 			part = 0
 		}
 		b := newBand(g.N, part)

@@ -72,9 +72,9 @@ func TestCurveSteps(t *testing.T) {
 }
 
 // What an earlier curve has shown is paid by nobody.
-func TestCurveEndsTheLooks(t *testing.T) {
+func TestCurveEndsReuse(t *testing.T) {
 	ev := withCurve(t, 10, MethodPACBayes, MethodHoldout, MethodCurve)
-	ev.Delta.Looks = &Looks{Earlier: []int64{85}, Ended: true}
+	ev.Delta.Reuse = &Reuse{Earlier: []int64{85}, Ended: true}
 	c := certificate(t, ev)
 	for _, g := range c.Claims {
 		if g.Subset == SubsetHoldout && (g.Status != StatusVoid || g.Bound != 1) {
@@ -87,9 +87,9 @@ func TestCurveEndsTheLooks(t *testing.T) {
 	if err := Recompute(c); err != nil {
 		t.Error(err)
 	}
-	ev.Delta.Looks = &Looks{Ended: true}
+	ev.Delta.Reuse = &Reuse{Ended: true}
 	if _, err := Certify(ev); err == nil {
-		t.Error("looks ended before the first one")
+		t.Error("reuse ended before the first use")
 	}
 }
 

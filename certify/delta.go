@@ -19,8 +19,8 @@ type Delta struct {
 	// sequence divides δ first.
 	Sequence *Sequence `json:"sequence,omitempty"`
 
-	// Looks are earlier looks at the held-out rows; nil: the log of the output has none.
-	Looks *Looks `json:"holdout_reuse,omitempty"`
+	// Reuse lists earlier uses of the held-out rows. It is nil if the log of the output has none.
+	Reuse *Reuse `json:"holdout_reuse,omitempty"`
 }
 
 // Share returns the part of δ that a method of this certificate may spend. Nothing else
@@ -35,7 +35,7 @@ func (d Delta) Share(method MethodID) Share {
 	}
 	share := product(d.Sequence.share(), partOf(weight, all))
 	if m, ok := methodByID(method); ok && m.needs.Subset == SubsetHoldout {
-		share = product(share, d.Looks.share())
+		share = product(share, d.Reuse.share())
 	}
 	return share
 }
@@ -46,7 +46,7 @@ func (d Delta) validate() error {
 	if !(0 < d.Declared && d.Declared < 1) {
 		faults = append(faults, deltaFault(d.Declared))
 	}
-	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate(), d.Looks.validate(d.Uses(SubsetHoldout)))...)
+	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate(), d.Reuse.validate(d.Uses(SubsetHoldout)))...)
 }
 
 // ValidMethods reports all faults of a list of methods.

@@ -26,7 +26,7 @@ func TestLnInverseDeltaIsSoundOnVectors(t *testing.T) {
 // alone is the method of a certificate that has one.
 func alone() []MethodID { return []MethodID{MethodPACBayes} }
 
-// The union bound: what all methods spend together is δ, no more and no less, with what later looks at
+// The union bound: what all methods spend together is δ, no more and no less, with what later uses of
 // the held-out rows may spend.
 func TestMethodsSpendDelta(t *testing.T) {
 	spent := new(big.Rat)

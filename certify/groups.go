@@ -35,7 +35,7 @@ func groups() method {
 		}
 		for i := range each {
 			of := &each[i]
-			if of.Bound = 1; !ev.Delta.Looks.ended() {
+			if of.Bound = 1; !ev.Delta.Reuse.ended() {
 				if of.Bound, err = groupUpper(of.Misses, of.N, int64(len(each)), ev.Delta.Declared, share); err != nil {
 					return nil, err
 				}
@@ -99,9 +99,9 @@ func groupUpper(k, n, of int64, delta float64, share Share) (float64, error) {
 	return BinomialUpper(k, n, delta, product(share, oneOf(of)))
 }
 
-// GroupLooks are looks at n rows that show at least as much as one that shows rows and misses of so
+// GroupUses are uses of n rows that show at least as much as one that shows rows and misses of so
 // many groups: with m = 2·groups − 1 it has C(n+m, m) = Π (n+i)/i answers, i = 1 … m.
-func GroupLooks(n int64, groups int) []int64 {
+func GroupUses(n int64, groups int) []int64 {
 	var all []int64
 	for i := int64(1); i < 2*int64(groups); i++ {
 		all = append(all, (n+i-1)/i)

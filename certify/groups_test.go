@@ -39,9 +39,9 @@ func TestGroupsHaveEqualParts(t *testing.T) {
 	if g.Groups[2].Bound != 1 || g.Bound != 1 || g.Status != StatusCertified {
 		t.Errorf("%s, %+v", g.Status, g)
 	}
-	ev.Delta.Looks = &Looks{Earlier: []int64{85}, Ended: true}
+	ev.Delta.Reuse = &Reuse{Earlier: []int64{85}, Ended: true}
 	if g, _ := certificate(t, ev).Claim(ClaimGroups); g.Status != StatusVoid || g.Groups[0].Bound != 1 {
-		t.Errorf("after the end of looks: %+v", g)
+		t.Errorf("after the end of reuse: %+v", g)
 	}
 	ev = withGroups(t)
 	lossSum := ev.LossSums.At(PredictorMean, SubsetHoldout)
@@ -171,13 +171,13 @@ func TestLossSumsWithGroupsMergeAndAreReadAgain(t *testing.T) {
 	}
 }
 
-// The looks that stand for one at groups have as many answers as it, and not many more.
-func TestGroupLooksPayForEveryAnswer(t *testing.T) {
+// The uses that stand for one of groups have as many answers as it, and not many more.
+func TestGroupUsesPayForEveryAnswer(t *testing.T) {
 	for _, n := range []int64{1, 2, 30, 1200} {
 		for _, groups := range []int{1, 2, 3, 21} {
 			m := int64(2*groups - 1)
 			answers, paid := new(big.Int).Binomial(n+m, m), big.NewInt(1)
-			for _, k := range GroupLooks(n, groups) {
+			for _, k := range GroupUses(n, groups) {
 				paid.Mul(paid, big.NewInt(k+1))
 			}
 			if paid.Cmp(answers) < 0 || groups == 1 && paid.Cmp(answers) != 0 || n == 1200 && paid.Cmp(new(big.Int).Mul(answers, big.NewInt(3))) > 0 {

@@ -20,7 +20,7 @@ func holdout() method {
 			g.Bound, err = ev.bettingBound(t, share)
 			g.Risk, g.shown = nil, LossSum{Risk: RiskSum{count: g.N}, Bound: g.Bound}
 		}
-		if ev.Delta.Looks.ended() {
+		if ev.Delta.Reuse.ended() {
 			g.Bound = 1
 			if g.Risk == nil {
 				g.shown.Bound = 1

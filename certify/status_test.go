@@ -68,7 +68,7 @@ func TestStatusOfEvidence(t *testing.T) {
 	both.Model.KL = 20_000
 	all["jitter and vacuous"] = both
 	ended := sound(t)
-	ended.Delta.Looks = &Looks{Earlier: []int64{85}, Ended: true}
+	ended.Delta.Reuse = &Reuse{Earlier: []int64{85}, Ended: true}
 	all["ended"] = ended
 	for name, want := range map[string][2]Status{ // of held-out and training rows
 		"zero-one": {StatusCertified, StatusCertified}, "vacuous": {StatusCertified, StatusVacuous}, "worse": {StatusVacuous, StatusVacuous},

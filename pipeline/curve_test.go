@@ -74,7 +74,7 @@ func errorsOf(t *testing.T, m pass.Model, l *lake, n int64, share float64) (off 
 }
 
 // After a curve no further use of its rows has a price. A count beforehand is one use; other rows are free of it.
-func TestCurveEndsTheLooks(t *testing.T) {
+func TestCurveEndsReuse(t *testing.T) {
 	l, other := newLake(waves(400, 0.2, 4), 150, 250), newLake(waves(400, 0.2, 9), 150, 250)
 	log := &pipelinetest.Store{}
 	curve := func(j *job.Job) {
@@ -86,7 +86,7 @@ func TestCurveEndsTheLooks(t *testing.T) {
 		on    *lake
 		what  func(*job.Job)
 		ended bool
-		looks int
+		uses  int
 	}{
 		{"a count", l, count, false, 0},
 		{"the curve of the same model", l, curve, false, 1},
@@ -96,12 +96,12 @@ func TestCurveEndsTheLooks(t *testing.T) {
 		{"other rows", other, curve, false, 0},
 	} {
 		got := reuser(t, log, c.on, c.what, 0)
-		looks := got.Delta.Looks
-		if looks == nil {
-			looks = &certify.Looks{}
+		reuse := got.Delta.Reuse
+		if reuse == nil {
+			reuse = &certify.Reuse{}
 		}
-		if looks.Ended != c.ended || len(looks.Earlier) != c.looks {
-			t.Errorf("%s: %+v, want ended %t after %d looks", c.name, looks, c.ended, c.looks)
+		if reuse.Ended != c.ended || len(reuse.Earlier) != c.uses {
+			t.Errorf("%s: %+v, want ended %t after %d uses", c.name, reuse, c.ended, c.uses)
 		}
 		for _, g := range got.Claims {
 			if c.ended && g.Subset == certify.SubsetHoldout && (g.Status != certify.StatusVoid || g.Bound != 1) {

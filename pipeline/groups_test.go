@@ -139,25 +139,25 @@ func TestGroupsNeedTheirColumn(t *testing.T) {
 }
 
 // A use that shows three groups counts as five of all rows.
-func TestLooksAtGroups(t *testing.T) {
+func TestReuseOfGroups(t *testing.T) {
 	l, log := stations(400), &pipelinetest.Store{}
 	groups := func(j *job.Job) { j.Groups = job.GroupsDecl{Column: "station", Values: []float64{0, 1}} }
 	for _, c := range []struct {
-		name  string
-		what  func(*job.Job)
-		looks int
+		name string
+		what func(*job.Job)
+		uses int
 	}{
 		{"a count", func(*job.Job) {}, 0},
 		{"groups of the same model", groups, 1},
 		{"the same groups again", groups, 1},
 		{"another count", func(j *job.Job) { j.Train.Seed = 5 }, 6},
 	} {
-		looks := reuser(t, log, l, c.what, 0).Delta.Looks
-		if looks == nil {
-			looks = &certify.Looks{}
+		reuse := reuser(t, log, l, c.what, 0).Delta.Reuse
+		if reuse == nil {
+			reuse = &certify.Reuse{}
 		}
-		if len(looks.Earlier) != c.looks || looks.Ended {
-			t.Errorf("%s: %+v, want %d looks", c.name, looks, c.looks)
+		if len(reuse.Earlier) != c.uses || reuse.Ended {
+			t.Errorf("%s: %+v, want %d uses", c.name, reuse, c.uses)
 		}
 	}
 }

@@ -175,7 +175,7 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 			ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Risk = shifted(t, ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout).Risk, 1)
 		},
 		"no held-out rows": func(ev *certify.Evidence) {
-			ev.Delta.Methods, ev.Delta.Looks = ev.Delta.Methods[:1], nil
+			ev.Delta.Methods, ev.Delta.Reuse = ev.Delta.Methods[:1], nil
 			ev.LossSums = ev.LossSums.For(ev.Delta)
 			ev.Counts.Reference, ev.Counts.Holdout = ev.Counts.Reference+ev.Counts.Holdout, 0
 		},

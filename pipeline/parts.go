@@ -54,7 +54,7 @@ func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job,
 	if err := h.Owns(j, pass); err != nil {
 		return nil, err
 	}
-	j.Looks = h.Looks
+	j.Reuse = h.Reuse
 	m, err := env.Sink.GetModel(ctx, h.Model)
 	if err != nil {
 		return nil, err

@@ -67,14 +67,14 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		{"other rows", seeded(0), newLake(other, 400), 0, 0},
 	} {
 		got := reuser(t, log, c.on, c.change, c.number)
-		var want *certify.Looks
+		var want *certify.Reuse
 		if c.on != distinct { // whose rows are fewer than those that were shown
 			held = got.Counts.Holdout
 		}
 		if c.earlier > 0 {
-			want = &certify.Looks{Earlier: slices.Repeat([]int64{held}, c.earlier)}
+			want = &certify.Reuse{Earlier: slices.Repeat([]int64{held}, c.earlier)}
 		}
-		if paid := got.Delta.Looks; (paid == nil) != (want == nil) || paid != nil && (paid.Ended || !slices.Equal(paid.Earlier, want.Earlier)) {
+		if paid := got.Delta.Reuse; (paid == nil) != (want == nil) || paid != nil && (paid.Ended || !slices.Equal(paid.Earlier, want.Earlier)) {
 			t.Errorf("%s: it pays for %+v, want %+v", c.name, paid, want)
 		}
 	}
@@ -97,7 +97,7 @@ func TestReuseStandsInTheCertificate(t *testing.T) {
 	_, err := p.verify(t, second.Certificate, second.Model, second.ModelDigest, l)
 	fatal.If(t, err)
 	hidden := second.Certificate
-	hidden.Delta.Looks = nil
+	hidden.Delta.Reuse = nil
 	if _, err := p.verify(t, hidden, second.Model, second.ModelDigest, l); err == nil {
 		t.Error("a use that is left out passes, with the bound of the second")
 	}
@@ -117,7 +117,7 @@ func TestBoundsAtAnotherDeltaPay(t *testing.T) {
 			if i == 2 {
 				most = want
 			}
-			if paid := c.Delta.Looks; most == 0 && paid != nil || most > 0 && (paid == nil || len(paid.Earlier) != most) {
+			if paid := c.Delta.Reuse; most == 0 && paid != nil || most > 0 && (paid == nil || len(paid.Earlier) != most) {
 				t.Errorf("%s, run %d: it pays for %+v, want %d uses", kind, i+1, paid, most)
 			}
 			if g, _ := c.Claim(certify.ClaimHoldout); (g.Risk == nil) == kind.Counts() {
@@ -143,7 +143,7 @@ func TestReuseAfterKilledRuns(t *testing.T) {
 		if log, err := store.Log(); err != nil || len(log.Uses) > 0 == before || len(store.Models) != 1 {
 			t.Errorf("killed before its record %t: %d uses, %d models, %v", before, len(log.Uses), len(store.Models), err)
 		}
-		other := reuser(t, store, l, func(j *job.Job) { j.Train.Seed = 9 }, 0).Delta.Looks
+		other := reuser(t, store, l, func(j *job.Job) { j.Train.Seed = 9 }, 0).Delta.Reuse
 		if (other == nil) != before {
 			t.Errorf("killed before its record %t: another job pays for %+v", before, other)
 		}
@@ -151,8 +151,8 @@ func TestReuseAfterKilledRuns(t *testing.T) {
 			continue
 		}
 		env.Log = store
-		if r := run(t, j, env); r.Certificate.Delta.Looks != nil {
-			t.Errorf("begun again it pays for %+v", r.Certificate.Delta.Looks)
+		if r := run(t, j, env); r.Certificate.Delta.Reuse != nil {
+			t.Errorf("begun again it pays for %+v", r.Certificate.Delta.Reuse)
 		}
 		want = publish(t, l, func(j *job.Job) { withHoldout(0.2)(j); j.Train.Passes = 4 }).store.Certificates[0]
 		if !bytes.Equal(store.Certificates[0], want) {

@@ -143,7 +143,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 		return j, err
 	}
 	j = j.ForRows(c.Counts.Rows).In(c.Delta.Sequence)
-	j.Looks, j.Repeats = c.Delta.Looks, c.Duplicates.Rows > 0
+	j.Reuse, j.Repeats = c.Delta.Reuse, c.Duplicates.Rows > 0
 	if err := j.Bears(m.Meta.Target); err != nil {
 		return j, err
 	}

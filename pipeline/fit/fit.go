@@ -89,7 +89,7 @@ func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.FirstPa
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
 		return nil, err
 	}
-	h.Looks, err = reuse(job, s, h.Model, env)
+	h.Reuse, err = reuse(job, s, h.Model, env)
 	return h, err
 }
 

@@ -69,7 +69,7 @@ type Use struct {
 
 // reuse records the use of the held-out rows for a model, and returns its price: the different uses of
 // the same rows before it. It is called before anything is known of the number that will be shown.
-func reuse(j job.Job, s *pass.FirstPass, model string, env Environment) (paid *certify.Looks, err error) {
+func reuse(j job.Job, s *pass.FirstPass, model string, env Environment) (paid *certify.Reuse, err error) {
 	u := Use{Rows: s.Held.Digest(), Count: s.Split.Holdout(), Curve: j.Spends().Applies(certify.MethodCurve)}
 	if u.Count == 0 {
 		return nil, nil
@@ -94,9 +94,9 @@ func reuse(j job.Job, s *pass.FirstPass, model string, env Environment) (paid *c
 			continue
 		}
 		if paid == nil {
-			paid = &certify.Looks{}
+			paid = &certify.Reuse{}
 		}
-		paid.Earlier = append(paid.Earlier, certify.GroupLooks(o.Count, max(1, o.Groups))...)
+		paid.Earlier = append(paid.Earlier, certify.GroupUses(o.Count, max(1, o.Groups))...)
 		paid.Ended = paid.Ended || o.Curve
 	}
 	return paid, env.Log.PutLog(log)

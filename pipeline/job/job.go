@@ -50,7 +50,7 @@ type Job struct {
 	Repeats     bool              `json:"-"` // duplicates were found, which the job drops
 	declaration *Job              // before the changes of [Job.ForRows]; nil: the job itself
 	Numbering   *certify.Sequence `json:"-"` // its position in a sequence; nil: none
-	Looks       *certify.Looks    `json:"-"` // earlier ones at its held-out rows; nil: none
+	Reuse       *certify.Reuse    `json:"-"` // earlier uses of its held-out rows; nil: none
 }
 
 // A KernelDecl declares the covariance function.
@@ -373,7 +373,7 @@ func (j Job) Digest() (Digest, error) {
 func (j Job) Spends() certify.Delta {
 	return certify.Delta{
 		Declared: j.Delta, Methods: j.Guarantees,
-		Sequence: j.Numbering, Looks: j.Looks,
+		Sequence: j.Numbering, Reuse: j.Reuse,
 	}
 }
 

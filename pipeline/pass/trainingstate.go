@@ -37,8 +37,8 @@ type TrainingState struct {
 
 	// Sequence is the certificate's position in a sequence; nil: none.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
-	// Looks are the earlier looks at the held-out rows.
-	Looks *certify.Looks `json:"holdout_reuse,omitempty"`
+	// Reuse lists earlier uses of the held-out rows. It is nil if there are none.
+	Reuse *certify.Reuse `json:"holdout_reuse,omitempty"`
 
 	// Order has the ordinals of the rows of lowest rank, in their order, which the prior rows are
 	// among, and Outside is the number of outside rows: each part looks at the hashes of its own rows

@@ -53,11 +53,11 @@ func TestCertificatesInWords(t *testing.T) {
 	show("void: the factor", false, func(ev *certify.Evidence) { ev.Model.Jitter.Holds = false })
 	show("void: a curve was shown before", false, func(ev *certify.Evidence) {
 		held(t, ev, 4)
-		ev.Delta.Looks = &certify.Looks{Earlier: []int64{100}, Ended: true}
+		ev.Delta.Reuse = &certify.Reuse{Earlier: []int64{100}, Ended: true}
 	})
 	show("a second use of the held-out rows", false, func(ev *certify.Evidence) {
 		held(t, ev, 4)
-		ev.Delta.Looks = &certify.Looks{Earlier: []int64{100}}
+		ev.Delta.Reuse = &certify.Reuse{Earlier: []int64{100}}
 	})
 	show("run 3 of a sequence", false, func(ev *certify.Evidence) { ev.Delta.Sequence = &certify.Sequence{Name: "nightly", Number: 3} })
 	show("duplicates, rejected and alike rows", false, func(ev *certify.Evidence) {

@@ -21,7 +21,7 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 		text = "the split does not depend on the rows' values"
 	case certify.AssumeJobFixed:
 		text, checked = "the job was not tuned on training or held-out rows", "first use of the held-out rows"
-		if l := c.Delta.Looks; l != nil {
+		if l := c.Delta.Reuse; l != nil {
 			checked = fmt.Sprintf("use %d of the held-out rows", len(l.Earlier)+1)
 		} else if c.Counts.Holdout == 0 {
 			text, checked = "the job was not tuned on the training rows", ""

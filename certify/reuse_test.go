@@ -10,62 +10,62 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// look is the Delta of look j at n rows, with a tenth of δ for the other method.
-func look(j int, n int64, delta float64) Delta {
+// use is the Delta of use j at n rows, with a tenth of δ for the other method.
+func use(j int, n int64, delta float64) Delta {
 	d := Delta{Declared: delta, Methods: []MethodID{MethodPACBayes, MethodHoldout}}
 	if j > 1 {
-		d.Looks = &Looks{Earlier: slices.Repeat([]int64{n}, j-1)}
+		d.Reuse = &Reuse{Earlier: slices.Repeat([]int64{n}, j-1)}
 	}
 	return d
 }
 
 // Ten misses among 1,200 rows, δ = 0.01: the limits of Clopper and Pearson at the levels of
 // docs/explanation/theory.md, 14, rounded to four decimals.
-func TestLooksArePaid(t *testing.T) {
+func TestUsesArePaid(t *testing.T) {
 	for j, want := range map[int]float64{1: 0.0170, 2: 0.0307, 3: 0.0389, 5: 0.0535, 10: 0.0859} {
-		d := look(j, 1200, 0.01)
+		d := use(j, 1200, 0.01)
 		fatal.If(t, d.validate())
 		got, err := BinomialUpper(10, 1200, d.Declared, d.Share(MethodHoldout))
 		fatal.If(t, err)
 		if math.Abs(got-want) > 0.00005 {
-			t.Errorf("look %d: at most %.6f, want %.4f", j, got, want)
+			t.Errorf("use %d: at most %.6f, want %.4f", j, got, want)
 		}
 		if got, want := d.Share(MethodPACBayes).String(), "1/10"; got != want {
-			t.Errorf("look %d: %s of delta for the method that needs no held-out rows, want %s", j, got, want)
+			t.Errorf("use %d: %s of delta for the method that needs no held-out rows, want %s", j, got, want)
 		}
 	}
-	for _, l := range []Looks{{}, {Ended: true}, {Earlier: []int64{0}}, {Earlier: slices.Repeat([]int64{9}, MaxLooks)}} {
+	for _, l := range []Reuse{{}, {Ended: true}, {Earlier: []int64{0}}, {Earlier: slices.Repeat([]int64{9}, MaxUses)}} {
 		if l.validate(true) == nil {
 			t.Errorf("%+v passes", l)
 		}
 	}
-	if (&Looks{Earlier: []int64{5}}).validate(false) == nil {
-		t.Error("looks without held-out rows pass")
+	if (&Reuse{Earlier: []int64{5}}).validate(false) == nil {
+		t.Error("uses without held-out rows pass")
 	}
 }
 
-// All looks on all paths that lead to them spend less than δ, and come as near to it as one
+// All uses on all paths that lead to them spend less than δ, and come as near to it as one
 // likes.
-func TestLooksSpendDelta(t *testing.T) {
+func TestUsesSpendDelta(t *testing.T) {
 	spent, paths := new(big.Rat), big.NewRat(1, 1)
-	var l *Looks
+	var l *Reuse
 	for j := int64(1); j < 500; j++ {
 		share := l.share().rational()
 		spent.Add(spent, share.Mul(share, paths))
 		if l == nil {
-			l = &Looks{}
+			l = &Reuse{}
 		}
 		l.Earlier = append(l.Earlier, j)
 		paths.Mul(paths, big.NewRat(j+1, 1))
 	}
 	if left := new(big.Rat).Sub(big.NewRat(1, 1), spent); left.Cmp(big.NewRat(1, 5000)) != 0 {
-		t.Errorf("499 looks leave %s of delta, want 1/5000", left)
+		t.Errorf("499 uses leave %s of delta, want 1/5000", left)
 	}
 }
 
 // Whatever the loss, what held-out rows show is one of n+1 answers: how many rows are missed, or the
 // bound in steps of one row, and nothing next to it. A document that shows more is refused.
-func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
+func TestUsesShowOneOfSoManyAnswers(t *testing.T) {
 	for _, part := range []float64{0, 0x1p-60, .3, 1} {
 		ev := sound(t)
 		held := ev.LossSums.At(PredictorMean, SubsetHoldout)
@@ -113,15 +113,15 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 	}
 }
 
-// An analyst who looks 50 times at the same rows, keeps what did well and votes, is hardly
-// ever told something false if looks are paid, and always if they are not.
+// An analyst who uses the same rows 50 times, keeps what did well and votes, hardly
+// ever gets a false bound if uses are paid, and always if they are not.
 func TestGreedyAnalyst(t *testing.T) {
-	const n, looks, delta, runs = 100, 50, 0.1, 300
-	limits := map[[2]int]float64{} // by look and misses
+	const n, uses, delta, runs = 100, 50, 0.1, 300
+	limits := map[[2]int]float64{} // by use and misses
 	limit := func(j, misses int) float64 {
 		at := [2]int{j, misses}
 		if _, known := limits[at]; !known {
-			d := look(j, n, delta)
+			d := use(j, n, delta)
 			d.Methods = []MethodID{MethodHoldout}
 			var err error
 			limits[at], err = BinomialUpper(int64(misses), n, delta, d.Share(MethodHoldout))
@@ -134,11 +134,11 @@ func TestGreedyAnalyst(t *testing.T) {
 	for range runs {
 		votes, last := make([]int, n), 0
 		anyFalse := false
-		for j := 1; j <= looks+1; j++ { // every predictor misses a fresh row with probability ½
+		for j := 1; j <= uses+1; j++ { // every predictor misses a fresh row with probability ½
 			misses, tried := 0, make([]int, n)
 			for i := range tried {
 				tried[i] = 1 - 2*rng.IntN(2) // 1: it is right about row i
-				if j == looks+1 && votes[i] != 0 {
+				if j == uses+1 && votes[i] != 0 {
 					tried[i] = votes[i]
 				}
 				if tried[i] < 0 {
@@ -163,7 +163,7 @@ func TestGreedyAnalyst(t *testing.T) {
 	}
 	// Three deviations of a binomial number.
 	if most := runs*delta + 3*math.Sqrt(runs*delta*(1-delta)); float64(paid) > most {
-		t.Errorf("%d of %d analysts were told something false, want at most %.0f", paid, runs, most)
+		t.Errorf("%d of %d analysts got a false bound, want at most %.0f", paid, runs, most)
 	}
 	if unpaid < runs*9/10 {
 		t.Errorf("without the price %d of %d were: the analyst is not greedy enough", unpaid, runs)

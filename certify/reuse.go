@@ -1,0 +1,65 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+)
+
+// Reuse lists the uses of the held-out rows before this one. A use shows how many of n rows
+// are missed: one of n+1 answers. With training rows, coins and the analyst's strategy fixed,
+// the possible jobs form a tree with n+1 branches at each use. The first use spends
+// 19/20 of δ. Use j ≥ 2 spends the part 1/(10j(j+1)), divided by the number of paths to
+// it. Together they spend at most δ (docs/explanation/theory.md, 14).
+//
+// Verification cannot check the list: it comes from the log of the output, which counts uses of
+// identical rows only.
+type Reuse struct {
+	Earlier []int64 `json:"earlier"` // n of each earlier use
+	// Ended says that an earlier use showed a curve, which shows far more than a count: the
+	// claims from these rows are void, with a bound of 1.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// MaxUses is the largest number of uses of the same rows.
+const MaxUses = 1000
+
+// share returns the part of δ that this use may spend.
+func (l *Reuse) share() Share {
+	if l == nil {
+		return Share{big.NewRat(19, 20)}
+	}
+	j := int64(len(l.Earlier)) + 1
+	paths := big.NewInt(10 * j)
+	paths.Mul(paths, big.NewInt(j+1))
+	for _, n := range l.Earlier {
+		paths.Mul(paths, big.NewInt(n+1))
+	}
+	if paths.Sign() <= 0 {
+		return Share{new(big.Rat)}
+	}
+	return Share{new(big.Rat).SetFrac(big.NewInt(1), paths)}
+}
+
+// ended reports whether an earlier use showed a curve: no share of δ pays for this one.
+func (l *Reuse) ended() bool { return l != nil && l.Ended }
+
+// validate reports all faults; nil has none.
+func (l *Reuse) validate(heldOut bool) error {
+	if l == nil {
+		return nil
+	}
+	var faults []error
+	if !heldOut {
+		faults = append(faults, errors.New("uses of held-out rows, of which there are none"))
+	}
+	if len(l.Earlier) == 0 || len(l.Earlier) >= MaxUses {
+		faults = append(faults, fmt.Errorf("%d uses before this one: want 1 to %d", len(l.Earlier), MaxUses-1))
+	}
+	for _, n := range l.Earlier {
+		if n < 1 || n > MaxNumber {
+			faults = append(faults, fmt.Errorf("an earlier use of %d rows", n))
+		}
+	}
+	return errors.Join(faults...)
+}
