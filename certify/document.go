@@ -168,9 +168,9 @@ type Training struct {
 	// Machine names the processor's architecture and the instruction set that was used:
 	// they decide how arithmetic rounds.
 	Machine string `json:"machine"`
-	// Hurried is the number of steps after which the job's time limit was reached; 0
+	// StoppedAfter is the number of steps after which the job's time limit was reached; 0
 	// if there was no limit, or it was not reached.
-	Hurried int64 `json:"stopped_after,omitempty"`
+	StoppedAfter int64 `json:"stopped_after,omitempty"`
 	// Parent is the model with which training began, or nil.
 	Parent *Parent `json:"parent,omitempty"`
 }

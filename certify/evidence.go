@@ -237,8 +237,8 @@ func (ev Evidence) validateDeclared() error {
 		faults = append(faults, fmt.Errorf("attempt %d on these rows, %d in this log: they count from 1", a.OnTheseRows, a.InThisLog))
 	}
 	faults = append(faults, word("software", d.Software, maxColumnName), word("machine", d.Training.Machine, maxColumnName))
-	if d.Training.Hurried < 0 {
-		faults = append(faults, fmt.Errorf("training was hurried after %d steps", d.Training.Hurried))
+	if d.Training.StoppedAfter < 0 {
+		faults = append(faults, fmt.Errorf("training reached its time limit after %d steps", d.Training.StoppedAfter))
 	}
 	if err := d.Training.Parent.validate(ev.Sample, ev.Counts.Holdout); err != nil {
 		faults = append(faults, err)

@@ -84,7 +84,7 @@ func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job,
 	}
 	word := certify.Declared{
 		Software: env.Software, Attempt: h.Attempt,
-		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried), Parent: h.Training.Parent},
+		Training: certify.Training{Machine: h.Training.Machine, StoppedAfter: int64(h.Training.StoppedAfter), Parent: h.Training.Parent},
 	}
 	if r.Certificate, err = derive(j, h.Configuration, m, h.Model, found, word); err != nil {
 		return nil, err

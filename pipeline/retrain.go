@@ -67,7 +67,7 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 	if err != nil {
 		return err
 	}
-	env := fit.Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer, Hurried: &said.Hurried}
+	env := fit.Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer, StoppedAfter: &said.StoppedAfter}
 	if said.Parent != nil {
 		if env.Parent, err = parentOf(*said.Parent, parent, digest); err != nil {
 			return err

@@ -140,8 +140,8 @@ func TestRetrain(t *testing.T) {
 					t.Errorf("retrained %t, open %v", v.Retrained, open)
 				}
 			}
-			if hurried := p.certificate.Publisher.Training.Hurried; (hurried > 0) != (name == "time limit") {
-				t.Errorf("hurried after %d steps", hurried)
+			if stopped := p.certificate.Publisher.Training.StoppedAfter; (stopped > 0) != (name == "time limit") {
+				t.Errorf("stopped after %d steps", stopped)
 			}
 		})
 	}
@@ -173,8 +173,8 @@ func TestRetrainAfterResumedRun(t *testing.T) {
 		}
 		cancel()
 	}
-	if r.Training.Hurried == 0 || !r.Training.Resumed {
-		t.Fatalf("hurried after %d steps, resumed %t", r.Training.Hurried, r.Training.Resumed)
+	if r.Training.StoppedAfter == 0 || !r.Training.Resumed {
+		t.Fatalf("stopped after %d steps, resumed %t", r.Training.StoppedAfter, r.Training.Resumed)
 	}
 	p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
 	if _, err := p.retrain(t, r.Certificate, r.Model, r.ModelDigest, job.Resources{}); err != nil {
@@ -195,9 +195,9 @@ func TestRetrainHoldsToWhatIsDeclared(t *testing.T) {
 		change func(*certify.Declared)
 		want   error
 	}{
-		"other steps":                 {limited, func(d *certify.Declared) { d.Training.Hurried++ }, job.ErrRefused},
+		"other steps":                 {limited, func(d *certify.Declared) { d.Training.StoppedAfter++ }, job.ErrRefused},
 		"another machine":             {limited, func(d *certify.Declared) { d.Training.Machine = "s390x/portable" }, pipeline.ErrNotRepeatable},
-		"another program":             {limited, func(d *certify.Declared) { d.Training.Hurried++; d.Software = "pacsgp 9" }, pipeline.ErrNotRepeatable},
+		"another program":             {limited, func(d *certify.Declared) { d.Training.StoppedAfter++; d.Software = "pacsgp 9" }, pipeline.ErrNotRepeatable},
 		"the same by another program": {free, func(d *certify.Declared) { d.Software = "pacsgp 9" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -208,9 +208,9 @@ func TestRetrainHoldsToWhatIsDeclared(t *testing.T) {
 			}
 		})
 	}
-	f := forge(t, free.certificate, func(ev *certify.Evidence) { ev.Publisher.Training.Hurried = 3 })
+	f := forge(t, free.certificate, func(ev *certify.Evidence) { ev.Publisher.Training.StoppedAfter = 3 })
 	if _, err := free.verify(t, f, free.result.Model, free.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {
-		t.Errorf("hurried without a time limit: %v, want a refusal", err)
+		t.Errorf("stopped without a time limit: %v, want a refusal", err)
 	}
 	if !bytes.Contains(free.document, []byte(`"machine"`)) {
 		t.Error("the certificate does not name the machine")

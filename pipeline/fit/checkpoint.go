@@ -23,14 +23,14 @@ type checkpoint struct {
 	// resumed: the bytes of the result would not be those of an uninterrupted run.
 	Configuration, Sample, Instructions string
 
-	Candidate int       // being trained
-	Centre    []float64 // of the peaks of the prior, if the job has one family of kernels; nil: unknown
-	Finished  [][]byte  // states of finished trainers
-	Trainer   []byte    // state of the current one; nil before its first step
-	Taken     int64     // rows taken from the shuffled reader
-	Hurried   int       // steps of all candidates before the time limit was reached; 0: it was not
-	Spent     time.Duration
-	Trace     []job.Progress
+	Candidate    int       // being trained
+	Centre       []float64 // of the peaks of the prior, if the job has one family of kernels; nil: unknown
+	Finished     [][]byte  // states of finished trainers
+	Trainer      []byte    // state of the current one; nil before its first step
+	Taken        int64     // rows taken from the shuffled reader
+	StoppedAfter int       // steps of all candidates before the time limit was reached; 0: it was not
+	Spent        time.Duration
+	Trace        []job.Progress
 }
 
 // checkpointFormat names the version of the bytes. checkpointVersion is part of the identity: it
@@ -107,7 +107,7 @@ func (c checkpoint) encode() ([]byte, error) {
 	w.Text(c.Configuration)
 	w.Text(c.Sample)
 	w.Text(c.Instructions)
-	w.Integers(int64(c.Candidate), c.Taken, int64(c.Hurried), int64(c.Spent), int64(len(c.Centre)))
+	w.Integers(int64(c.Candidate), c.Taken, int64(c.StoppedAfter), int64(c.Spent), int64(len(c.Centre)))
 	w.Floats(c.Centre...)
 	w.Integers(int64(len(c.Trace)))
 	for _, p := range c.Trace {
@@ -141,7 +141,7 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 		return data[from:r.Read():r.Read()]
 	}
 	c := checkpoint{Configuration: r.Text(longest), Sample: r.Text(longest), Instructions: r.Text(longest)}
-	c.Candidate, c.Taken, c.Hurried, c.Spent = int(r.Integer()), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
+	c.Candidate, c.Taken, c.StoppedAfter, c.Spent = int(r.Integer()), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
 	if n := r.Count(8); n > 0 {
 		c.Centre = make([]float64, n)
 		r.Floats(c.Centre)
@@ -158,7 +158,7 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 	}
 	c.Trainer = state()
 	err := r.Close()
-	if err == nil && (c.Candidate < 0 || c.Taken < 0 || c.Hurried < 0 || c.Spent < 0) {
+	if err == nil && (c.Candidate < 0 || c.Taken < 0 || c.StoppedAfter < 0 || c.Spent < 0) {
 		err = errors.New("a count is out of range")
 	}
 	if err != nil {

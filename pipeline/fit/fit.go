@@ -57,7 +57,7 @@ type Environment struct {
 	Observer    job.Observer
 	Software    string // names the program in the certificate
 
-	Hurried *int64 // steps before the time limit, of a repeated training; nil: the clock decides
+	StoppedAfter *int64 // steps before the time limit, of a repeated training; nil: the clock decides
 }
 
 // Needs returns an error for each of these fields that is not set.

@@ -40,7 +40,7 @@ func train(ctx context.Context, src dataset.Source, s *pass.FirstPass, j job.Job
 // Run fits all candidates.
 func (t *Training) Run(ctx context.Context) (*Fitted, error) {
 	for t.state.Candidate < len(t.candidates) {
-		if t.state.Hurried > 0 && len(t.state.Finished) > 0 {
+		if t.state.StoppedAfter > 0 && len(t.state.Finished) > 0 {
 			c := t.candidates[t.state.Candidate]
 			t.env.Observer.ReportWarning("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
 			t.state.Candidate++
@@ -83,7 +83,7 @@ func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 		limit := time.Duration(job.Train.Time)
 		return limit > 0 && t.spent() > limit
 	}
-	if steps := env.Hurried; steps != nil {
+	if steps := env.StoppedAfter; steps != nil {
 		t.late = func() bool { return int64(len(t.state.Trace)) == *steps }
 	}
 	if err := dataset.NearMean(job.Mean, s.Yardstick(), s.Target.Scale); err != nil {
@@ -306,8 +306,8 @@ func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 		return err
 	}
 	t.record(trainer)
-	if t.state.Hurried == 0 && t.late() {
-		t.state.Hurried = len(t.state.Trace)
+	if t.state.StoppedAfter == 0 && t.late() {
+		t.state.StoppedAfter = len(t.state.Trace)
 		trainer.Settle()
 	}
 	return nil
@@ -421,12 +421,12 @@ func (t *Training) finish(c candidate, state []byte) (*Fitted, error) {
 	}
 	training := pass.Training{
 		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
-		Hurried: t.state.Hurried, Machine: Machine(), Resumed: t.resumed, Trace: t.state.Trace,
+		StoppedAfter: t.state.StoppedAfter, Machine: Machine(), Resumed: t.resumed, Trace: t.state.Trace,
 	}
 	if t.warm != nil {
 		training.Parent = &t.env.Parent.Parent
 	}
-	if t.state.Hurried > 0 {
+	if t.state.StoppedAfter > 0 {
 		training.StoppedBy = "time"
 	}
 	if c, ok := trainer.(*model.Collapsed); ok {

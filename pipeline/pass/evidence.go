@@ -35,8 +35,8 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	if job.Unit.Given() != (found.Counts.Units != nil) {
 		return certify.Evidence{}, errors.New("units are counted, or not, against the job")
 	}
-	if word.Training.Hurried > 0 && job.Train.Time == 0 {
-		return certify.Evidence{}, errors.New("training was hurried by a time limit that the job does not have")
+	if word.Training.StoppedAfter > 0 && job.Train.Time == 0 {
+		return certify.Evidence{}, errors.New("training stopped at a time limit that the job does not have")
 	}
 	if word.Training.Parent != nil && !job.Train.WarmStart {
 		return certify.Evidence{}, errors.New("training began with another model, which the job does not declare")

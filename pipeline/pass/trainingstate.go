@@ -277,15 +277,15 @@ func (p *rowPass) see(ctx context.Context, shards []int) error {
 
 // Training describes the fit, for the run record.
 type Training struct {
-	Kernel    string         `json:"kernel"`                  // of the chosen candidate
-	Inducing  int            `json:"inducing"`                // of the chosen candidate
-	Steps     int            `json:"steps"`                   // made by the chosen candidate
-	StoppedBy string         `json:"stopped_by"`              // plan (its end, or no more gain) or time
-	Hurried   int            `json:"stopped_after,omitempty"` // steps of all candidates up to the time limit; 0: it was not reached
-	Machine   string         `json:"machine"`                 // architecture and instruction set, on which the last bits of results depend
-	Resumed   bool           `json:"resumed"`
-	Noise     float64        `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
-	Trace     []job.Progress `json:"trace"`
+	Kernel       string         `json:"kernel"`                  // of the chosen candidate
+	Inducing     int            `json:"inducing"`                // of the chosen candidate
+	Steps        int            `json:"steps"`                   // made by the chosen candidate
+	StoppedBy    string         `json:"stopped_by"`              // plan (its end, or no more gain) or time
+	StoppedAfter int            `json:"stopped_after,omitempty"` // steps of all candidates up to the time limit; 0: it was not reached
+	Machine      string         `json:"machine"`                 // architecture and instruction set, on which the last bits of results depend
+	Resumed      bool           `json:"resumed"`
+	Noise        float64        `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
+	Trace        []job.Progress `json:"trace"`
 
 	Parent *certify.Parent `json:"parent,omitempty"` // whose posterior training began with
 }

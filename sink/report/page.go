@@ -197,7 +197,7 @@ func publisher(c certify.Certificate) []Field {
 		{"attempt", fmt.Sprintf("%d on these rows, %d in this output", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
 		{"trained on", d.Training.Machine},
 	}
-	if n := d.Training.Hurried; n > 0 {
+	if n := d.Training.StoppedAfter; n > 0 {
 		fields = append(fields, Field{"stopped by time limit", "after " + words.Count(n, "step")})
 	}
 	if a := d.Training.Parent; a != nil {
