@@ -1,14 +1,10 @@
 package config
 
 import (
-	"errors"
-	"net"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -25,33 +21,6 @@ type Cluster struct {
 	Patience yamlfile.Duration `yaml:"patience"`
 
 	Told func(string) // gets the reason for a wait
-}
-
-// brokerList is a list of host:port.
-type brokerList []string
-
-// UnmarshalYAML reads the list. Within braces the YAML library takes host:port for a key
-// and its value.
-func (b *brokerList) UnmarshalYAML(node ast.Node) error {
-	list, ok := node.(*ast.SequenceNode)
-	if !ok {
-		return yamlfile.At(node, "want a list, as in [kafka-1:9092, kafka-2:9092]")
-	}
-	var faults []error
-	for _, one := range list.Values {
-		address := ""
-		if text, ok := one.(*ast.StringNode); ok {
-			address = text.Value
-		} else if pair := yamlfile.Entries(one); len(pair) == 1 {
-			address = pair[0].Key.GetToken().Value + ":" + pair[0].Value.GetToken().Value
-		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			faults = append(faults, yamlfile.At(one, "want host:port, as in kafka-1:9092"))
-			continue
-		}
-		*b = append(*b, address)
-	}
-	return errors.Join(faults...)
 }
 
 type tlsConfig struct {

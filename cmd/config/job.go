@@ -6,9 +6,6 @@ package config
 import (
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -29,9 +26,9 @@ type JobFile struct {
 	Mean   string       `yaml:"mean"`
 	Groups groupsConfig `yaml:"groups"`
 	Loss   LossSection  `yaml:"loss"`
-	Delta  *Share       `yaml:"delta"`
+	Delta  Share        `yaml:"delta"`
 
-	Kernel     yamlfile.Names   `yaml:"kernel"`
+	Kernel     kernels          `yaml:"kernel"`
 	Grid       string           `yaml:"grid"`
 	Inducing   yamlfile.Ints    `yaml:"inducing"`
 	Scaling    string           `yaml:"scaling"`
@@ -85,25 +82,7 @@ const paperGrid = "paper"
 type splitConfig struct {
 	Key     string        `yaml:"key"`
 	Holdout holdoutConfig `yaml:"holdout"`
-	Outside apartConfig   `yaml:"outside"`
-}
-
-// groupsConfig is a column, or a column with its values.
-type groupsConfig struct {
-	column string
-	values columnValues
-}
-
-// UnmarshalYAML reads the two forms.
-func (g *groupsConfig) UnmarshalYAML(node ast.Node) error {
-	if pairs := yamlfile.Entries(node); len(pairs) == 1 {
-		g.column = pairs[0].Key.GetToken().Value
-		return g.values.UnmarshalYAML(pairs[0].Value)
-	}
-	if yaml.NodeToValue(node, &g.column) != nil {
-		return yamlfile.At(node, "want a column, or a column with its values, as in {carrier: [AA, WN]}")
-	}
-	return nil
+	Outside heldOutShare  `yaml:"outside"`
 }
 
 type trainConfig struct {
@@ -117,12 +96,12 @@ type trainConfig struct {
 // job is the part of the file on which the result depends.
 func (c JobFile) job() job.Job {
 	return job.Job{
-		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: encodings(c.Encode, c.Fill), Mean: job.MeanDecl{Column: c.Mean}, Groups: job.GroupsDecl{Column: c.Groups.column, Values: c.Groups.values.Numbers, Texts: c.Groups.values.Texts},
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: encodings(c.Encode, c.Fill), Mean: job.MeanDecl{Column: c.Mean}, Groups: job.GroupsDecl(c.Groups),
 		Loss: job.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,
 		},
-		Delta:      float64(given(c.Delta, 0)),
+		Delta:      float64(c.Delta),
 		Kernel:     job.KernelDecl{Family: c.Kernel},
 		Grid:       c.grid(),
 		Inducing:   c.Inducing,
@@ -149,21 +128,6 @@ func given[T any](value *T, otherwise T) T {
 
 func (r splitConfig) declared() job.SplitDecl {
 	return job.SplitDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside)}
-}
-
-// join adds the faults of the job's own check, for which a number given as 0 is missing.
-func (c JobFile) join(err error, faults *yamlfile.Faults) {
-	e := c.Loss.Epsilon
-	for _, one := range yamlfile.Separate(err) {
-		switch key, text := keyOf(one); {
-		case key == "delta" && c.Delta != nil && *c.Delta == 0:
-			faults.Add(key, "0 is not between 0 and 1, both excluded")
-		case key == "loss.epsilon" && e.zero():
-			faults.Add(key, "0 is not positive")
-		default:
-			faults.Add(key, "%s", text)
-		}
-	}
 }
 
 // grid is the declared grid.

@@ -21,7 +21,7 @@ import (
 // out.
 func said(t *testing.T, path string, got reflect.Value, want any) {
 	t.Helper()
-	if want == nil || reflect.PointerTo(got.Type()).Implements(reflect.TypeFor[yaml.NodeUnmarshaler]()) {
+	if want == nil || reflect.PointerTo(got.Type()).Implements(reflect.TypeFor[yamlfile.Formed]()) {
 		return
 	}
 	if got.Kind() == reflect.Pointer {

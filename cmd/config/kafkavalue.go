@@ -15,19 +15,16 @@ import (
 // A position is the beginning or the end of a window: earliest, latest, committed, or a time.
 type position string
 
-const wantPosition = "want earliest, latest, committed (only for from), or a time such as 2026-01-31T12:00:00Z"
-
-// UnmarshalYAML reads the forms.
-func (p *position) UnmarshalYAML(node ast.Node) error {
-	var word string
-	err := yaml.NodeToValue(node, &word)
-	if *p = position(word); err == nil {
-		_, err = p.of(broker.Earliest)
-	}
-	if err != nil {
-		return yamlfile.At(node, wantPosition)
-	}
-	return nil
+// Form is a word or a time.
+func (p *position) Form() (yamlfile.Form, string) {
+	word := schema{"type": "string", "pattern": `^(earliest|latest|committed|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*)$`}
+	return yamlfile.Accept(word, func(node ast.Node) bool {
+		if yaml.NodeToValue(node, (*string)(p)) != nil {
+			return false
+		}
+		_, err := p.of(broker.Earliest)
+		return err == nil
+	}), "want earliest, latest, committed (only for from), or a time such as 2026-01-31T12:00:00Z"
 }
 
 // of is the position of a window.

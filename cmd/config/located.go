@@ -12,12 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// keyOf cuts a fault of a job into the key at its beginning and the rest.
-func keyOf(fault error) (key, rest string) {
-	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), job.ErrConfig.Error()+": "), ": ")
-	return key, rest
-}
-
 // besideFeatures says of a fault of a column that is read next to the features which key names it, and what
 // helps.
 func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {

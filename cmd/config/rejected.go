@@ -10,11 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
@@ -22,49 +18,8 @@ import (
 
 // rejectedConfig declares the treatment of rows that break a row rule.
 type rejectedConfig struct {
-	Tolerance toleratedShare `yaml:"limit"`
-	To        rejectedTo     `yaml:"to"`
-}
-
-// rejectedTo is the destination of rejected rows: a file, or a topic of dead letters.
-type rejectedTo struct{ path, topic string }
-
-const wantRejectedTo = "want a file, as in bad.parquet, or a topic, as in {kafka: rows-dead}"
-
-// UnmarshalYAML reads the two forms.
-func (b *rejectedTo) UnmarshalYAML(node ast.Node) error {
-	if pairs := yamlfile.Entries(node); len(pairs) > 0 {
-		for _, pair := range pairs {
-			name, ok := pair.Value.(*ast.StringNode)
-			if pair.Key.GetToken().Value != "kafka" || !ok || b.topic != "" {
-				return yamlfile.At(pair, wantRejectedTo)
-			}
-			b.topic = name.Value
-		}
-		return nil
-	}
-	if _, ok := node.(*ast.StringNode); !ok {
-		return yamlfile.At(node, wantRejectedTo)
-	}
-	return yaml.NodeToValue(node, &b.path)
-}
-
-// toleratedShare is a share of the rows, as in 0.1 % or 0.001.
-type toleratedShare float64
-
-const wantTolerance = "want the largest share of rows that may be rejected, as in 0.1 % or 0.001"
-
-// UnmarshalYAML reads the two forms.
-func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {
-	share, text, err := shareAt(node)
-	if err != nil {
-		return yamlfile.At(node, wantTolerance)
-	}
-	if !(share < 1) {
-		return yamlfile.At(node, text+" of the rows would leave none: "+wantTolerance)
-	}
-	*s = toleratedShare(share)
-	return nil
+	Tolerance rejectedShare `yaml:"limit"`
+	To        rejectedTo    `yaml:"to"`
 }
 
 // A rejects is the file of a task's rejected rows, or their topic.

@@ -5,12 +5,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"time"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -49,21 +45,6 @@ type Trigger struct {
 	Lag   atLeast           `yaml:"lag"`
 }
 
-// atLeast is a threshold of at least 1.
-type atLeast int64
-
-const wantAtLeast = "want a whole number of at least 1"
-
-// UnmarshalYAML reads the number.
-func (a *atLeast) UnmarshalYAML(node ast.Node) error {
-	n, err := yamlfile.WholeNumber(node, false)
-	if err != nil || n < 1 {
-		return yamlfile.At(node, wantAtLeast)
-	}
-	*a = atLeast(n)
-	return nil
-}
-
 // due is the trigger of a scheduler. Its key names it in the record: a changed trigger is a new
 // one.
 func (t Trigger) due() schedule.Trigger {
@@ -90,35 +71,9 @@ type filesConfig struct {
 	Column string         `yaml:"column"`
 }
 
-// ReadWord reads a word instead of the keys.
-func (f *filesConfig) ReadWord(word *ast.StringNode) error {
-	f.Which = schedule.Which(word.Value)
-	if f.Which != schedule.FilesAll && f.Which != schedule.FilesNew {
-		return yamlfile.At(word, "want all, new, or {last: 30d, key: day}")
-	}
-	return nil
-}
-
-// timeBack is a time with its unit, days among them.
-type timeBack time.Duration
-
-var inDays = regexp.MustCompile(`^([0-9]{1,6})d$`)
-
-// UnmarshalYAML reads the time.
-func (b *timeBack) UnmarshalYAML(node ast.Node) error {
-	if text, ok := node.(*ast.StringNode); ok {
-		if m := inDays.FindStringSubmatch(text.Value); m != nil {
-			days, _ := strconv.Atoi(m[1]) // six digits
-			*b = timeBack(time.Duration(min(days, 100_000)) * 24 * time.Hour)
-			return nil
-		}
-	}
-	var s yamlfile.Duration
-	if err := s.UnmarshalYAML(node); err != nil {
-		return yamlfile.At(node, "want a time such as 30d or 12h")
-	}
-	*b = timeBack(s)
-	return nil
+// Form is a word instead of the keys.
+func (f *filesConfig) Form() (yamlfile.Form, string) {
+	return yamlfile.Word(&f.Which, schedule.FilesAll, schedule.FilesNew), "want all, new, or {last: 30d, key: day}"
 }
 
 // A Promotion is the rule of promotion: always, or within a share of the current bound.
@@ -126,17 +81,12 @@ type Promotion struct {
 	Within Share `yaml:"within"`
 }
 
-// promoteAlways is the word for no rule.
-const promoteAlways = "always"
-
 const wantRule = "want always, or {within: 10 %}: how far the bound may be above the current one"
 
-// ReadWord reads the word.
-func (p *Promotion) ReadWord(word *ast.StringNode) error {
-	if word.Value != promoteAlways {
-		return yamlfile.At(word, wantRule)
-	}
-	return nil
+// Form is the word instead of the key.
+func (p *Promotion) Form() (yamlfile.Form, string) {
+	var always string
+	return yamlfile.Word(&always, "always"), wantRule
 }
 
 // check adds the fault of the rule.

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -89,15 +87,10 @@ type folderOr[T any] struct {
 	Kafka  T `yaml:"kafka"`
 }
 
-// ReadWord reads the directory.
-func (f *folderOr[T]) ReadWord(word *ast.StringNode) error {
-	if f.Folder = word.Value; f.Folder == "" {
-		return yamlfile.At(word, "want a directory, or topics")
-	}
-	return nil
+// Form is the directory.
+func (f *folderOr[T]) Form() (yamlfile.Form, string) {
+	return yamlfile.Text(&f.Folder), ""
 }
-
-func (folderOr[T]) words() []string { return nil }
 
 // A scoreTopicsConfig declares the topics of artifacts.
 type scoreTopicsConfig struct {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -39,8 +37,11 @@ type Told = ingestlake.Told
 // maxPaths bounds the declared paths: each is looked up several times.
 const maxPaths = 10_000
 
-// ReadWord reads a path.
-func (s *SourceSection) ReadWord(word *ast.StringNode) error { return s.Paths.UnmarshalYAML(word) }
+// Form is one path.
+func (s *SourceSection) Form() (yamlfile.Form, string) {
+	var path string
+	return yamlfile.Text(&path).Then(func() { s.Paths = yamlfile.Paths{path} }), ""
+}
 
 // relativeTo makes relative paths relative to a folder.
 func (s *SourceSection) relativeTo(folder string) {

@@ -110,9 +110,13 @@ func (c *JobFile) setCluster(faults *yamlfile.Faults) {
 
 // task fills in the defaults and finds all faults.
 func (c JobFile) task() (Task, yamlfile.Faults) {
+	errConfig := job.ErrConfig.Error() + ": "
 	job, err := c.job().WithDefaults()
 	var faults yamlfile.Faults
-	c.join(err, &faults)
+	for _, one := range yamlfile.Separate(err) {
+		key, text, _ := strings.Cut(strings.TrimPrefix(one.Error(), errConfig), ": ")
+		faults.Add(key, "%s", text)
+	}
 	faults.Unless(!c.Loss.Epsilon.percent || c.Loss.Kind == string(certify.LossRelativeZeroOne), "loss.epsilon", "a share of the target goes with loss.kind "+string(certify.LossRelativeZeroOne))
 	c.Source.letters = c.Rejected.To.topic
 	c.setCluster(&faults)
@@ -121,12 +125,6 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	_, files := from.(Lake)
 	faults.Unless(files || len(job.Unit.Columns) == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
 	faults.Unless(files || job.Groups.Texts == nil, "groups", "texts are read of files; take a job of files, or numbers")
-	for name, e := range c.Encode {
-		faults.Unless(e.Given(), yamlfile.Join("encode", name), wantEncoding)
-	}
-	for name, f := range c.Fill {
-		faults.Unless(f.Given, yamlfile.Join("fill", name), wantFill)
-	}
 	faults.Unless(!isRemote(c.Sign), "sign", "%s: "+wantLocal, c.Sign)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
 	if source := hides(from, c.Output); source != "" {

@@ -55,9 +55,8 @@ func demo(ctx context.Context, w system, output string) error {
 	if err := generator.WriteLake(ctx, path, w.demo.files, 0, w.demo.rows); err != nil {
 		return err
 	}
-	delta := config.Share(0.01)
 	c := config.JobFile{
-		Source: config.SourceSection{Paths: []string{path}}, Target: "y", Delta: &delta,
+		Source: config.SourceSection{Paths: []string{path}}, Target: "y", Delta: 0.01,
 		Loss: config.LossSection{Epsilon: config.Epsilon{Raw: 0.5}}, Inducing: yamlfile.Ints{w.demo.inducing}, Output: filepath.Join(output, "artifact"),
 		Folder: output,
 	}

@@ -56,7 +56,7 @@ func newMetrics(used func() int64, limit int64) *metrics {
 	return &metrics{
 		registry: registry, closed: map[int64]time.Time{},
 		rows:        of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_rows_total", Help: "Rows of published certificates, by what they were used for."}, []string{"outcome"}),
-		published:   of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the guarantee that the job judges by."}, []string{"status"}),
+		published:   of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the guarantee that the job requires."}, []string{"status"}),
 		bound:       of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_certificate_bound", Help: "Bound of the last certificate, by predictor."}, []string{"predictor"}),
 		latency:     of.NewHistogram(prometheus.HistogramOpts{Name: "pacsgp_certificate_latency_seconds", Help: "From a window's last row in the spool to its published certificate.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 14)}),
 		spooled:     counter("pacsgp_spooled_rows_total", "Rows that were consumed into spools."),

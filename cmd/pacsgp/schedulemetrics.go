@@ -29,7 +29,7 @@ type scheduleMetrics struct {
 
 // ofJobs are the gauges of a job and what they say.
 var ofJobs = map[string]string{
-	"bound":                          "Bound of the last certificate of a job, of the predictor that it judges by, whatever its status.",
+	"bound":                          "Bound of the last certificate of a job, of the predictor that it requires, whatever its status.",
 	"lag_offsets":                    "Committed offsets of the topic of a job that are in no window yet, when it was last looked.",
 	"failing":                        "1 if the last run of a job has failed, or it is unknown whether it is due, else 0.",
 	"last_success_timestamp_seconds": "End of the last run of a job with status 0.",

@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -23,14 +24,7 @@ func (d decoder) value(key string, node ast.Node, v reflect.Value) {
 	if node == nil || node.Type() == ast.NullType {
 		return
 	}
-	if word, ok := node.(*ast.StringNode); ok {
-		if section, ok := reflect.TypeAssert[wordReader](v.Addr()); ok {
-			d.add(key, section.ReadWord(word))
-			return
-		}
-	}
-	if own, ok := reflect.TypeAssert[yaml.NodeUnmarshaler](v.Addr()); ok {
-		d.add(key, own.UnmarshalYAML(node))
+	if formed, ok := reflect.TypeAssert[Formed](v.Addr()); ok && d.formed(key, node, formed, v.Type()) {
 		return
 	}
 	switch v.Kind() {
@@ -57,9 +51,18 @@ func (d decoder) value(key string, node ast.Node, v reflect.Value) {
 	}
 }
 
-// A wordReader is a section that may be given as a word.
-type wordReader interface {
-	ReadWord(word *ast.StringNode) error
+// formed sets a value by its form; false: it is to be read by its keys.
+func (d decoder) formed(key string, node ast.Node, v Formed, of reflect.Type) bool {
+	form, want := v.Form()
+	err := form.Read(node)
+	if errors.Is(err, ErrOther) {
+		if HasKeys(of) && (want == "" || len(Entries(node)) > 0) {
+			return false
+		}
+		err = At(node, want)
+	}
+	d.add(key, err)
+	return true
 }
 
 // section sets the keys of a structure or a map. Other keys are faults.
@@ -82,6 +85,10 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 			}
 			of := reflect.New(v.Type().Elem()).Elem()
 			d.value(below, entry.Value, of)
+			if formed, ok := reflect.TypeAssert[Formed](of.Addr()); ok && entry.Value.Type() == ast.NullType {
+				_, want := formed.Form()
+				d.add(below, At(entry.Value, want))
+			}
 			v.SetMapIndex(reflect.ValueOf(name), of)
 			continue
 		}
@@ -156,6 +163,16 @@ func Keys(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 			}
 		}
 	}
+}
+
+// HasKeys reports whether keys set fields of a structure.
+func HasKeys(t reflect.Type) bool {
+	if t.Kind() == reflect.Struct {
+		for range Keys(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // Join is the name of a key of a section.

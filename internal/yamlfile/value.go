@@ -1,7 +1,6 @@
 package yamlfile
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -17,68 +16,43 @@ import (
 // Paths is a path or a list of some: files, folders and patterns.
 type Paths []string
 
-// UnmarshalYAML reads the two forms. The library would take nothing for "", which is the
-// folder of the file, and a number for its digits.
-func (p *Paths) UnmarshalYAML(node ast.Node) (err error) {
-	*p, err = OneOrList(node, "want a path or a list of paths; one that looks like a number needs quotes", func(one ast.Node) (path string, ok bool) {
-		switch one.(type) {
-		case *ast.StringNode, *ast.LiteralNode:
-			err := yaml.NodeToValue(one, &path)
-			return path, err == nil && path != ""
-		}
-		return "", false
+// Form refuses "", for which the library would take the folder of the file, and numbers, for which it would
+// take their digits.
+func (p *Paths) Form() (Form, string) {
+	return OneOrMore((*[]string)(p), "want a path or a list of paths; one that looks like a number needs quotes", func(to *string) Form {
+		return Accept(Schema{"type": "string", "minLength": 1}, func(one ast.Node) bool {
+			switch one.(type) {
+			case *ast.StringNode, *ast.LiteralNode:
+				return yaml.NodeToValue(one, to) == nil && *to != ""
+			}
+			return false
+		})
 	})
-	return err
 }
 
 // Names is a text or a list of texts.
 type Names []string
 
-// UnmarshalYAML reads the two forms.
-func (n *Names) UnmarshalYAML(node ast.Node) (err error) {
-	*n, err = OneOrList(node, "want a name or a list of names", func(one ast.Node) (string, bool) {
-		text, ok := one.(*ast.StringNode)
-		if !ok {
-			return "", false
-		}
-		return text.Value, true
-	})
-	return err
+// Form is one or more texts.
+func (n *Names) Form() (Form, string) {
+	return OneOrMore((*[]string)(n), "want a name or a list of names", Text[string])
 }
 
 // Ints is a number or a list of numbers.
 type Ints []int
 
-// UnmarshalYAML reads the two forms.
-func (o *Ints) UnmarshalYAML(node ast.Node) (err error) {
-	const want = "want a whole number or a list of whole numbers"
-	*o, err = OneOrList(node, want, func(one ast.Node) (int, bool) {
-		v, err := WholeNumber(one, false)
-		return int(v), err == nil
-	})
-	if err == nil && len(*o) == 0 {
-		err = At(node, want+"; leave the key out for the default")
-	}
-	return err
+// Form is one or more whole numbers.
+func (o *Ints) Form() (Form, string) {
+	return OneOrMore((*[]int)(o), "want a whole number or a list of whole numbers", Int)
 }
 
-// OneOrList reads a value or a list of some. want is what those are told that read refuses.
-func OneOrList[T any](node ast.Node, want string, read func(ast.Node) (T, bool)) ([]T, error) {
-	nodes := []ast.Node{node}
-	if list, ok := node.(*ast.SequenceNode); ok {
-		nodes = list.Values
-	}
-	values := []T{}
-	var faults []error
-	for _, one := range nodes {
-		value, ok := read(one)
-		if !ok {
-			faults = append(faults, At(one, want))
-			continue
-		}
-		values = append(values, value)
-	}
-	return values, errors.Join(faults...)
+// Int is a whole number.
+func Int(to *int) Form {
+	return Accept(Schema{"type": "integer"}, func(node ast.Node) bool {
+		v, err := WholeNumber(node, false)
+		*to = int(v)
+		return err == nil
+	})
 }
 
 // WantTime is the message about a value that is no time.
@@ -88,38 +62,40 @@ const WantTime = "want a time such as 90s, 15m or 2h"
 // its writer and for nanoseconds by Go.
 type Duration time.Duration
 
-// UnmarshalYAML reads the time.
-func (s *Duration) UnmarshalYAML(node ast.Node) error {
-	var text string
-	err := yaml.NodeToValue(node, &text)
-	d, parsed := time.ParseDuration(text)
-	if err != nil || parsed != nil {
-		return At(node, WantTime)
-	}
-	*s = Duration(d)
-	return nil
+// Form is a time.
+func (s *Duration) Form() (Form, string) {
+	pattern := Schema{"type": "string", "pattern": `^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
+	return Accept(pattern, func(node ast.Node) bool {
+		var text string
+		err := yaml.NodeToValue(node, &text)
+		d, parsed := time.ParseDuration(text)
+		*s = Duration(d)
+		return err == nil && parsed == nil
+	}), WantTime
 }
 
 // Size is a number of bytes with an optional unit: 512MiB, 2GB.
 type Size int64
 
-// SizeUnits is a pattern of the units of a [Size].
-const SizeUnits = `B|[KMGT]i?B`
+const sizeUnits = `B|[KMGT]i?B`
 
-var sizePattern = regexp.MustCompile(`^([0-9]+) *(|` + SizeUnits + `)$`)
+var sizePattern = regexp.MustCompile(`^([0-9]+) *(|` + sizeUnits + `)$`)
 
-// UnmarshalYAML reads the size.
-func (b *Size) UnmarshalYAML(node ast.Node) error {
-	var s string
-	if err := yaml.NodeToValue(node, &s); err != nil {
-		return At(node, "want a size such as 512MiB")
-	}
-	size, err := ParseSize(s)
-	if err != nil {
-		return At(node, err.Error())
-	}
-	*b = size
-	return nil
+// Form is a size.
+func (b *Size) Form() (Form, string) {
+	pattern := Schema{"type": "string", "pattern": `^[0-9]*[1-9][0-9]* *(` + sizeUnits + `)$`}
+	return Form{pattern, func(node ast.Node) error {
+		var s string
+		if yaml.NodeToValue(node, &s) != nil {
+			return ErrOther
+		}
+		size, err := ParseSize(s)
+		if err != nil {
+			return At(node, err.Error())
+		}
+		*b = size
+		return nil
+	}}, "want a size such as 512MiB"
 }
 
 // At is an error at a position in the file.

@@ -47,7 +47,7 @@ func (l LossDecl) heldOut() certify.MethodID {
 	return certify.MethodHoldout
 }
 
-const needEpsilon = "choose from which error on a prediction is a miss: in units of the target, as in epsilon: 5; " +
+const needEpsilon = "choose from which error above 0 on a prediction is a miss: in units of the target, as in epsilon: 5; " +
 	"in its standard deviations, as in epsilon: {std: 0.6}; or at every tolerance, as in tolerance: any; " +
 	"it has no default, because only you know which error hurts"
 

@@ -1,0 +1,295 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A Share is a probability, or a difference of two, as in 0.01 or 1 %.
+type Share float64
+
+const wantShare = "want a number, as in 0.01 or 1 %"
+
+var sharePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *(%?)$`)
+
+// shareOf reads a share, which may be given in percent.
+func shareOf(s string) (float64, error) {
+	if m := sharePattern.FindStringSubmatch(s); m != nil && m[2] == "%" {
+		s = m[1] + "e-2" // read as decimals, so that 1 % is 0.01
+	}
+	return strconv.ParseFloat(s, 64)
+}
+
+// Form is a number, or a share as text.
+func (s *Share) Form() (yamlfile.Form, string) {
+	text := schema{"type": "string", "pattern": sharePattern.String()}
+	return yamlfile.Any(yamlfile.Number((*float64)(s)), yamlfile.Accept(text, func(node ast.Node) bool {
+		var text string
+		return yaml.NodeToValue(node, &text) == nil && s.Set(text) == nil
+	})), wantShare
+}
+
+// Set reads a share from a flag.
+func (s *Share) Set(text string) error {
+	x, err := shareOf(text)
+	if err != nil {
+		return errors.New(wantShare)
+	}
+	*s = Share(x)
+	return nil
+}
+
+// String is the default of a flag, which has none.
+func (s *Share) String() string { return "" }
+
+// Type is the kind of value in the help of a flag.
+func (s *Share) Type() string { return "share" }
+
+// fraction is a share below 1, and above 0 unless zero.
+func fraction(to *float64, zero bool) yamlfile.Form {
+	text := schema{"type": "string", "pattern": `^((0*[0-9]{1,2}(\.[0-9]*)?|\.[0-9]+) *%|0+(\.[0-9]*)?|\.[0-9]+)$`}
+	s := schema{"anyOf": []schema{{"type": "number", "minimum": 0, "exclusiveMaximum": 1}, text}}
+	if !zero {
+		s["not"] = schema{"const": 0}
+	}
+	share := (*Share)(to)
+	form, _ := share.Form()
+	return yamlfile.Accept(s, func(node ast.Node) bool {
+		return form.Read(node) == nil && (0 < *share || zero && *share == 0) && *share < 1
+	})
+}
+
+// rejectedShare is the largest share of rows that may be rejected.
+type rejectedShare float64
+
+// Form is a share.
+func (s *rejectedShare) Form() (yamlfile.Form, string) {
+	return fraction((*float64)(s), true), "want the largest share of rows that may be rejected, below 100 %, as in 0.1 % or 0.001"
+}
+
+// heldOutShare is a share of the rows that is held out.
+type heldOutShare float64
+
+// Form is a share.
+func (s *heldOutShare) Form() (yamlfile.Form, string) {
+	return fraction((*float64)(s), false), "want a share of the rows, as in 10 % or 0.1"
+}
+
+// holdoutConfig is such a share, of all rows or of the last ones.
+type holdoutConfig struct {
+	share heldOutShare
+	last  bool
+}
+
+// Form is one of both.
+func (h *holdoutConfig) Form() (yamlfile.Form, string) {
+	share, _ := h.share.Form()
+	return yamlfile.Any(share, yamlfile.Under("last", share).Then(func() { h.last = true })),
+		"want a share of the rows, as in 10 % or 0.1, or of the last ones, as in {last: 10 %}"
+}
+
+// duplicatesConfig is drop, keep, or a limit.
+type duplicatesConfig job.DuplicatesDecl
+
+// Form is one of the three.
+func (c *duplicatesConfig) Form() (yamlfile.Form, string) {
+	limit := yamlfile.Under("limit", fraction(&c.Limit, true)).Then(func() { c.Policy = job.DuplicatesLimited })
+	return yamlfile.Any(yamlfile.Word(&c.Policy, job.DuplicatesDropped, job.DuplicatesKept), limit), "want drop, keep, or {limit: 1 %}"
+}
+
+// rejectedTo is the destination of rejected rows: a file, or a topic of dead letters.
+type rejectedTo struct{ path, topic string }
+
+// Form is one of both.
+func (b *rejectedTo) Form() (yamlfile.Form, string) {
+	return yamlfile.Any(yamlfile.Text(&b.path), yamlfile.Under("kafka", yamlfile.Text(&b.topic))),
+		"want a file, as in bad.parquet, or a topic, as in {kafka: rows-dead}"
+}
+
+// A Require names the guarantee that a run has to reach, and the most that its bound may be.
+type Require struct {
+	Judge pipeline.Judge // "": of predictions
+	Limit float64        // 0: none
+}
+
+// Form is a word, a bound, or both.
+func (r *Require) Form() (yamlfile.Form, string) {
+	bound := fraction(&r.Limit, false)
+	words := []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw}
+	forms := []yamlfile.Form{yamlfile.Word(&r.Judge, words...), bound}
+	for _, of := range words {
+		forms = append(forms, yamlfile.Under(string(of), bound).Then(func() { r.Judge = of }))
+	}
+	return yamlfile.Any(forms...), "want a bound between 0 and 1, as in 10 %; prediction or draw; or both, as in {draw: 10 %}"
+}
+
+// Epsilon is a number in raw units, or {std: number}.
+type Epsilon struct {
+	Raw, std float64
+	percent  bool // Raw was given in percent
+}
+
+// Form is one of the two, or a share of the target.
+func (e *Epsilon) Form() (yamlfile.Form, string) {
+	var share Share
+	percent := schema{"type": "string", "pattern": strings.Replace(sharePattern.String(), "(%?)", "%", 1)}
+	return yamlfile.Any(yamlfile.Number(&e.Raw), yamlfile.Under("std", yamlfile.Number(&e.std)), yamlfile.Accept(percent, func(node ast.Node) bool {
+		text := node.GetToken().Value
+		e.percent = strings.HasSuffix(text, "%") && share.Set(text) == nil
+		e.Raw = float64(share)
+		return e.percent
+	})), "want a number in the target's units, {std: number}, or a share of the target as in 10 %"
+}
+
+// guaranteesConfig are methods.
+type guaranteesConfig []certify.MethodID
+
+// Form is one or more of them.
+func (g *guaranteesConfig) Form() (yamlfile.Form, string) {
+	return yamlfile.OneOrMore((*[]certify.MethodID)(g), fmt.Sprintf("want a list of %q", certify.Methods()), func(to *certify.MethodID) yamlfile.Form {
+		return yamlfile.Word(to, certify.Methods()...)
+	})
+}
+
+// kernels are families of kernels.
+type kernels yamlfile.Names
+
+// Form is one or more names, of which the job says whether they are known.
+func (k *kernels) Form() (yamlfile.Form, string) {
+	return yamlfile.OneOrMore((*[]string)(k), "want a name or a list of names", func(to *string) yamlfile.Form {
+		return yamlfile.Form{Schema: schema{"enum": certify.Families()}, Read: yamlfile.Text(to).Read}
+	})
+}
+
+// groupsConfig is a column, or a column with its values: numbers, true and false among them, or texts.
+type groupsConfig job.GroupsDecl
+
+// Form is one of both.
+func (g *groupsConfig) Form() (yamlfile.Form, string) {
+	column := yamlfile.Accept(schema{"type": "string"}, func(node ast.Node) bool { return yaml.NodeToValue(node, &g.Column) == nil })
+	values := yamlfile.Any(yamlfile.List(&g.Texts, "", yamlfile.Text[string]), yamlfile.List(&g.Values, "", func(to *float64) yamlfile.Form {
+		return yamlfile.Accept(schema{"type": []string{"number", "boolean"}}, func(node ast.Node) bool {
+			if is, ok := node.(*ast.BoolNode); ok {
+				*to = map[bool]float64{true: 1}[is.Value]
+				return true
+			}
+			return yaml.NodeToValue(node, to) == nil
+		})
+	}))
+	keyed := schema{"type": "object", "additionalProperties": values.Schema, "minProperties": 1, "maxProperties": 1}
+	return yamlfile.Any(yamlfile.Form{Schema: keyed, Read: func(node ast.Node) error {
+		pairs := yamlfile.Entries(node)
+		if len(pairs) != 1 {
+			return yamlfile.ErrOther
+		}
+		g.Column = pairs[0].Key.GetToken().Value
+		return values.Read(pairs[0].Value)
+	}}, column), "want a column, or a column with its numbers or its texts, as in {carrier: [AA, WN]} (a text of digits stands in quotes)"
+}
+
+// encodeConfig are the periods of a feature; nil: it has levels.
+type encodeConfig []float64
+
+// Form is a word for levels, or periods.
+func (e *encodeConfig) Form() (yamlfile.Form, string) {
+	var levels string
+	periods, _ := yamlfile.OneOrMore((*[]float64)(e), "want a number, or a list of numbers", yamlfile.Number)
+	return yamlfile.Any(yamlfile.Word(&levels, "one-hot"), yamlfile.Under("cyclic", periods)), "want one-hot, or periods as in {cyclic: 24}"
+}
+
+// fillConfig is what replaces missing values of a feature.
+type fillConfig job.Fill
+
+// Form is the median or a number, or a list of one of these and flag.
+func (f *fillConfig) Form() (yamlfile.Form, string) {
+	var number float64
+	var median, flag string
+	with := yamlfile.Any(yamlfile.Number(&number).Then(func() { f.With = &number }), yamlfile.Word(&median, "median"))
+	word := yamlfile.Word(&flag, "flag")
+	flagged := schema{"type": "array", "items": yamlfile.AnyOf(with.Schema, word.Schema), "minItems": 2, "maxItems": 2}
+	return yamlfile.Any(with, yamlfile.Form{Schema: flagged, Read: func(node ast.Node) error {
+		list, ok := node.(*ast.SequenceNode)
+		if f.Flag = ok && len(list.Values) == 2 && word.Read(list.Values[1]) == nil; !f.Flag {
+			return yamlfile.ErrOther
+		}
+		return with.Read(list.Values[0])
+	}}), "want median or a number, or with an input for having been missing, as in [median, flag]"
+}
+
+// encodings are those of the two keys together. A feature without encoding is filled as it is.
+func encodings(encode map[string]encodeConfig, fill map[string]fillConfig) (all job.Encodings) {
+	for name, periods := range encode {
+		all = append(all, job.Encoding{Column: name, Cyclic: periods})
+	}
+	for name, f := range fill {
+		of := all.Of(name)
+		if of == nil {
+			all = append(all, job.Encoding{Column: name, Scaled: true})
+			of = all.Of(name)
+		}
+		of.Fill = (*job.Fill)(&f)
+	}
+	return all
+}
+
+// brokerList is a list of host:port.
+type brokerList []string
+
+// Form is such a list. Within braces the YAML library takes host:port for a key and its value.
+func (b *brokerList) Form() (yamlfile.Form, string) {
+	return yamlfile.List((*[]string)(b), "want host:port, as in kafka-1:9092", func(to *string) yamlfile.Form {
+		return yamlfile.Accept(schema{"type": "string", "pattern": `:[^:]*$|\$\{`}, func(node ast.Node) bool {
+			*to = node.GetToken().Value
+			if pair := yamlfile.Entries(node); len(pair) == 1 {
+				*to = pair[0].Key.GetToken().Value + ":" + pair[0].Value.GetToken().Value
+			}
+			_, _, err := net.SplitHostPort(*to)
+			return err == nil
+		})
+	}), "want a list, as in [kafka-1:9092, kafka-2:9092]"
+}
+
+// atLeast is a threshold of at least 1.
+type atLeast int64
+
+// Form is a number.
+func (a *atLeast) Form() (yamlfile.Form, string) {
+	return yamlfile.Accept(schema{"type": "integer", "minimum": 1}, func(node ast.Node) bool {
+		n, err := yamlfile.WholeNumber(node, false)
+		*a = atLeast(n)
+		return err == nil && n >= 1
+	}), "want a whole number of at least 1"
+}
+
+// timeBack is a time with its unit, days among them.
+type timeBack time.Duration
+
+var inDays = regexp.MustCompile(`^([0-9]{1,6})d$`)
+
+// Form is days or another time.
+func (b *timeBack) Form() (yamlfile.Form, string) {
+	days := yamlfile.Accept(schema{"type": "string", "pattern": inDays.String()}, func(node ast.Node) bool {
+		m := inDays.FindStringSubmatch(node.GetToken().Value)
+		if m == nil {
+			return false
+		}
+		n, _ := strconv.Atoi(m[1]) // six digits
+		*b = timeBack(time.Duration(min(n, 100_000)) * 24 * time.Hour)
+		return true
+	})
+	other, _ := (*yamlfile.Duration)(b).Form()
+	return yamlfile.Any(days, other), "want a time such as 30d or 12h"
+}
