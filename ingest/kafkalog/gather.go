@@ -34,7 +34,7 @@ func (s *spool) gather(ctx context.Context) error {
 	g := &gathering{spool: s, turns: turns{next: map[int]int64{}}, writers: map[int]*writer{}, left: s.cfg.Rows - s.read.Load()}
 	defer func() {
 		for _, w := range g.writers {
-			w.close()
+			w.letters.drop()
 		}
 	}()
 	for _, of := range s.m.Spans {
@@ -156,11 +156,6 @@ func (g *gathering) flush(p int) error {
 func (g *gathering) flushAll() error {
 	for _, p := range g.partitions {
 		if err := g.flush(p); err != nil {
-			return err
-		}
-	}
-	for _, w := range g.writers {
-		if err := w.stored(); err != nil {
 			return err
 		}
 	}

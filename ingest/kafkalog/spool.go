@@ -272,11 +272,10 @@ func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Windo
 // A spool is being filled.
 type spool struct {
 	cfg     Config
-	schemas *schemas      // of a registry, or nil
-	read    atomic.Int64  // rows, those of earlier processes included
-	aside   chan struct{} // capacity 1: full while a goroutine writes a segment
-	number  int           // of the next segment of a window that closes by its rows
-	mu      sync.Mutex    // guards m
+	schemas *schemas     // of a registry, or nil
+	read    atomic.Int64 // rows, those of earlier processes included
+	number  int          // of the next segment of a window that closes by its rows
+	mu      sync.Mutex   // guards m
 	m       manifest
 }
 
@@ -309,8 +308,7 @@ func openSpool(cfg Config) (*spool, error) {
 	if m.Format != spoolFormat || m.Declared != declared {
 		return nil, fmt.Errorf("kafka: %s holds the spool of another window (%s); remove it, or name another folder", cfg.Folder, m.Declared)
 	}
-	s := &spool{cfg: cfg, m: m, aside: make(chan struct{}, 1)}
-	s.schemas = cfg.schemas()
+	s := &spool{cfg: cfg, m: m, schemas: cfg.schemas()}
 	var bytes int64
 	for _, g := range m.Segments {
 		s.read.Add(g.Rows)
@@ -380,7 +378,7 @@ func (s *spool) partition(ctx context.Context, of span, ends []dataset.Segment) 
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.letters.drop()
 	for first := w.first; first < of.End; {
 		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
 			return err

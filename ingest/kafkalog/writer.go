@@ -22,8 +22,6 @@ type writer struct {
 	letters   letters
 	room      func() bool // reports whether the window has room for a row, and takes it; nil: always
 	stopped   int64       // the first offset without room
-	storing   chan error  // result of a goroutine that writes the segment before; nil: none does
-	spare     *block      // the block of that segment, to be used again
 }
 
 // add decodes a record and appends its row.
@@ -86,28 +84,9 @@ func (w *writer) finish(end int64) error {
 		}
 	}
 	if w.block.rows() > 0 {
-		if err := w.flush(end); err != nil {
-			return err
-		}
+		return w.flush(end)
 	}
-	return w.stored()
-}
-
-// stored waits until all flushed segments are in the manifest.
-func (w *writer) stored() error {
-	if w.storing == nil {
-		return nil
-	}
-	err := <-w.storing
-	w.storing = nil
-	return err
-}
-
-// close waits for the goroutine of the writer and removes an unfinished file. Segments that were
-// flushed may be in the manifest or not.
-func (w *writer) close() {
-	_ = w.stored() // the caller has another error, or has called stored
-	w.letters.drop()
+	return nil
 }
 
 // flush stores the rows as a segment that ends before the offset next.
@@ -131,38 +110,10 @@ func (w *writer) flush(next int64) error {
 		return err
 	}
 	w.letters.size = 0
-	if err := w.store(g); err != nil {
+	if err := w.spool.store(g, w.block); err != nil {
 		return err
 	}
+	w.block.clear()
 	w.first = g.End
-	return nil
-}
-
-// store stores the block as a segment, after the segment before. A goroutine does it while the next
-// segment is read, unless one of another partition is at work: this bounds the memory.
-func (w *writer) store(g segment) error {
-	if err := w.stored(); err != nil {
-		return err
-	}
-	select {
-	case w.spool.aside <- struct{}{}:
-	default:
-		if err := w.spool.store(g, w.block); err != nil {
-			return err
-		}
-		w.block.clear()
-		return nil
-	}
-	full, next := w.block, w.spare
-	if next == nil {
-		next = newBlock(w.spool.cfg)
-	}
-	next.clear()
-	storing := make(chan error, 1)
-	go func() {
-		defer func() { <-w.spool.aside }()
-		storing <- w.spool.store(g, full)
-	}()
-	w.block, w.spare, w.storing = next, full, storing
 	return nil
 }
