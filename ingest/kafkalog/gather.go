@@ -70,7 +70,7 @@ func (g *gathering) open(ctx context.Context, of span) error {
 	if err != nil {
 		return err
 	}
-	w.next = g.nextNumber
+	w.number = &g.number
 	w.room = func() bool {
 		if g.left == 0 {
 			return false
@@ -116,12 +116,6 @@ func (g *gathering) read(ctx context.Context, p int, end int64) error {
 		g.next[p] = end
 	}
 	return nil
-}
-
-// nextNumber returns the number of the next segment.
-func (s *spool) nextNumber() int {
-	s.number++
-	return s.number - 1
 }
 
 // afterLast returns the number after that of the last stored segment.

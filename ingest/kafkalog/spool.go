@@ -402,19 +402,15 @@ func (cfg Config) upTo(first, end int64) int64 {
 
 // writer returns the writer of a partition, behind its last segment.
 func (s *spool) writer(ctx context.Context, of span, ends []dataset.Segment) (*writer, error) {
-	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, block: newBlock(s.cfg)}
+	w := &writer{spool: s, ends: ends, partition: of.Partition, number: new(int), first: of.First, block: newBlock(s.cfg)}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {
-			w.number++
+			*w.number++
 			w.first = max(w.first, g.End)
 		}
 	}
 	s.mu.Unlock()
-	w.next = func() int {
-		w.number++
-		return w.number - 1
-	}
 	var err error
 	w.decode, err = s.cfg.decoder(ctx, s.schemas)
 	return w, err

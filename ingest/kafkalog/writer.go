@@ -14,9 +14,8 @@ type writer struct {
 	spool     *spool
 	ends      []dataset.Segment // the next segments of a replay; nil: segments are cut by their rows
 	partition int
-	number    int        // of the next segment, unless the window closes by its rows
-	next      func() int // returns the number of the next segment
-	first     int64      // first offset of the next segment
+	number    *int  // of the next segment, of the partition or of the spool
+	first     int64 // first offset of the next segment
 	decode    decoder
 	block     *block // rows of the next segment
 	letters   letters
@@ -91,7 +90,8 @@ func (w *writer) finish(end int64) error {
 
 // flush stores the rows as a segment that ends before the offset next.
 func (w *writer) flush(next int64) error {
-	number := w.next()
+	number := *w.number
+	*w.number++
 	g := segment{File: fileName(number, w.partition), Segment: dataset.Segment{
 		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
 	}}
