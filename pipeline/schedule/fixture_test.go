@@ -163,11 +163,9 @@ func (s *stage) reserved() int64 {
 }
 
 // runs are all runs, the first one first.
-func (s *stage) runs() []*pipeline.RunState { return s.runsOf(s.store) }
-
-func (s *stage) runsOf(store *pipelinetest.Store) []*pipeline.RunState {
+func (s *stage) runs() []*pipeline.RunState {
 	s.t.Helper()
-	all, err := store.Runs()
+	all, err := s.store.Runs()
 	if err != nil {
 		s.t.Fatal(err)
 	}

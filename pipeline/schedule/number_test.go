@@ -119,20 +119,14 @@ func TestWindowBehindRetention(t *testing.T) {
 	}
 }
 
-// Where the first window begins: at the latest offset it is that of the first look; behind the
-// certificates of the name where the list of numbers was lost.
+// The first window begins where the topic ended at the first look.
 func TestBeginOfTheFirstWindow(t *testing.T) {
 	s, log := onTopic(t, 60, 180)
 	log.latest = true
 	s.at(someDay)
 	log.rows[0] += 60
-	s.at(someDay.Add(time.Hour))
-	kept := s.store.Certificates
-	s.store = &pipelinetest.Store{Certificates: kept}
-	s.again()
-	log.rows[0] += 60
-	r := s.at(someDay.Add(2 * time.Hour))
-	if r == nil || r.Scheduled.Sequence != 2 || r.Scheduled.Window.Partitions[0] != (pipeline.WindowPart{First: 240, End: 300}) {
+	r := s.at(someDay.Add(time.Hour))
+	if r == nil || r.Scheduled.Sequence != 1 || r.Scheduled.Window.Partitions[0] != (pipeline.WindowPart{First: 180, End: 240}) {
 		t.Errorf("%+v, %q", r, s.said)
 	}
 }

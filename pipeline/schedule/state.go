@@ -66,7 +66,7 @@ func (j *Job) state(ctx context.Context) (*State, error) {
 	}
 	text, where, err := j.Output.Note(StateFile)
 	if err == nil && text == nil {
-		return j.rebuilt(ctx, identity.String())
+		return j.begun(ctx, identity.String())
 	}
 	s := &State{}
 	if err == nil {
@@ -85,45 +85,20 @@ func (j *Job) state(ctx context.Context) (*State, error) {
 	if s.Job != j.Name {
 		return nil, fmt.Errorf("%w: jobs: the output of %s is that of the job %s, by %s (hint: give it another output)", job.ErrConfig, j.Name, s.Job, where)
 	}
-	return s, j.same(s.Identity, identity.String())
+	if s.Identity != identity.String() {
+		return nil, fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", job.ErrConfig, j.Name)
+	}
+	return s, nil
 }
 
-// same refuses another job than that of earlier runs.
-func (j *Job) same(before, now string) error {
-	if before != now {
-		return fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", job.ErrConfig, j.Name)
+// begun is the state of a new job. Without the state of an earlier one the order of its files, and with
+// it the subset of each row, is unknown.
+func (j *Job) begun(ctx context.Context, identity string) (*State, error) {
+	_, most, err := j.numbers(ctx)
+	if err == nil && most > 0 {
+		err = fmt.Errorf("%s is not in the output, which has a run or a certificate with number %d of sequence %q (hint: restore it from a copy, or give the job another name and output)", StateFile, most, j.Name)
 	}
-	return nil
-}
-
-// rebuilt is a state without moments, after what the output has of the job: that of a new one, or of
-// one whose state is lost.
-func (j *Job) rebuilt(ctx context.Context, identity string) (*State, error) {
-	s := &State{Format: stateFormat, Job: j.Name, Identity: identity, Last: map[string]time.Time{}}
-	r, err := j.last(func(r *pipeline.RunState) bool { return r.Scheduled.Sequence > 0 })
-	if err != nil {
-		return nil, err
-	}
-	if r != nil {
-		if err := j.same(r.Job, identity); err != nil {
-			return nil, err
-		}
-		s.Run = r.Scheduled
-	}
-	_, certified, err := j.certified(ctx)
-	if err == nil && certified > s.number() && j.Topic != nil { // windows need no order of files
-		s.Run = &pipeline.Scheduled{Job: j.Name, Sequence: certified, Files: []dataset.ManifestFile{}}
-	} else if err == nil && certified > s.number() {
-		err = fmt.Errorf("%s is not in the output, and neither is the record of the run with number %d of its sequence, which has the order of its files (hint: restore one of them from a copy, or give the job another name and output)", StateFile, certified)
-	}
-	if err != nil || j.Topic == nil || s.Run == nil {
-		return s, err
-	}
-	s.Topic, err = j.certifiedWindows(ctx)
-	if s.Run.Window != nil {
-		s.Topic = s.Topic.With(*s.Run.Window)
-	}
-	return s, err
+	return &State{Format: stateFormat, Job: j.Name, Identity: identity, Last: map[string]time.Time{}}, err
 }
 
 // put writes the state, which the caller holds the output for.
@@ -142,6 +117,21 @@ func (j *Job) certified(ctx context.Context) (ids map[int64]string, most int64, 
 		most = max(most, k)
 	}
 	return ids, most, err
+}
+
+// numbers are the ids of the certificates by their numbers, and the largest number of a certificate or a run.
+func (j *Job) numbers(ctx context.Context) (ids map[int64]string, most int64, err error) {
+	if ids, most, err = j.certified(ctx); err != nil {
+		return nil, 0, err
+	}
+	all, err := j.runs()
+	if err != nil {
+		return nil, 0, err
+	}
+	for r := range all {
+		most = max(most, r.Scheduled.Sequence)
+	}
+	return ids, most, nil
 }
 
 // runs are the records of the runs of the job, the newest first.
@@ -280,16 +270,9 @@ func (s *Scheduler) discard(j *Job, r *pipeline.RunState) {
 // reserve gives a run its number in the sequence, before any bound is known. A number is for one
 // certificate: a try on the same rows by the same program has that of the try before.
 func (s *Scheduler) reserve(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, of *batch) error {
-	ids, most, err := j.certified(ctx)
+	ids, most, err := j.numbers(ctx)
 	if err != nil {
 		return err
-	}
-	all, err := j.runs()
-	if err != nil {
-		return err
-	}
-	for r := range all {
-		most = max(most, r.Scheduled.Sequence)
 	}
 	number := state.number()
 	if most > number {

@@ -35,27 +35,6 @@ func (s *Scheduler) firstSeen(ctx context.Context, j *Job, state *State, held bo
 	return j.put(state)
 }
 
-// certifiedWindows is how far the job's certificates have cut the topic.
-func (j *Job) certifiedWindows(ctx context.Context) (*pipeline.Windows, error) {
-	all, err := j.Output.Numbered(ctx, j.Name)
-	if err != nil {
-		return nil, err
-	}
-	ends := map[int]int64{}
-	for _, id := range all {
-		c, err := j.Output.GetCertificate(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range c.Sample.Segments {
-			if g.Topic == j.Topic.Name() {
-				ends[int(g.Partition)] = max(ends[int(g.Partition)], g.End)
-			}
-		}
-	}
-	return &pipeline.Windows{Topic: j.Topic.Name(), Ends: ends}, nil
-}
-
 // dueByLag asks the triggers that count offsets.
 func (s *Scheduler) dueByLag(ctx context.Context, j *Job, before *pipeline.Windows, now time.Time) (*pipeline.Scheduled, error) {
 	var trigger *Trigger
