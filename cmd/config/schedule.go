@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -65,15 +64,16 @@ func (t Trigger) due() schedule.Trigger {
 
 // A filesConfig chooses the files of a run: all, new ones, or those of a last period.
 type filesConfig struct {
-	Which  schedule.Which `yaml:"-"`
-	Last   timeBack       `yaml:"last"`
-	Key    string         `yaml:"key"`
-	Column string         `yaml:"column"`
+	Which schedule.Which `yaml:"-"`
+	Last  timeBack       `yaml:"last"`
+	Key   string         `yaml:"key"`
 }
+
+const wantFiles = "want all, new, or {last: 30d, key: day} by a date in the paths"
 
 // Form is a word instead of the keys.
 func (f *filesConfig) Form() (yamlfile.Form, string) {
-	return yamlfile.Word(&f.Which, schedule.FilesAll, schedule.FilesNew), "want all, new, or {last: 30d, key: day}"
+	return yamlfile.Word(&f.Which, schedule.FilesAll, schedule.FilesNew), wantFiles
 }
 
 // A Promotion is the rule of promotion: always, or within a share of the current bound.
@@ -203,7 +203,7 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	}
 	if j.Files.Which == "" && j.Files != (filesConfig{}) { // the default depends on the job
 		j.Files.Which = schedule.FilesLast
-		faults.Unless(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), at+".files", "want all, new, {last: 30d, key: day} by a date in the paths, or {last: 30d, column: time} by a column of times")
+		faults.Unless(j.Files.Last > 0 && j.Files.Key != "", at+".files", wantFiles)
 	}
 	if j.Backoff == 0 {
 		j.Backoff = yamlfile.Duration(time.Minute)
@@ -229,10 +229,6 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	}
 	faults.Unless(p.Shelf == nil || j.Promote == (Promotion{}), at+".promote", "the job publishes to topics, whose pointer moves always")
 	faults.Unless(p.Job.Loss.EpsilonStd == 0, at+".job", "a tolerance in standard deviations differs from run to run, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
-	if column := j.Files.Column; column != "" {
-		used := column == p.Job.Target || slices.Contains(p.Job.Features, column) || len(p.Job.Features) == 0 && !slices.Contains(p.Job.Exclude, column)
-		faults.Unless(!used, at+".files", "the job uses %q, and choosing files by a used column biases the rows: name another column, or add it to exclude", column)
-	}
 	faults.Unless(p.Job.Train.Time == 0, at+".job", "train.time: a resumed run must give the same certificate, and a time limit could change it: limit training by train.passes")
 	for _, c := range []struct {
 		key   string

@@ -18,7 +18,7 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 	out := t.Destination(fsys)
 	j := &schedule.Job{
 		Name: of.Name, Job: t.Job, Output: out,
-		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key, Column: of.Files.Column},
+		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key},
 		Retries: of.Retries, Backoff: time.Duration(of.Backoff),
 		Promote: of.Promote.rule(),
 		Judge:   t.Require.Judge, Software: software, Elsewhere: t.Shelf != nil, How: t.RunConfig(),

@@ -2,7 +2,6 @@ package lake
 
 import (
 	"context"
-	"math"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -58,17 +57,4 @@ func (l Listing) Rows(files []schedule.File) dataset.Rows {
 		paths[i] = f.Where
 	}
 	return paths
-}
-
-// Most returns the largest value of a column by the footer of a file, NaN if it does not tell.
-func (l Listing) Most(ctx context.Context, f schedule.File, column string) (float64, error) {
-	src, err := Open(ctx, Config{Paths: []string{f.Where}, Features: []string{column}})
-	if err != nil {
-		return 0, err
-	}
-	found, err := src.Told(ctx)
-	if err != nil || len(found) != 1 {
-		return math.NaN(), err
-	}
-	return found[0].Most, nil
 }

@@ -269,10 +269,6 @@ func (l *lake) Rows(files []schedule.File) dataset.Rows {
 	return of
 }
 
-func (l *lake) Most(_ context.Context, f schedule.File, _ string) (float64, error) {
-	return float64(f.Rows), nil
-}
-
 // A topic has partitions, each with so many rows; of one it may be that earlier ones are gone.
 type topic struct {
 	name   string

@@ -3,7 +3,6 @@ package schedule
 import (
 	"context"
 	"fmt"
-	"math"
 	"path"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func manifestFiles(files []File) []dataset.ManifestFile {
 // filesAt are the files of a run at its moment, however late it begins: those of the run before
 // in their order, then new ones in the order of the lake. So a row keeps its ordinal, and with it
 // its subset, as long as no earlier file is removed.
-func (j *Job) filesAt(ctx context.Context, all []File, state *State, moment time.Time) ([]File, error) {
+func (j *Job) filesAt(all []File, state *State, moment time.Time) ([]File, error) {
 	fresh := map[string]bool{}
 	for _, f := range state.unused(manifestFiles(all)) {
 		fresh[versionOf(f)] = true
@@ -98,7 +97,7 @@ func (j *Job) filesAt(ctx context.Context, all []File, state *State, moment time
 		}
 		wanted := j.Files.Which != FilesNew || fresh[versionOf(f.ManifestFile)]
 		if j.Files.Which == FilesLast {
-			until, err := j.until(ctx, f)
+			until, err := dateOf(f.Where, j.Files.Key)
 			if err != nil {
 				return nil, err
 			}
@@ -181,22 +180,6 @@ func (t Trigger) reached(fresh []dataset.ManifestFile, now time.Time) (at time.T
 		}
 	}
 	return now, false
-}
-
-// until is the latest time that a row of a file can have: the end of the day or month in its
-// path, or the largest value of the column by its footer.
-func (j *Job) until(ctx context.Context, f File) (time.Time, error) {
-	if j.Files.Key != "" {
-		return dateOf(f.Where, j.Files.Key)
-	}
-	most, err := j.Lake.Most(ctx, f, j.Files.Column)
-	if err != nil {
-		return time.Time{}, err
-	}
-	if !(math.Abs(most) < 1e11) {
-		return time.Time{}, fmt.Errorf("%s: its footer does not tell the largest value of %q, seconds since 1970", f.Where, j.Files.Column)
-	}
-	return time.Unix(int64(math.Ceil(most)), 0), nil
 }
 
 // dateOf is the end of the day or month that a key of a path names.

@@ -56,10 +56,9 @@ const (
 
 // Files says which files a run has.
 type Files struct {
-	Which  Which
-	Last   time.Duration // with [FilesLast]
-	Key    string        // of paths; its values are dates
-	Column string        // of seconds since 1970, read from footers
+	Which Which
+	Last  time.Duration // with [FilesLast]
+	Key   string        // of paths; its values are dates
 }
 
 // A Lake is the files of a job.
@@ -68,8 +67,6 @@ type Lake interface {
 	Files(ctx context.Context) ([]File, error)
 	// Rows are those of some files, in this order.
 	Rows(files []File) dataset.Rows
-	// Most is the largest value of a column, by the footer of a file.
-	Most(ctx context.Context, f File, column string) (float64, error)
 }
 
 // A File is a file of a lake, as in a manifest, and its location.

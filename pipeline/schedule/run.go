@@ -153,7 +153,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 	if !chosen {
 		files, err = sameFiles(all, run.Files)
 	} else {
-		files, err = j.filesAt(ctx, all, state, run.Moment)
+		files, err = j.filesAt(all, state, run.Moment)
 		run.Replaced = replaced(files, state.files())
 	}
 	if err != nil {

@@ -224,18 +224,6 @@ func TestFilesOfTheLastDays(t *testing.T) {
 	}
 }
 
-// A column that is a time tells by the footers which files are of the last days.
-func TestFilesByAColumn(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) {
-		j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}}
-		j.Files = schedule.Files{Which: schedule.FilesLast, Last: time.Minute, Column: "at"}
-	}))
-	s.lake.add("e", someDay.Unix()) // the largest value is the number of rows here
-	if r := s.at(someDay); r == nil || len(r.Scheduled.Files) != 1 || r.Scheduled.Files[0].Path != "e" {
-		t.Errorf("%+v", r)
-	}
-}
-
 // A scheduler whose run is begun again and again and always kills it gives up.
 func TestRunThatKillsItsScheduler(t *testing.T) {
 	log := &topic{name: "rows", rows: []int64{60}}
