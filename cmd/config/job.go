@@ -60,9 +60,9 @@ type SourceSection struct {
 	Kafka KafkaSection   `yaml:"kafka"`
 	Spool SpoolSection   `yaml:"spool"` // of the topic
 
-	file      string // with the section
-	letters   string // topic for records of rejected rows, or ""
-	scheduled bool   // a schedule sets the windows of the topic
+	file        string // with the section
+	deadLetters string // topic for records of rejected rows, or ""
+	scheduled   bool   // a schedule sets the windows of the topic
 }
 
 // A LossSection declares a miss.

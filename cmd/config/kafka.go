@@ -78,14 +78,14 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 	} else {
 		k.window(key, &config, faults)
 	}
-	faults.Unless(s.letters == "" || s.letters != k.Topic, "rejected.to", "%s is the topic of the rows; name another topic", s.letters)
-	config.Letters = s.letters != ""
+	faults.Unless(s.deadLetters == "" || s.deadLetters != k.Topic, "rejected.to", "%s is the topic of the rows; name another topic", s.deadLetters)
+	config.DeadLetters = s.deadLetters != ""
 	config.Columns = spooledColumns(job, "the records of a topic", faults)
 	config.Folder = s.Spool.Folder
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
 	}
-	return &Topic{KafkaSection: k, spooled: spooled{Config: config, file: s.file}, Letters: s.letters}
+	return &Topic{KafkaSection: k, spooled: spooled{Config: config, file: s.file}, DeadLetters: s.deadLetters}
 }
 
 // window sets the beginning and the end of a job's only window, or of one of a stream.
@@ -135,7 +135,7 @@ const spoolPrefix = "_spool-"
 
 // digest names the window among those of an output.
 func (k KafkaSection) digest(c kafkalog.Config) string {
-	return digestOfAll(k.Topic, k.Partitions, k.From, k.To, k.Format, k.Schema, k.Cluster.Registry, k.Rows, c.Columns, c.Tolerant, c.Letters)[:16]
+	return digestOfAll(k.Topic, k.Partitions, k.From, k.To, k.Format, k.Schema, k.Cluster.Registry, k.Rows, c.Columns, c.Tolerant, c.DeadLetters)[:16]
 }
 
 // A Topic is the window of a topic.
@@ -143,8 +143,8 @@ type Topic struct {
 	KafkaSection
 	spooled
 
-	Letters  string            // topic for records of rejected rows, or ""
-	segments []dataset.Segment // to replay; nil: the window is a new one
+	DeadLetters string            // topic for records of rejected rows, or ""
+	segments    []dataset.Segment // to replay; nil: the window is a new one
 }
 
 // Open opens the window, after consuming it into its spool if necessary.
@@ -167,10 +167,10 @@ func (k *Topic) consume(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, k.Config.Client.Close()) }()
 	if k.temporary { // it sends nothing
-		k.Config.Letters = false
+		k.Config.DeadLetters = false
 	}
-	if k.Config.Letters {
-		if _, err := k.Config.Client.Partitions(ctx, k.Letters); err != nil {
+	if k.Config.DeadLetters {
+		if _, err := k.Config.Client.Partitions(ctx, k.DeadLetters); err != nil {
 			return fmt.Errorf("rejected.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}

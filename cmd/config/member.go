@@ -88,8 +88,8 @@ func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 
 // Check demands topics that can be published to, before hours of training.
 func (m *Member) Check(ctx context.Context) error {
-	if m.Topic.Letters != "" {
-		if _, err := m.client.Partitions(ctx, m.Topic.Letters); err != nil {
+	if m.Topic.DeadLetters != "" {
+		if _, err := m.client.Partitions(ctx, m.Topic.DeadLetters); err != nil {
 			return fmt.Errorf("rejected.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
@@ -151,7 +151,7 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 // committed offsets of the group.
 func (m *Member) rows(w *ingestlog.Window, folder string) dataset.Rows {
 	return &Topic{
-		KafkaSection: m.Topic.KafkaSection, Letters: m.Topic.Letters,
+		KafkaSection: m.Topic.KafkaSection, DeadLetters: m.Topic.DeadLetters,
 		spooled: spooled{file: m.Topic.file, frozen: w, Config: ingestlog.Config{
 			Client: m.client, Topic: m.Topic.Topic, Columns: m.Topic.Config.Columns, Folder: folder, Quota: m.Quota,
 			From: ingestlog.Position{Time: ingestlog.Committed},

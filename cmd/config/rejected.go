@@ -32,8 +32,8 @@ type rejects struct {
 
 // Rejects is the destination of the rejected rows of a source.
 func (q rejects) Rejects(from dataset.Opened) dataset.Rejects {
-	if letters := q.task.DeadLetters(); letters != nil {
-		return letters
+	if topic := q.task.DeadLetters(); topic != nil {
+		return topic
 	}
 	for _, f := range from.Files() {
 		q.read = append(q.read, f.Path)
@@ -75,8 +75,8 @@ type deadLetters struct {
 
 // DeadLetters is the topic for records of rejected rows, or nil.
 func (p Task) DeadLetters() dataset.Rejects {
-	if origin, ok := p.Source.(*Topic); ok && origin.Letters != "" {
-		return deadLetters{origin: origin, topic: origin.Letters}
+	if origin, ok := p.Source.(*Topic); ok && origin.DeadLetters != "" {
+		return deadLetters{origin: origin, topic: origin.DeadLetters}
 	}
 	return nil
 }
@@ -97,5 +97,5 @@ func (d deadLetters) Put(ctx context.Context, _ []string, _ []dataset.Shard, _ f
 	sum := sha256.Sum256(text)
 	return kafkalog.DeadLetters{
 		Client: client, Topic: d.topic, ID: hex.EncodeToString(sum[:8]), Source: d.origin.Topic, Ends: window.Ends,
-	}.Put(ctx, window.Letters)
+	}.Put(ctx, window.DeadLetters)
 }

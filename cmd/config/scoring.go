@@ -230,9 +230,9 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 		return err
 	}
 	defer t.follower.Close()
-	if letters := s.Rejected.To.topic; letters != "" {
-		topics = append(topics, letters)
-		s.Said(fmt.Sprintf("records of rows without a prediction go to topic %q", letters))
+	if deadLetters := s.Rejected.To.topic; deadLetters != "" {
+		topics = append(topics, deadLetters)
+		s.Said(fmt.Sprintf("records of rows without a prediction go to topic %q", deadLetters))
 	}
 	for _, topic := range topics { // before the group, which says less
 		_, err := client.Partitions(ctx, topic)
@@ -323,7 +323,7 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 
 func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {
 	cfg := sinklog.PredictionsConfig{
-		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Keep: t.Keep, Letters: t.Rejected.To.topic, As: as, Log: t.rows,
+		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Keep: t.Keep, DeadLetters: t.Rejected.To.topic, As: as, Log: t.rows,
 	}
 	if t.Shared() {
 		if cfg.Share = t.rows.Partitions; t.ended != as.Generation {
@@ -357,21 +357,21 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 	if err := t.rows.Same(ctx); err != nil {
 		return err
 	}
-	var letters sinklake.Letters
+	var deadLetters sinklake.DeadLetters
 	if to := t.Rejected.To.topic; to != "" {
-		sent, err := sinklog.OpenLetters(ctx, sinklog.LettersConfig{Client: t.client, Topic: to, Group: t.rows.Group, Source: t.rows.Topic})
+		sent, err := sinklog.OpenRowDeadLetters(ctx, sinklog.RowDeadLettersConfig{Client: t.client, Topic: to, Group: t.rows.Group, Source: t.rows.Topic})
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, sent.Abort(ctx)) }()
-		letters = sent
+		deadLetters = sent
 	}
 	out := sinklake.NewLogged(sinklake.LoggedConfig{
 		FS: t.FS, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: sinklake.LogID(t.rows.Identity), Keep: t.Keep, About: t.about, Same: t.rows.Same,
 		Commit: func(ctx context.Context, ends map[int]int64, subject string) error {
 			return t.rows.Commit(ctx, as, ends, subject)
 		},
-		Letters: letters,
+		DeadLetters: deadLetters,
 	})
 	defer out.Close()
 	ends, err := out.Positions(func(was sinklake.LogID, path string) error {

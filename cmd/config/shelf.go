@@ -89,8 +89,8 @@ func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123
 func (p Task) MakeTopics(ctx context.Context, told func(topic string, made bool)) (err error) {
 	const partitions, replicas = 1, -1
 	from, _ := p.Source.(*Topic)
-	letters := from != nil && from.Letters != ""
-	if p.Shelf == nil && !letters {
+	deadLetters := from != nil && from.DeadLetters != ""
+	if p.Shelf == nil && !deadLetters {
 		return fmt.Errorf("%w: publish.kafka: the job publishes to no topic", job.ErrConfig)
 	}
 	if p.Shelf != nil {
@@ -102,7 +102,7 @@ func (p Task) MakeTopics(ctx context.Context, told func(topic string, made bool)
 			return err
 		}
 	}
-	if !letters {
+	if !deadLetters {
 		return nil
 	}
 	client, err := from.Cluster.Client()
@@ -110,9 +110,9 @@ func (p Task) MakeTopics(ctx context.Context, told func(topic string, made bool)
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	made, err := client.CreateTopic(ctx, from.Letters, partitions, replicas, nil)
+	made, err := client.CreateTopic(ctx, from.DeadLetters, partitions, replicas, nil)
 	if err == nil {
-		told(from.Letters, made)
+		told(from.DeadLetters, made)
 	}
 	return err
 }

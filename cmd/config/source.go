@@ -57,7 +57,7 @@ func (s SourceSection) origin(job job.Job, output string, faults *yamlfile.Fault
 		faults.Unless(len(s.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
 		return s.topic(job, output, faults)
 	}
-	faults.Unless(s.letters == "", "rejected.to", "a topic takes records of a topic, and the rows come from files; name a file")
+	faults.Unless(s.deadLetters == "", "rejected.to", "a topic takes records of a topic, and the rows come from files; name a file")
 	faults.Unless(s.Spool == (SpoolSection{}), "source.spool", "it is for rows of a topic, and these are in files")
 	faults.Unless(len(s.Paths) > 0, "source.paths", "name files, directories or globs of Parquet files")
 	if len(s.Paths) > maxPaths {

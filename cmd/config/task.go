@@ -118,7 +118,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		faults.Add(key, "%s", text)
 	}
 	faults.Unless(!c.Loss.Epsilon.percent || c.Loss.Kind == string(certify.LossRelativeZeroOne), "loss.epsilon", "a share of the target goes with loss.kind "+string(certify.LossRelativeZeroOne))
-	c.Source.letters = c.Rejected.To.topic
+	c.Source.deadLetters = c.Rejected.To.topic
 	c.setCluster(&faults)
 	from := c.Source.origin(job, c.Output, &faults)
 	shelf := c.shelf(&faults)

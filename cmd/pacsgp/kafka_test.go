@@ -367,11 +367,11 @@ func TestDeadLetters(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	r := record(t, out)
 	pacsgp(t, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), "--source", job, "--require", "draw").says(t, 0, "were read again from the log")
-	letters := committedRecords(t, c.ListenAddrs()[0], "rows-dead")
-	if len(letters) != 1 {
-		t.Fatalf("%d dead letters, want 1", len(letters))
+	deadLetters := committedRecords(t, c.ListenAddrs()[0], "rows-dead")
+	if len(deadLetters) != 1 {
+		t.Fatalf("%d dead letters, want 1", len(deadLetters))
 	}
-	letter := letters[0]
+	letter := deadLetters[0]
 	var headers []string
 	for _, h := range letter.Headers {
 		headers = append(headers, h.Key+"="+string(h.Value))

@@ -17,8 +17,8 @@ import (
 // unscored are records without a prediction.
 var unscored = []string{"no row", `{"x1": 1, "id": "text"}`, `{"x1": 1e31, "x2": 1}`}
 
-// lettersOn are the letters that readers of committed records see: key, value and headers.
-func (s *aTopic) lettersOn(t *testing.T, topic string) (all []string) {
+// deadLettersOn are the dead letters that readers of committed records see: key, value and headers.
+func (s *aTopic) deadLettersOn(t *testing.T, topic string) (all []string) {
 	t.Helper()
 	for _, r := range committedRecords(t, s.address, topic) {
 		text := fmt.Sprintf("%s %s", r.Key, r.Value)
@@ -33,7 +33,7 @@ func (s *aTopic) lettersOn(t *testing.T, topic string) (all []string) {
 	return all
 }
 
-// lettered is a score file with letters to the topic NAME-dead, and its predictions: they go to a
+// lettered is a score file with dead letters to the topic NAME-dead, and its predictions: they go to a
 // topic, or to files.
 func (s *aTopic) lettered(t *testing.T, name string, files bool) (score string, found func() []predictedRecord) {
 	t.Helper()
@@ -48,7 +48,7 @@ func (s *aTopic) lettered(t *testing.T, name string, files bool) (score string, 
 
 // Records of rows without a prediction are sent to the topic of dead letters as jobs send them,
 // once, and are listed among the predictions all the same.
-func TestScoreLetters(t *testing.T) {
+func TestScoreDeadLetters(t *testing.T) {
 	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "")
 	s.send(t, unscored...)
@@ -57,19 +57,19 @@ func TestScoreLetters(t *testing.T) {
 		for range 2 {
 			succeed(t, "score", "-c", score, "--once")
 			s.agree(t, found())
-			letters := s.lettersOn(t, name+"-dead")
-			for i := range letters { // a record without a partition of its own may be in any
-				before, after, _ := strings.Cut(letters[i], " partition=")
+			deadLetters := s.deadLettersOn(t, name+"-dead")
+			for i := range deadLetters { // a record without a partition of its own may be in any
+				before, after, _ := strings.Cut(deadLetters[i], " partition=")
 				_, reason, _ := strings.Cut(after, " reason=")
-				letters[i] = before + " " + reason
+				deadLetters[i] = before + " " + reason
 			}
 			want := []string{
 				"more no row topic=features it is no JSON object",
 				`more {"x1": 1, "id": "text"} topic=features x2 is null`,
 				`more {"x1": 1e31, "x2": 1} topic=features x1 is beyond 1e30 in magnitude`,
 			}
-			if diff := cmp.Diff(want, letters); diff != "" {
-				t.Errorf("%s: letters (-want +got):\n%s", name, diff)
+			if diff := cmp.Diff(want, deadLetters); diff != "" {
+				t.Errorf("%s: dead letters (-want +got):\n%s", name, diff)
 			}
 		}
 	}
@@ -101,11 +101,11 @@ func TestScoreOfARecordThatIsTooLarge(t *testing.T) {
 				reasons++
 			}
 		}
-		letters := s.lettersOn(t, "small-dead")
-		if reasons != 1 || len(letters) != 2 {
-			t.Fatalf("%d rows say why, %d letters", reasons, len(letters))
+		deadLetters := s.deadLettersOn(t, "small-dead")
+		if reasons != 1 || len(deadLetters) != 2 {
+			t.Fatalf("%d rows say why, %d dead letters", reasons, len(deadLetters))
 		}
-		for _, letter := range letters {
+		for _, letter := range deadLetters {
 			if !strings.HasPrefix(letter, "  topic=features partition=") || !strings.Contains(letter, " offset=") || !strings.Contains(letter, "; the record is not here: it has 40") {
 				t.Errorf("the letter is %.300s", letter)
 			}

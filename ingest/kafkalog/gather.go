@@ -34,7 +34,7 @@ func (s *spool) gather(ctx context.Context) error {
 	g := &gathering{spool: s, turns: turns{next: map[int]int64{}}, writers: map[int]*writer{}, left: s.cfg.Rows - s.read.Load()}
 	defer func() {
 		for _, w := range g.writers {
-			w.letters.drop()
+			w.deadLetters.drop()
 		}
 	}()
 	for _, of := range s.m.Spans {

@@ -24,13 +24,13 @@ const (
 	headerReason    = "pacsgp.reason"
 )
 
-// lettersName returns the name of the file with a segment's dead letters: batches of one record each.
-func lettersName(number, partition int) string {
+// deadLettersName returns the name of the file with a segment's dead letters: batches of one record each.
+func deadLettersName(number, partition int) string {
 	return fmt.Sprintf("_letters-%08d-partition-%06d.log", number, partition)
 }
 
-// letters writes the dead letters of a segment while it is read. The first letter makes the file.
-type letters struct {
+// deadLetters writes the dead letters of a segment while it is read. The first letter makes the file.
+type deadLetters struct {
 	file *durable.Pending
 	out  *bufio.Writer
 	size int64
@@ -50,7 +50,7 @@ func letterOf(topic string, partition int, r *broker.Record, reason string) brok
 }
 
 // put appends a record with the reason why it is no row.
-func (l *letters) put(cfg Config, partition int, r *broker.Record, reason error) error {
+func (l *deadLetters) put(cfg Config, partition int, r *broker.Record, reason error) error {
 	if l.file == nil {
 		file, err := durable.Create(cfg.files, filepath.Join(cfg.Folder, "_letters"))
 		if err != nil {
@@ -69,7 +69,7 @@ func (l *letters) put(cfg Config, partition int, r *broker.Record, reason error)
 }
 
 // store commits the file under a name, which it returns; "" if there is no file.
-func (l *letters) store(name string) (string, error) {
+func (l *deadLetters) store(name string) (string, error) {
 	if l.file == nil {
 		return "", nil
 	}
@@ -85,29 +85,29 @@ func (l *letters) store(name string) (string, error) {
 }
 
 // drop removes a file that is not committed.
-func (l *letters) drop() {
+func (l *deadLetters) drop() {
 	if l.file != nil {
 		l.file.Abort()
 		l.file = nil
 	}
 }
 
-// Letters calls use for each record of the window that is no row, or has a rejected row, in the order
+// DeadLetters calls use for each record of the window that is no row, or has a rejected row, in the order
 // of the segments. Additional headers have its position and the reason. The record is valid during
 // the call.
-func (w *Window) Letters(use func(partition int, r broker.Record) error) error {
-	for i, path := range w.letters {
+func (w *Window) DeadLetters(use func(partition int, r broker.Record) error) error {
+	for i, path := range w.deadLetters {
 		if path == "" {
 			continue
 		}
-		if err := readLetters(path, func(r broker.Record) error { return use(int(w.Segments[i].Partition), r) }); err != nil {
+		if err := readDeadLetters(path, func(r broker.Record) error { return use(int(w.Segments[i].Partition), r) }); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return nil
 }
 
-func readLetters(path string, use func(broker.Record) error) (err error) {
+func readDeadLetters(path string, use func(broker.Record) error) (err error) {
 	file, err := os.Open(path) //nolint:gosec // of the spool
 	if err != nil {
 		return err

@@ -46,25 +46,25 @@ type manifest struct {
 type segment struct {
 	dataset.Segment
 
-	File    string `json:"file"`
-	Letters string `json:"dead_letters,omitempty"` // the file of its dead letters
-	Bytes   int64  `json:"bytes"`                  // of both
+	File        string `json:"file"`
+	DeadLetters string `json:"dead_letters,omitempty"` // the file of its dead letters
+	Bytes       int64  `json:"bytes"`                  // of both
 }
 
 // declaration returns the settings that two runs must have in common to share a spool.
 func (cfg Config) declaration() (string, error) {
 	text, err := json.Marshal(struct {
-		Topic      string
-		Partitions []int
-		From, To   Position
-		Window     int64 `json:",omitempty"`
-		Format     string
-		Schema     string `json:",omitempty"`
-		Columns    []string
-		Tolerant   bool
-		Letters    bool `json:",omitempty"`
-		Rows       int
-	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Rows, cfg.Format, cfg.Schema, cfg.Columns, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
+		Topic       string
+		Partitions  []int
+		From, To    Position
+		Window      int64 `json:",omitempty"`
+		Format      string
+		Schema      string `json:",omitempty"`
+		Columns     []string
+		Tolerant    bool
+		DeadLetters bool `json:"Letters,omitempty"`
+		Rows        int
+	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Rows, cfg.Format, cfg.Schema, cfg.Columns, cfg.Tolerant, cfg.DeadLetters, cfg.segmentRows})
 	return string(text), err
 }
 
@@ -103,7 +103,7 @@ func parseManifest(text []byte) (manifest, error) {
 		if g.Partition < 0 || g.First < 0 || g.End < g.First || g.Rows < 0 || g.Bytes < 0 {
 			return manifest{}, fmt.Errorf("%q: partition %d from %d to %d with %d rows in %d bytes is no segment", g.File, g.Partition, g.First, g.End, g.Rows, g.Bytes)
 		}
-		for _, name := range []string{g.File, g.Letters} {
+		for _, name := range []string{g.File, g.DeadLetters} {
 			if name != "" && seen[name] || name != "" && !segmentName.MatchString(name) || g.File == "" {
 				return manifest{}, fmt.Errorf("%q is no file of a segment, or of two", name)
 			}

@@ -18,7 +18,7 @@ func FuzzManifest(f *testing.F) {
 	for _, text := range []string{
 		`{"format":"pacsgp-spool/1","declared":"{}","spans":[{"partition":0,"first":0,"end":60}],"segments":[{"topic":"rows","partition":0,"first":0,"end":60,"rows":60,"file":"segment-00000000-partition-000000.parquet","bytes":100}],"complete":true}`,
 		`{"format":"pacsgp-spool/1","segments":[{"file":"../../etc/passwd"}]}`,
-		`{"format":"pacsgp-spool/1","segments":[{"file":"segment-00000000-partition-000000.parquet","letters":"_letters-00000000-partition-000000.log"},{"file":"segment-00000000-partition-000000.parquet"}]}`,
+		`{"format":"pacsgp-spool/1","segments":[{"file":"segment-00000000-partition-000000.parquet","dead_letters":"_letters-00000000-partition-000000.log"},{"file":"segment-00000000-partition-000000.parquet"}]}`,
 		`{"format":"pacsgp-spool/1","spans":[{"first":9223372036854775807,"end":-1}]}`,
 		`{"format":"pacsgp-spool/2"}`, `{}`, `[`, ``,
 	} {
@@ -32,7 +32,7 @@ func FuzzManifest(f *testing.F) {
 		var files []string
 		for _, g := range m.Segments {
 			files = append(files, g.File)
-			if filepath.Base(g.File) != g.File || filepath.Base("x"+g.Letters) != "x"+g.Letters || g.End < g.First || g.Rows < 0 {
+			if filepath.Base(g.File) != g.File || filepath.Base("x"+g.DeadLetters) != "x"+g.DeadLetters || g.End < g.First || g.Rows < 0 {
 				t.Fatalf("%q: segment %+v", text, g)
 			}
 		}

@@ -49,7 +49,7 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 		t.Error("bad records that are not tolerated are no error")
 	}
 	cfg := c.config(t)
-	cfg.Tolerant, cfg.Letters = true, true
+	cfg.Tolerant, cfg.DeadLetters = true, true
 	w, err := Spool(t.Context(), cfg)
 	fatal.If(t, err)
 	rowsOf := func(w *Window) [][2]float64 {
@@ -69,8 +69,8 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 	if got := rowsOf(w); !slices.EqualFunc(got, want, same) {
 		t.Errorf("rows %v, want %v", got, want)
 	}
-	var letters []string
-	err = w.Letters(func(partition int, r broker.Record) error {
+	var deadLetters []string
+	err = w.DeadLetters(func(partition int, r broker.Record) error {
 		text := fmt.Sprintf("%d/%d %s", partition, r.Offset, r.Value)
 		for _, h := range r.Headers {
 			text += fmt.Sprintf(" %s=%s", strings.TrimPrefix(h.Key, "pacsgp."), h.Value)
@@ -78,19 +78,19 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 		if r.Value == nil {
 			text += " (no value)"
 		}
-		letters = append(letters, text)
+		deadLetters = append(deadLetters, text)
 		return nil
 	})
-	if err != nil || len(letters) != 4 {
-		t.Fatalf("letters %q, %v", letters, err)
+	if err != nil || len(deadLetters) != 4 {
+		t.Fatalf("dead letters %q, %v", deadLetters, err)
 	}
 	for i, want := range []string{`column "x" is null`, "JSON object is cut off", "tombstone", "beyond 2^53"} {
-		if !strings.Contains(letters[i], want) || !strings.Contains(letters[i], " topic=rows partition=0 offset=") {
-			t.Errorf("letter %q, want %q and its position", letters[i], want)
+		if !strings.Contains(deadLetters[i], want) || !strings.Contains(deadLetters[i], " topic=rows partition=0 offset=") {
+			t.Errorf("letter %q, want %q and its position", deadLetters[i], want)
 		}
 	}
-	if !strings.HasPrefix(letters[1], `0/2 {"x":4 topic`) || !strings.HasSuffix(letters[2], " (no value)") {
-		t.Errorf("values were touched: %q", letters)
+	if !strings.HasPrefix(deadLetters[1], `0/2 {"x":4 topic`) || !strings.HasSuffix(deadLetters[2], " (no value)") {
+		t.Errorf("values were touched: %q", deadLetters)
 	}
 	src, err := w.Open(t.Context(), dataset.Choice{Features: []string{"x"}, Target: "in.y", Mark: true})
 	fatal.If(t, err)

@@ -21,7 +21,7 @@ type Window struct {
 	Ends     map[int]int64     // offset behind the window, by partition
 	Identity broker.Identity   // of the topic; zero for a replay, or if brokers do not tell
 
-	letters []string // files of dead letters, by segment; "": it has none
+	deadLetters []string // files of dead letters, by segment; "": it has none
 }
 
 // window returns the window of the stored segments.
@@ -30,11 +30,11 @@ func (s *spool) window() *Window {
 	for _, g := range s.m.Segments {
 		w.Segments = append(w.Segments, g.Segment)
 		w.Paths = append(w.Paths, filepath.Join(s.cfg.Folder, g.File))
-		letters := g.Letters
-		if letters != "" {
-			letters = filepath.Join(s.cfg.Folder, letters)
+		deadLetters := g.DeadLetters
+		if deadLetters != "" {
+			deadLetters = filepath.Join(s.cfg.Folder, deadLetters)
 		}
-		w.letters = append(w.letters, letters)
+		w.deadLetters = append(w.deadLetters, deadLetters)
 	}
 	for _, of := range s.m.Spans {
 		w.Firsts[of.Partition], w.Ends[of.Partition] = of.First, of.End

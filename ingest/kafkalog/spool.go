@@ -74,8 +74,8 @@ type Config struct {
 	// Tolerant spools rejected rows with NaN for each bad value, and a record that cannot be read as one
 	// row of NaN. Else the first of them is an error.
 	Tolerant bool
-	// Letters keeps the records with rejected rows next to the rows: see [Window.Letters].
-	Letters bool
+	// DeadLetters keeps the records with rejected rows next to the rows: see [Window.DeadLetters].
+	DeadLetters bool
 	// Identity identifies the topic of the offsets in From and To; zero means unknown.
 	Identity broker.Identity
 	Folder   string // of the spool
@@ -321,7 +321,7 @@ func openSpool(cfg Config) (*spool, error) {
 // clean removes files of the folder that the manifest does not name.
 func (s *spool) clean() error {
 	_, err := sweep(s.cfg.files, s.cfg.Folder, func(name string) bool {
-		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return name == g.File || name == g.Letters })
+		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return name == g.File || name == g.DeadLetters })
 		return !known && segmentName.MatchString(name)
 	})
 	return err
@@ -378,7 +378,7 @@ func (s *spool) partition(ctx context.Context, of span, ends []dataset.Segment) 
 	if err != nil {
 		return err
 	}
-	defer w.letters.drop()
+	defer w.deadLetters.drop()
 	for first := w.first; first < of.End; {
 		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
 			return err

@@ -11,16 +11,16 @@ import (
 
 // A writer cuts the records of a partition into segments.
 type writer struct {
-	spool     *spool
-	ends      []dataset.Segment // the next segments of a replay; nil: segments are cut by their rows
-	partition int
-	number    *int  // of the next segment, of the partition or of the spool
-	first     int64 // first offset of the next segment
-	decode    decoder
-	block     *block // rows of the next segment
-	letters   letters
-	room      func() bool // reports whether the window has room for a row, and takes it; nil: always
-	stopped   int64       // the first offset without room
+	spool       *spool
+	ends        []dataset.Segment // the next segments of a replay; nil: segments are cut by their rows
+	partition   int
+	number      *int  // of the next segment, of the partition or of the spool
+	first       int64 // first offset of the next segment
+	decode      decoder
+	block       *block // rows of the next segment
+	deadLetters deadLetters
+	room        func() bool // reports whether the window has room for a row, and takes it; nil: always
+	stopped     int64       // the first offset without room
 }
 
 // add decodes a record and appends its row.
@@ -49,8 +49,8 @@ func (w *writer) add(r *broker.Record) error {
 	if err != nil {
 		w.block.reasons[w.block.rows()] = fmt.Sprintf("offset %d: %v", r.Offset, err)
 	}
-	if err != nil && w.spool.cfg.Letters {
-		if err := w.letters.put(w.spool.cfg, w.partition, r, err); err != nil {
+	if err != nil && w.spool.cfg.DeadLetters {
+		if err := w.deadLetters.put(w.spool.cfg, w.partition, r, err); err != nil {
 			return err
 		}
 	}
@@ -104,12 +104,12 @@ func (w *writer) flush(next int64) error {
 				g.Topic, w.partition, g.Rows, g.First, g.End-1, want.Rows, job.ErrRefused)
 		}
 	}
-	g.Bytes = w.letters.size
+	g.Bytes = w.deadLetters.size
 	var err error
-	if g.Letters, err = w.letters.store(lettersName(number, w.partition)); err != nil {
+	if g.DeadLetters, err = w.deadLetters.store(deadLettersName(number, w.partition)); err != nil {
 		return err
 	}
-	w.letters.size = 0
+	w.deadLetters.size = 0
 	if err := w.spool.store(g, w.block); err != nil {
 		return err
 	}

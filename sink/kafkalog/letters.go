@@ -20,13 +20,13 @@ type DeadLetters struct {
 }
 
 const (
-	lettersAtOnce = 500
-	lettersBytes  = 256 << 10
+	deadLettersAtOnce = 500
+	deadLettersBytes  = 256 << 10
 )
 
-// Put sends the letters that each yields, with the partition that they were in, in one transaction.
+// Put sends the dead letters that each yields, with the partition that they were in, in one transaction.
 // The same transaction commits Ends as offsets of a group named after the window, as a mark that they
-// are sent. So read-committed consumers see letters once, however often the job is killed and run
+// are sent. So read-committed consumers see dead letters once, however often the job is killed and run
 // again, until the cluster forgets the offsets of groups without members
 // (offsets.retention.minutes, a week by default).
 func (d DeadLetters) Put(ctx context.Context, each func(func(partition int, r broker.Record) error) error) (err error) {
@@ -56,21 +56,21 @@ func (d DeadLetters) Put(ctx context.Context, each func(func(partition int, r br
 
 var errSent = errors.New("they were sent before")
 
-// A post sends letters in batches.
+// A post sends dead letters in batches.
 type post struct {
 	DeadLetters
 
 	writer    *broker.Writer
 	to        outlet
-	partition int // of the source, of the waiting letters
+	partition int // of the source, of the waiting dead letters
 	waiting   []broker.Record
-	bytes     int // of the waiting letters
+	bytes     int // of the waiting dead letters
 }
 
 func (p *post) group() string { return "pacsgp-dead-letters-" + p.ID }
 
 // begin aborts the open transaction of an earlier process. It returns errSent if one has sent the
-// letters.
+// dead letters.
 func (p *post) begin(ctx context.Context) error {
 	var err error
 	if p.to, err = openOutlet(ctx, p.Client, p.Topic); err != nil {
@@ -94,7 +94,7 @@ func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
 		}
 	}
 	size := room(r)
-	if partition != p.partition || len(p.waiting) >= lettersAtOnce || p.bytes+size > lettersBytes {
+	if partition != p.partition || len(p.waiting) >= deadLettersAtOnce || p.bytes+size > deadLettersBytes {
 		if err := p.flush(ctx); err != nil {
 			return err
 		}
@@ -113,12 +113,12 @@ func cloneHeaders(headers []broker.Header) []broker.Header {
 	return headers
 }
 
-// flush sends the waiting letters.
+// flush sends the waiting dead letters.
 func (p *post) flush(ctx context.Context) error {
 	if len(p.waiting) == 0 {
 		return nil
 	}
-	pieces, err := p.to.packed(p.waiting, lettersBytes, func(i int) broker.Record { return p.to.withoutRecord(p.waiting[i]) })
+	pieces, err := p.to.packed(p.waiting, deadLettersBytes, func(i int) broker.Record { return p.to.withoutRecord(p.waiting[i]) })
 	if err == nil {
 		err = send(ctx, p.writer, parcel{p.to.name, p.to.at(p.partition), pieces})
 	}

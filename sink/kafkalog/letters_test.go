@@ -23,24 +23,24 @@ var apache brokertest.Shared
 
 func TestMain(m *testing.M) { os.Exit(apache.Main(m)) }
 
-// Letters are in their topic once, for readers of committed records, also if earlier
+// DeadLetters are in their topic once, for readers of committed records, also if earlier
 // processes failed or were killed in the middle of them and later ones send them again: in
 // this process, and on Apache Kafka.
-func TestLettersAreSentOnce(t *testing.T) {
+func TestDeadLettersAreSentOnce(t *testing.T) {
 	t.Run("kfake", func(t *testing.T) {
 		c, client := cluster(t)
-		lettersAreSentOnce(t, client, c.ListenAddrs()[0])
+		deadLettersAreSentOnce(t, client, c.ListenAddrs()[0])
 	})
 	t.Run("Apache Kafka", func(t *testing.T) {
 		s, _ := apache.Lend(t)
 		client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
 		fatal.If(t, err)
 		t.Cleanup(func() { _ = client.Close() })
-		lettersAreSentOnce(t, client, s.Address)
+		deadLettersAreSentOnce(t, client, s.Address)
 	})
 }
 
-func lettersAreSentOnce(t *testing.T, client *broker.Client, address string) {
+func deadLettersAreSentOnce(t *testing.T, client *broker.Client, address string) {
 	t.Helper()
 	for topic, partitions := range map[string]int{"dead": 2, "rows": 4} {
 		create(t, client, topic, partitions, nil)
@@ -83,7 +83,7 @@ func lettersAreSentOnce(t *testing.T, client *broker.Client, address string) {
 	got := countedAt(t, address, "dead", n)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("%d letters, want %d, each once", len(got), n)
+		t.Errorf("%d dead letters, want %d, each once", len(got), n)
 	}
 }
 

@@ -17,10 +17,10 @@ import (
 // offsets of their rows in transactions. It is for one goroutine at a
 // time, except for Pack.
 type Predictions struct {
-	cfg     PredictionsConfig
-	writer  *broker.Writer
-	to      outlet
-	letters outlet
+	cfg         PredictionsConfig
+	writer      *broker.Writer
+	to          outlet
+	deadLetters outlet
 
 	ends    map[int]int64 // offsets behind the rows whose predictions are sent and not committed
 	subject string        // of these predictions
@@ -39,11 +39,11 @@ type PredictionsConfig struct {
 	Source string   // topic of the rows
 	Topic  string   // of predictions
 	Keep   []string // members of records to keep next to predictions
-	// Letters is the topic for the records of rows without a prediction, sent with the predictions;
+	// DeadLetters is the topic for the records of rows without a prediction, sent with the predictions;
 	// "" means none.
-	Letters string
-	As      broker.Member
-	Log     score.Log
+	DeadLetters string
+	As          broker.Member
+	Log         score.Log
 	// Share is the partitions of a member of a shared group: the transactional id belongs to the
 	// group and the first of them. nil means all.
 	Share []int
@@ -77,8 +77,8 @@ func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, e
 	if p.to, err = openOutlet(ctx, cfg.Client, cfg.Topic); err != nil {
 		return nil, err
 	}
-	if cfg.Letters != "" {
-		if p.letters, err = openOutlet(ctx, cfg.Client, cfg.Letters); err != nil {
+	if cfg.DeadLetters != "" {
+		if p.deadLetters, err = openOutlet(ctx, cfg.Client, cfg.DeadLetters); err != nil {
 			return nil, err
 		}
 	}
@@ -116,11 +116,11 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 		if parcels, err = p.objects(piece.By, batch, of); err != nil {
 			return err
 		}
-		if n = score.Count(batch); p.cfg.Letters == "" {
+		if n = score.Count(batch); p.cfg.DeadLetters == "" {
 			return nil
 		}
-		letters, err := p.letters.letters(batch, of, nil)
-		parcels = append(parcels, letters...)
+		deadLetters, err := p.deadLetters.deadLetters(batch, of, nil)
+		parcels = append(parcels, deadLetters...)
 		return err
 	})
 	return func(ctx context.Context) error {

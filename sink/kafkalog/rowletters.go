@@ -10,9 +10,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// letters packs the records of rows without a prediction, by partition. Those before the offsets sent
+// deadLetters packs the records of rows without a prediction, by partition. Those before the offsets sent
 // are left out.
-func (o outlet) letters(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (parcels []parcel, err error) {
+func (o outlet) deadLetters(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (parcels []parcel, err error) {
 	records := map[int][]broker.Record{}
 	for i := range batch {
 		partition, offset, _ := of.Position(i)
@@ -27,7 +27,7 @@ func (o outlet) letters(batch []pipeline.Prediction, of score.Records, sent map[
 		records[partition] = append(records[partition], r)
 	}
 	for _, partition := range slices.Sorted(maps.Keys(records)) {
-		pieces, err := o.packed(records[partition], lettersBytes, func(i int) broker.Record { return o.withoutRecord(records[partition][i]) })
+		pieces, err := o.packed(records[partition], deadLettersBytes, func(i int) broker.Record { return o.withoutRecord(records[partition][i]) })
 		if err != nil {
 			return nil, err
 		}
@@ -36,32 +36,32 @@ func (o outlet) letters(batch []pipeline.Prediction, of score.Records, sent map[
 	return parcels, nil
 }
 
-// Letters sends the records of rows without a prediction to a topic, next to predictions that go
-// elsewhere. The transaction of letters also commits the offsets behind them for a group of its own,
+// RowDeadLetters sends the records of rows without a prediction to a topic, next to predictions that go
+// elsewhere. The transaction of dead letters also commits the offsets behind them for a group of its own,
 // so that readers of committed records see each letter once. It is for one goroutine at a time,
 // except for Pack.
-type Letters struct {
-	cfg    LettersConfig
+type RowDeadLetters struct {
+	cfg    RowDeadLettersConfig
 	to     outlet
 	writer *broker.Writer
-	sent   map[int]int64 // offsets before which earlier processes have sent all letters, by partition
-	open   bool          // letters were sent since the last commit
+	sent   map[int]int64 // offsets before which earlier processes have sent all dead letters, by partition
+	open   bool          // dead letters were sent since the last commit
 }
 
-// LettersConfig sets up [Letters].
-type LettersConfig struct {
+// LettersConfig sets up [RowDeadLetters].
+type RowDeadLettersConfig struct {
 	Client *broker.Client
-	Topic  string // of letters
+	Topic  string // of dead letters
 	Group  string // that reads the rows
 	Source string // topic of the rows
 }
 
-// group is the group whose offsets say which letters were sent.
-func (c LettersConfig) group() string { return "pacsgp-dead-letters-score-" + c.Group }
+// group is the group whose offsets say which dead letters were sent.
+func (c RowDeadLettersConfig) group() string { return "pacsgp-dead-letters-score-" + c.Group }
 
 // OpenLetters aborts the open transaction of an earlier process.
-func OpenLetters(ctx context.Context, cfg LettersConfig) (*Letters, error) {
-	l := &Letters{cfg: cfg}
+func OpenRowDeadLetters(ctx context.Context, cfg RowDeadLettersConfig) (*RowDeadLetters, error) {
+	l := &RowDeadLetters{cfg: cfg}
 	var err error
 	if l.to, err = openOutlet(ctx, cfg.Client, cfg.Topic); err != nil {
 		return nil, err
@@ -77,22 +77,22 @@ func OpenLetters(ctx context.Context, cfg LettersConfig) (*Letters, error) {
 	return l, err
 }
 
-// Pack packs the letters of predicted rows, and returns a function that sends them.
-func (l *Letters) Pack(batch []pipeline.Prediction, of score.Records) (func(context.Context) error, error) {
-	parcels, err := l.to.letters(batch, of, l.sent)
+// Pack packs the dead letters of predicted rows, and returns a function that sends them.
+func (l *RowDeadLetters) Pack(batch []pipeline.Prediction, of score.Records) (func(context.Context) error, error) {
+	parcels, err := l.to.deadLetters(batch, of, l.sent)
 	return func(ctx context.Context) error {
 		l.open = l.open || len(parcels) > 0
 		return send(ctx, l.writer, parcels...)
 	}, err
 }
 
-// Commit makes sent letters permanent. ends are the offsets behind their rows, by partition.
-func (l *Letters) Commit(ctx context.Context, ends map[int]int64) error {
+// Commit makes sent dead letters permanent. ends are the offsets behind their rows, by partition.
+func (l *RowDeadLetters) Commit(ctx context.Context, ends map[int]int64) error {
 	if !l.open {
 		return nil
 	}
 	ends = maps.Clone(ends)
-	for p, end := range ends { // letters beyond may have been sent by a process that was killed
+	for p, end := range ends { // dead letters beyond may have been sent by a process that was killed
 		ends[p] = max(end, l.sent[p])
 	}
 	if err := l.writer.CommitOffsets(ctx, l.cfg.group(), l.cfg.Source, ends, "dead letters"); err != nil {
@@ -102,5 +102,5 @@ func (l *Letters) Commit(ctx context.Context, ends map[int]int64) error {
 	return l.writer.Commit(ctx)
 }
 
-// Abort drops the letters that were sent since the last commit, also when ctx is done.
-func (l *Letters) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, l.writer)) }
+// Abort drops the dead letters that were sent since the last commit, also when ctx is done.
+func (l *RowDeadLetters) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, l.writer)) }

@@ -37,15 +37,15 @@ type LoggedConfig struct {
 	Same func(ctx context.Context) error
 	// Commit commits the ends of published files, by partition, with their subject.
 	Commit func(ctx context.Context, ends map[int]int64, subject string) error
-	// Letters gets the rows without a prediction too; nil: nobody does.
-	Letters Letters
+	// DeadLetters gets the rows without a prediction too; nil: nobody does.
+	DeadLetters DeadLetters
 }
 
-// Letters takes the records of rows without a prediction.
-type Letters interface {
-	// Pack returns a function that sends the letters of some rows. Several goroutines may call Pack.
+// DeadLetters takes the records of rows without a prediction.
+type DeadLetters interface {
+	// Pack returns a function that sends the dead letters of some rows. Several goroutines may call Pack.
 	Pack(batch []pipeline.Prediction, of score.Records) (send func(context.Context) error, err error)
-	// Commit makes sent letters permanent, before the predictions of their rows up to these ends.
+	// Commit makes sent dead letters permanent, before the predictions of their rows up to these ends.
 	Commit(ctx context.Context, ends map[int]int64) error
 }
 
@@ -137,7 +137,7 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 	var parts []score.Part
 	var columns []sink.Positioned
 	var of score.Records
-	sendLetters := func(context.Context) error { return nil }
+	sendDeadLetters := func(context.Context) error { return nil }
 	err := p.Predict(ctx, func(batch []pipeline.Prediction, records score.Records) (err error) {
 		of, n, parts = records, score.Count(batch), score.Parts(len(batch), records)
 		columns = make([]sink.Positioned, len(parts))
@@ -147,8 +147,8 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 				columns[at].Add(batch[i], partition, offset, key, of.Kept(i)...)
 			}
 		}
-		if w.cfg.Letters != nil && n.Refused > 0 {
-			sendLetters, err = w.cfg.Letters.Pack(batch, of)
+		if w.cfg.DeadLetters != nil && n.Refused > 0 {
+			sendDeadLetters, err = w.cfg.DeadLetters.Pack(batch, of)
 		}
 		return err
 	})
@@ -179,7 +179,7 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 				file.end = end
 			}
 		}
-		return sendLetters(ctx)
+		return sendDeadLetters(ctx)
 	}, n, err
 }
 
@@ -197,10 +197,10 @@ func (w *Logged) file(partition int, first int64) (*openFile, error) {
 	return w.open[partition], nil
 }
 
-// publish publishes the open files, after the letters of their rows.
+// publish publishes the open files, after the dead letters of their rows.
 func (w *Logged) publish(ctx context.Context) error {
-	if w.cfg.Letters != nil {
-		if err := w.cfg.Letters.Commit(ctx, w.ends); err != nil {
+	if w.cfg.DeadLetters != nil {
+		if err := w.cfg.DeadLetters.Commit(ctx, w.ends); err != nil {
 			return err
 		}
 	}
