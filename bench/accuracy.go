@@ -70,13 +70,13 @@ func (v variant) job(c accuracyCase, folder string) string {
 		folder, c.Target, mean, c.Epsilon, c.Delta, c.Inducing, v.objective, v.output())
 }
 
-// output is the folder of a variant: all are judged by the same held-out rows.
+// output is the folder of a variant: all are tested on the same held-out rows.
 func (v variant) output() string { return "artifact-" + v.rows(v.objective) }
 
 // boostedColumn is what accuracy.py calls the predictions of the trees.
 const boostedColumn = "boosted"
 
-// accuratePeers are peers by name, the slowest last; those of ourHoldout are the trees of treesOfAll, judged by the rows that ours hold out.
+// accuratePeers are peers by name, the slowest last; those of ourHoldout are the trees of treesOfAll, tested on the rows that ours hold out.
 var accuratePeers = []string{"boosting", ourHoldout, "exact", "svgp"}
 
 const ourHoldout = "boosting, our held-out rows"

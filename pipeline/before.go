@@ -77,15 +77,15 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 		return nil, nil // another position in a sequence, and so another share of delta
 	}
 	record := *r.Record
-	record.Judge, record.Limit = s.how.Judge, s.how.Limit
-	g := s.how.Judge.Of(c)
+	record.Required, record.Limit = s.how.Required, s.how.Limit
+	g := s.how.Required.Of(c)
 	record.Status, record.Bound = g.Status, g.Bound
 	o := &Outcome{Result: &Result{Certificate: c, ID: best.ID, ModelDigest: best.Model, Model: m}, Record: record}
 	o.concluded(s.how)
 	current, damaged := s.out.Current()
 	missing := damaged != nil || current == nil
 	if o.Record.Exit == 0 && s.how.Conclude == nil && (missing || *r.Exit != 0) { // the limit has changed since
-		err = PointTo(s.out, c, best, s.how.Judge, time.Now())
+		err = PointTo(s.out, c, best, s.how.Required, time.Now())
 	}
 	return o, err
 }

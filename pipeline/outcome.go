@@ -12,21 +12,21 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A Judge names the predictor whose guarantee decides the status of a run.
-type Judge string
+// A Required names the predictor whose claim decides the status of a run.
+type Required string
 
 // The predictors.
 const (
-	JudgeMean Judge = "prediction" // predictions, by default
-	JudgeDraw Judge = "draw"       // a function drawn from Q
+	RequirePrediction Required = "prediction" // predictions, by default
+	RequireDraw       Required = "draw"       // a function drawn from Q
 )
 
 // Of returns the claim of a certificate about the predictor.
-func (j Judge) Of(c certify.Certificate) certify.Claim { return c.About(j.Predictor()) }
+func (j Required) Of(c certify.Certificate) certify.Claim { return c.About(j.Predictor()) }
 
 // Predictor is the predictor by its name in certificates; "" means the mean.
-func (j Judge) Predictor() certify.Predictor {
-	if j == JudgeDraw {
+func (j Required) Predictor() certify.Predictor {
+	if j == RequireDraw {
 		return certify.PredictorDraw
 	}
 	return certify.PredictorMean
@@ -47,7 +47,7 @@ type RunRecord struct {
 	Warnings    []certify.Warning `json:"warnings"`        // of the certificate
 	Mean        Verdict           `json:"mean"`            // of the guarantee for predictions, which predict writes
 	Draw        Verdict           `json:"draw"`            // of that for a draw of Q
-	Judge       Judge             `json:"require"`         // which of them decides status and bound
+	Required    Required          `json:"require"`         // which of them decides status and bound
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Limit       float64           `json:"limit,omitempty"`
@@ -75,11 +75,11 @@ type Verdict struct {
 
 // outcome makes the outcome of a result.
 func (how RunConfig) outcome(r *Result, began time.Time) *Outcome {
-	mean, draw, judged := JudgeMean.Of(r.Certificate), JudgeDraw.Of(r.Certificate), how.Judge.Of(r.Certificate)
+	mean, draw, required := RequirePrediction.Of(r.Certificate), RequireDraw.Of(r.Certificate), how.Required.Of(r.Certificate)
 	return &Outcome{Result: r, Record: RunRecord{
 		Format: "pacsgp-run/2", Run: how.Run, Warnings: r.Certificate.Warnings,
 		Mean: Verdict{mean.Status, mean.Bound}, Draw: Verdict{draw.Status, draw.Bound},
-		Judge: how.Judge, Status: judged.Status, Bound: judged.Bound, Limit: how.Limit,
+		Required: how.Required, Status: required.Status, Bound: required.Bound, Limit: how.Limit,
 		Certificate: CertificateName(r.ID), Row: RowName(r.ID), Model: ModelName(r.ModelDigest), ID: r.ID,
 		Attempt: r.Certificate.Publisher.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
 		Software: how.Software, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -119,7 +119,7 @@ func NotCertified(format string, args ...any) error {
 // Verdict is nil if the claim about what the job requires is certified, and its bound is within
 // the limit. Otherwise it is [ErrNotCertified] with the reason.
 func (how RunConfig) Verdict(c certify.Certificate) error {
-	g := how.Judge.Of(c)
+	g := how.Required.Of(c)
 	switch {
 	case g.Status != certify.StatusCertified:
 		return NotCertified("finished, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, Useless(g))

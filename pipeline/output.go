@@ -98,7 +98,7 @@ type TrainingStates interface {
 type Current struct {
 	ArtifactRef
 
-	Predictor Judge // that the bound is of
+	Predictor Required // that the bound is of
 	Bound     float64
 	Status    certify.Status // of the guarantee with the bound; "" in a pointer of an earlier release
 	Since     time.Time
@@ -252,7 +252,7 @@ func (r *RunState) close(out Output, now time.Time) error {
 
 // PointTo moves the pointer of an output to one of its artifacts, unless it is there
 // already.
-func PointTo(out Pointer, c certify.Certificate, a ArtifactRef, who Judge, now time.Time) error {
+func PointTo(out Pointer, c certify.Certificate, a ArtifactRef, who Required, now time.Time) error {
 	if old, err := out.Current(); err == nil && old != nil && old.ID == a.ID && old.Predictor == who {
 		return nil
 	}

@@ -26,7 +26,7 @@ func reuser(t *testing.T, log fit.Logs, l *lake, change func(*job.Job), number i
 	return run(t, j, env).Certificate
 }
 
-// Each further model that is judged by the same held-out rows pays for those before it. The same model
+// Each further model that is tested on the same held-out rows pays for those before it. The same model
 // again pays what it paid, and other rows are other rows.
 func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 	columns, more := waves(400, 0.2, 4), waves(400, 0.2, 9)

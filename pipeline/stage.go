@@ -18,8 +18,8 @@ import (
 // A RunConfig has the settings of a run that enter no identity. [Train] needs
 // Software; other zero fields mean none.
 type RunConfig struct {
-	Run      string // names the process in its log and records
-	Judge    Judge  // "": the mean
+	Run      string   // names the process in its log and records
+	Required Required // "": the mean
 	Limit    float64
 	Keep     int    // finished runs whose artifacts stay; 0: all
 	Folder   string // that manifests name files relative to
@@ -127,8 +127,8 @@ type stage struct {
 }
 
 func newStage(job job.Job, rows dataset.Rows, out Output, how RunConfig) *stage {
-	if how.Judge == "" {
-		how.Judge = JudgeMean
+	if how.Required == "" {
+		how.Required = RequirePrediction
 	}
 	how.Resources = how.Resources.WithDefaults()
 	return &stage{how: how, job: job, rows: rows, out: out, began: time.Now()}
@@ -327,7 +327,7 @@ func (s *stage) end(ctx context.Context, o *Outcome, fault error) error {
 	case s.how.Conclude != nil:
 		s.how.Conclude(ctx, r, o, fault)
 	case o != nil && *r.Exit == 0:
-		if err := PointTo(s.out, o.Result.Certificate, r.Artifacts[0], s.how.Judge, time.Now()); err != nil {
+		if err := PointTo(s.out, o.Result.Certificate, r.Artifacts[0], s.how.Required, time.Now()); err != nil {
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func TestTrainInMemory(t *testing.T) {
 	w.demand("finished finished", "")
 	w.how.Limit = 0
 	again, steps := w.done(testJob(t, tiny))
-	if again.Result.ID != o.Result.ID || again.Record.Exit != 0 || again.Record.Judge != pipeline.JudgeMean || steps == 0 {
+	if again.Result.ID != o.Result.ID || again.Record.Exit != 0 || again.Record.Required != pipeline.RequirePrediction || steps == 0 {
 		t.Errorf("the same job again: certificate %s, status %d, %d steps, want %s, 0, and some", again.Result.ID, again.Record.Exit, steps, o.Result.ID)
 	}
 	w.demand("finished finished finished", o.Result.ID)

@@ -121,17 +121,17 @@ func (b *rejectedTo) Form() (yamlfile.Form, string) {
 
 // A Require names the guarantee that a run has to reach, and the most that its bound may be.
 type Require struct {
-	Judge pipeline.Judge // "": of predictions
-	Limit float64        // 0: none
+	Of    pipeline.Required // "": of predictions
+	Limit float64           // 0: none
 }
 
 // Form is a word, a bound, or both.
 func (r *Require) Form() (yamlfile.Form, string) {
 	bound := fraction(&r.Limit, false)
-	words := []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw}
-	forms := []yamlfile.Form{yamlfile.Word(&r.Judge, words...), bound}
+	words := []pipeline.Required{pipeline.RequirePrediction, pipeline.RequireDraw}
+	forms := []yamlfile.Form{yamlfile.Word(&r.Of, words...), bound}
 	for _, of := range words {
-		forms = append(forms, yamlfile.Under(string(of), bound).Then(func() { r.Judge = of }))
+		forms = append(forms, yamlfile.Under(string(of), bound).Then(func() { r.Of = of }))
 	}
 	return yamlfile.Any(forms...), "want a bound between 0 and 1, as in 10 %; prediction or draw; or both, as in {draw: 10 %}"
 }

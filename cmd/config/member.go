@@ -133,7 +133,7 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
 	log := &memberLog{
 		Sequence: &sinklog.Sequence{Client: m.shelf, Topics: shelf.Topics, Name: m.sequence(), Model: shelf.Name},
-		as:       memberPublisher{&publisher{Shelf: shelf, judge: m.Require.Judge}, as, m.Failed},
+		as:       memberPublisher{&publisher{Shelf: shelf, required: m.Require.Of}, as, m.Failed},
 	}
 	if m.Stream.Shared() {
 		cfg.Partitions = as.Partitions()

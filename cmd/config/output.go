@@ -104,7 +104,7 @@ func (p Task) Warnings() (said []string) {
 // RunConfig has the limits and resources of runs of the task.
 func (p Task) RunConfig() pipeline.RunConfig {
 	return pipeline.RunConfig{
-		Judge: p.Require.Judge, Limit: p.Require.Limit, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Located: p.Located,
+		Required: p.Require.Of, Limit: p.Require.Limit, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Located: p.Located,
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 type publisher struct {
 	*Shelf
 
-	source Origin
-	judge  pipeline.Judge // of the guarantee in the pointer
+	source   Origin
+	required pipeline.Required // of the guarantee in the pointer
 
 	share *share // of the partitions in a shared group, or nil
 }
@@ -137,7 +137,7 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, r *pipeline.Res
 		}
 	}
 	for _, name := range points {
-		if err := to.Point(ctx, name, r.Certificate, p.judge); err != nil {
+		if err := to.Point(ctx, name, r.Certificate, p.required); err != nil {
 			return err
 		}
 	}

@@ -20,8 +20,8 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 		Name: of.Name, Job: t.Job, Output: out,
 		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key},
 		Retries: of.Retries, Backoff: time.Duration(of.Backoff),
-		Promote: of.Promote.rule(),
-		Judge:   t.Require.Judge, Software: software, Elsewhere: t.Shelf != nil, How: t.RunConfig(),
+		Promote:  of.Promote.rule(),
+		Required: t.Require.Of, Software: software, Elsewhere: t.Shelf != nil, How: t.RunConfig(),
 	}
 	for _, trigger := range of.Triggers {
 		j.Triggers = append(j.Triggers, trigger.due())

@@ -78,7 +78,7 @@ func (p Task) Publisher() pipeline.Publisher {
 	if p.Shelf == nil {
 		return nil
 	}
-	return &publisher{Shelf: p.Shelf, source: p.Source, judge: p.Require.Judge}
+	return &publisher{Shelf: p.Shelf, source: p.Source, required: p.Require.Of}
 }
 
 // IsID reports whether a text looks like the id of a certificate.
@@ -144,7 +144,7 @@ func ShelfOn(brokers string, told func(string)) *Shelf {
 
 // Promote makes a published certificate the current one of a name, and returns it with the id of the one
 // before.
-func (s *Shelf) Promote(ctx context.Context, id, name string, judge pipeline.Judge) (c certify.Certificate, before string, err error) {
+func (s *Shelf) Promote(ctx context.Context, id, name string, required pipeline.Required) (c certify.Certificate, before string, err error) {
 	if !IsID(id) {
 		return c, "", Argument(fmt.Errorf("%s: want the whole id of a published certificate", id))
 	}
@@ -158,10 +158,10 @@ func (s *Shelf) Promote(ctx context.Context, id, name string, judge pipeline.Jud
 		err = certify.Recompute(a.Certificate)
 	}
 	if err == nil {
-		err = schedule.Promotable(ctx, a.Certificate, a.Model, id, judge)
+		err = schedule.Promotable(ctx, a.Certificate, a.Model, id, required)
 	}
 	if err == nil {
-		before, err = kafkalog.Promote(ctx, kafkalog.Config{Client: client, Topics: s.Topics, Name: name}, a.Certificate, id, judge)
+		before, err = kafkalog.Promote(ctx, kafkalog.Config{Client: client, Topics: s.Topics, Name: name}, a.Certificate, id, required)
 	}
 	return a.Certificate, before, err
 }

@@ -149,7 +149,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	p := Task{
 		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), Rejected: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
-		Require: Require{Judge: cmp.Or(c.Require.Judge, pipeline.JudgeMean), Limit: c.Require.Limit}, Resources: resources.WithDefaults(),
+		Require: Require{Of: cmp.Or(c.Require.Of, pipeline.RequirePrediction), Limit: c.Require.Limit}, Resources: resources.WithDefaults(),
 	}
 	p.Stream.check(&faults)
 	p.Serve.check(&faults)

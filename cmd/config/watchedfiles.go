@@ -26,12 +26,12 @@ type watchedFiles struct {
 	mu      sync.Mutex
 	counted map[string]bool   // files that were counted: their names, and what the state has of them
 	digests map[string]string // of the values of files on their way, by their paths
-	known   map[judged]bool   // of files on their way
+	known   map[testedFile]bool   // of files on their way
 	told    map[string]bool
 }
 
-// judged is a file as the test of a certificate sees it.
-type judged struct {
+// testedFile is a file as the test of a certificate sees it.
+type testedFile struct {
 	score.File
 
 	by string // id of the certificate
@@ -39,7 +39,7 @@ type judged struct {
 
 // newWatchedFiles goes on behind those that a state has.
 func newWatchedFiles(of *Watching, counted []string) *watchedFiles {
-	f := &watchedFiles{of: of, counted: map[string]bool{}, digests: map[string]string{}, known: map[judged]bool{}, told: map[string]bool{}}
+	f := &watchedFiles{of: of, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]bool{}, told: map[string]bool{}}
 	for _, digest := range counted {
 		f.note(digest)
 	}
@@ -61,7 +61,7 @@ func (f *watchedFiles) has(file score.File) (bool, error) {
 func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.StoredColumns]) (func(ingestlake.StoredColumns, int) bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	of := judged{p.File, p.By.ID}
+	of := testedFile{p.File, p.By.ID}
 	is, found := f.known[of]
 	if !found {
 		var err error
@@ -151,7 +151,7 @@ func (f *watchedFiles) count(file score.File) []string {
 		f.note(digest)
 	}
 	delete(f.digests, file.Path)
-	maps.DeleteFunc(f.known, func(of judged, _ bool) bool { return of.File == file })
+	maps.DeleteFunc(f.known, func(of testedFile, _ bool) bool { return of.File == file })
 	return all
 }
 

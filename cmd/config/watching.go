@@ -123,7 +123,7 @@ type onePointer score.Artifact
 
 // Current names it.
 func (p onePointer) Current(context.Context) (pipeline.Current, error) {
-	return pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: p.Digest}, Predictor: pipeline.JudgeMean}, nil
+	return pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: p.Digest}, Predictor: pipeline.RequirePrediction}, nil
 }
 
 // Artifact is the artifact.

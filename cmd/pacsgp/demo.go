@@ -74,7 +74,7 @@ func demo(ctx context.Context, w system, output string) error {
 	}
 	say("\nVerifying the artifact against the lake …\n")
 	model, certificate := filepath.Join(p.Output, o.Record.Model), filepath.Join(p.Output, o.Record.Certificate)
-	v, err := verification{model: model, certificate: certificate, id: o.Record.ID, from: p.Source, judge: p.Require.Judge}.run(ctx, w)
+	v, err := verification{model: model, certificate: certificate, id: o.Record.ID, from: p.Source, required: p.Require.Of}.run(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 	if err != nil {
 		return err
 	}
-	mean, draw := pipeline.JudgeMean.Of(o.Result.Certificate), pipeline.JudgeDraw.Of(o.Result.Certificate)
+	mean, draw := pipeline.RequirePrediction.Of(o.Result.Certificate), pipeline.RequireDraw.Of(o.Result.Certificate)
 	say("  predictions missed %s of them; %s: at most %s\n", words.PercentNear(found.Mean), mean.Status, words.PercentUp(mean.Bound))
 	say("  random draws missed %s of them; %s: at most %s\n", words.PercentNear(found.Draw), draw.Status, words.PercentUp(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {

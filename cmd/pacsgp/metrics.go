@@ -56,7 +56,7 @@ func newMetrics(used func() int64, limit int64) *metrics {
 	return &metrics{
 		registry: registry, closed: map[int64]time.Time{},
 		rows:        of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_rows_total", Help: "Rows of published certificates, by what they were used for."}, []string{"outcome"}),
-		published:   of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the guarantee that the job requires."}, []string{"status"}),
+		published:   of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the claim that the job requires."}, []string{"status"}),
 		bound:       of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_certificate_bound", Help: "Bound of the last certificate, by predictor."}, []string{"predictor"}),
 		latency:     of.NewHistogram(prometheus.HistogramOpts{Name: "pacsgp_certificate_latency_seconds", Help: "From a window's last row in the spool to its published certificate.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 14)}),
 		spooled:     counter("pacsgp_spooled_rows_total", "Rows that were consumed into spools."),
@@ -123,7 +123,7 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 
 // shows shows the last certificate.
 func (m *metrics) shows(c certify.Certificate, at time.Time) {
-	for _, of := range []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw} {
+	for _, of := range []pipeline.Required{pipeline.RequirePrediction, pipeline.RequireDraw} {
 		m.bound.WithLabelValues(string(of)).Set(of.Of(c).Bound)
 	}
 	m.baseline.Set(c.About(certify.PredictorDraw).Baseline)

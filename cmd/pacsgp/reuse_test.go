@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Each model that is judged by the same held-out rows pays for those before it in its output, also for
+// Each model that is tested on the same held-out rows pays for those before it in its output, also for
 // those of jobs that were interrupted before they published. The same job again is the same
 // attempt and the same use.
 func TestReuseIsCountedInTheOutput(t *testing.T) {

@@ -86,7 +86,7 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 }
 
 func promoteCommand(w system) *cobra.Command {
-	who := pipeline.JudgeMean
+	who := pipeline.RequirePrediction
 	var from string
 	cmd := &cobra.Command{
 		Use:   "promote ID (DIR | NAME --kafka JOB.yaml|BROKERS)",
@@ -96,8 +96,8 @@ func promoteCommand(w system) *cobra.Command {
 			"its model, and certify something.",
 		Args: exactly(2, "ID and DIR, or ID and NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if who != pipeline.JudgeMean && who != pipeline.JudgeDraw {
-				return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", who, pipeline.JudgeMean, pipeline.JudgeDraw))
+			if who != pipeline.RequirePrediction && who != pipeline.RequireDraw {
+				return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", who, pipeline.RequirePrediction, pipeline.RequireDraw))
 			}
 			if from != "" {
 				return promoteOnTopics(cmd.Context(), w, from, args[0], args[1], who)
@@ -109,7 +109,7 @@ func promoteCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&from, "kafka", "", "the topics: a job file, or brokers")
-	cmd.Flags().StringVar((*string)(&who), "require", string(pipeline.JudgeMean), "what is to be certified: prediction or draw")
+	cmd.Flags().StringVar((*string)(&who), "require", string(pipeline.RequirePrediction), "what is to be certified: prediction or draw")
 	return cmd
 }
 
@@ -287,7 +287,7 @@ func (realClock) Now() time.Time { return time.Now() }
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // promote moves the pointer of a folder to the artifact with this beginning of an id.
-func promote(ctx context.Context, w system, folder, id string, who pipeline.Judge) (err error) {
+func promote(ctx context.Context, w system, folder, id string, who pipeline.Required) (err error) {
 	whole, err := config.CertificateIn(folder, id)
 	if err != nil {
 		return err
@@ -301,7 +301,7 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Judg
 }
 
 // promoteOnTopics moves the pointer of a name on topics.
-func promoteOnTopics(ctx context.Context, w system, from, id, name string, who pipeline.Judge) error {
+func promoteOnTopics(ctx context.Context, w system, from, id, name string, who pipeline.Required) error {
 	s, err := shelfOf(ctx, w, from)
 	if err != nil {
 		return err

@@ -124,7 +124,7 @@ func (m *scheduleMetrics) ended(j *schedule.Job, r *pipeline.RunState) {
 
 // trained shows the bound of a new certificate.
 func (m *scheduleMetrics) trained(j *schedule.Job, o *pipeline.Outcome) {
-	m.set("bound", j.Name, cmp.Or(j.Judge, pipeline.JudgeMean).Of(o.Result.Certificate).Bound)
+	m.set("bound", j.Name, cmp.Or(j.Required, pipeline.RequirePrediction).Of(o.Result.Certificate).Bound)
 }
 
 // progress shows a step of training.

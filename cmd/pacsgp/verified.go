@@ -16,8 +16,8 @@ type verified struct {
 	Certificate certify.Certificate
 	ID          string
 	Found       *pipeline.Verification
-	Judge       pipeline.Judge // which claim the exit status is about
-	Unrepeated  error          // why training could not be repeated, if that was asked for; nil: it was
+	Required    pipeline.Required // which claim the exit status is about
+	Unrepeated  error             // why training could not be repeated, if that was asked for; nil: it was
 }
 
 // NotChecked lists what was not checked: what another check could, and what none can.
@@ -41,7 +41,7 @@ func (v *verified) NotChecked() (could, cannot []string) {
 }
 
 // claim is the one that the exit status is about.
-func (v *verified) claim() certify.Claim { return v.Judge.Of(v.Certificate) }
+func (v *verified) claim() certify.Claim { return v.Required.Of(v.Certificate) }
 
 // Uncertified is an error unless the claim is certified, and training was repeated if that was asked
 // for. If strict, it is also one while something that could be checked was not.

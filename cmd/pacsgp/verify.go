@@ -63,7 +63,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, instead of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().Var((*config.Trust)(&v.trusted), "trusted", config.TrustedKeys)
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
-	cmd.Flags().StringVar((*string)(&v.judge), "require", string(pipeline.JudgeMean), "which claim the exit status is about: prediction or draw")
+	cmd.Flags().StringVar((*string)(&v.required), "require", string(pipeline.RequirePrediction), "which claim the exit status is about: prediction or draw")
 	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 while something that could be checked was not")
 	v.flags(cmd)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the held-out rows, and demand the same model")
@@ -73,11 +73,11 @@ func verifyCommand(w system) *cobra.Command {
 
 // A verification says which certificate to check, and against which rows.
 type verification struct {
-	model, certificate string         // their references
-	id                 string         // that the certificate must have; "": any
-	from               config.Origin  // nil: no rows are read
-	trusted            string         // public keys; "": a signature is not asked for
-	judge              pipeline.Judge // which claim the exit status is about
+	model, certificate string            // their references
+	id                 string            // that the certificate must have; "": any
+	from               config.Origin     // nil: no rows are read
+	trusted            string            // public keys; "": a signature is not asked for
+	required           pipeline.Required // which claim the exit status is about
 	retrain            bool
 	parent             string // reference of the model that training began with; "": none
 	budget
@@ -95,8 +95,8 @@ func (v *verification) read(ctx context.Context, w system, args []string, job st
 // together refuses options that do not go together.
 func (v *verification) together() error {
 	switch {
-	case v.judge != pipeline.JudgeMean && v.judge != pipeline.JudgeDraw:
-		return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
+	case v.required != pipeline.RequirePrediction && v.required != pipeline.RequireDraw:
+		return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", v.required, pipeline.RequirePrediction, pipeline.RequireDraw))
 	case v.retrain && v.from == nil:
 		return config.Argument(errors.New("--retrain: name the data to train on"))
 	case v.parent != "" && !v.retrain:
@@ -158,7 +158,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		return nil, err
 	}
 	found.Checked = slices.Concat(signed, lines, found.Checked)
-	out = &verified{Certificate: found.Certificate(), ID: id, Found: found, Judge: v.judge}
+	out = &verified{Certificate: found.Certificate(), ID: id, Found: found, Required: v.required}
 	if v.retrain {
 		err = v.again(ctx, w, out, open, res)
 	}

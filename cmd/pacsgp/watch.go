@@ -143,7 +143,7 @@ func watched(w system, last config.Watched, asJSON bool) error {
 			t.Open, t.Late, t.Alarm.Bound, "", t.Alarm.Worth, t.Alarm.Delta, r.Alarm,
 		}
 		if doc.Certified < 1 {
-			doc.Status = string(pipeline.JudgeMean.Of(last.By.Certificate).Status)
+			doc.Status = string(pipeline.RequirePrediction.Of(last.By.Certificate).Status)
 		}
 		if t.Unit != nil {
 			doc.Units = t.Losses.Count()

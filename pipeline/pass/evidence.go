@@ -175,7 +175,7 @@ func follows(job job.Job, m Model, found *Found) error {
 		return errors.New("lengthscales or variance of the posterior are not those of the model's description")
 	}
 	if job.Split.Holdout == 0 && (m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean)) {
-		return errors.New("no held-out rows judge the predictor, and it is not the mean of Q")
+		return errors.New("no held-out rows test the predictor, and it is not the mean of Q")
 	}
 	return fitsInducing(job, found.Counts.Train, len(want.Lengthscales), m.Posterior.Inducing())
 }

@@ -24,8 +24,8 @@ type Job struct {
 	Backoff  time.Duration // before the first retry, and twice as long before each further one
 	Promote  watch.Promotion
 
-	Judge    pipeline.Judge     // "" means the mean
-	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified, Conclude and Judge
+	Required pipeline.Required  // "" means the mean
+	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified, Conclude and Required
 	Software string             // on which the bytes of a certificate depend, next to job and rows
 	// Elsewhere says that certificates are also published outside the output, which then does
 	// not show the result of a run.

@@ -24,7 +24,7 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 		return watch.Decision{}, err
 	}
 	move := func(why string) (watch.Decision, error) {
-		return watch.Decision{Moves: true, Why: why}, pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: id, Model: next.Model.Digest}, j.Judge, now)
+		return watch.Decision{Moves: true, Why: why}, pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: id, Model: next.Model.Digest}, j.Required, now)
 	}
 	if current == nil {
 		return move("nothing was current")
@@ -36,7 +36,7 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 	if err != nil {
 		return watch.Decision{}, err
 	}
-	d, err := j.Promote.Decide(before, next, j.Judge)
+	d, err := j.Promote.Decide(before, next, j.Required)
 	if err == nil && d.Moves {
 		return move(d.Why)
 	}
@@ -82,8 +82,8 @@ func (j *Job) verify(ctx context.Context, c certify.Certificate) error {
 	return err
 }
 
-// Promotable demands a certificate that follows from its model and certifies the judged predictor.
-func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id string, who pipeline.Judge) error {
+// Promotable demands a certificate that follows from its model and certifies the required predictor.
+func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id string, who pipeline.Required) error {
 	if _, err := pipeline.Verify(ctx, c, m, c.Model.Digest, nil, job.Resources{}.WithDefaults()); err != nil {
 		return err
 	}
@@ -94,10 +94,10 @@ func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id str
 }
 
 // Promote makes a certificate of an output the current one, for example to roll back. The
-// certificate must follow from its model and certify the judged predictor; else the pointer
+// certificate must follow from its model and certify the required predictor; else the pointer
 // stays. before is the id of the one before, "nothing" or "unreadable".
-func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.Judge, now time.Time) (c certify.Certificate, before string, err error) {
-	j := &Job{Output: out, Judge: who}
+func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.Required, now time.Time) (c certify.Certificate, before string, err error) {
+	j := &Job{Output: out, Required: who}
 	if c, err = j.candidate(ctx, id); err != nil {
 		return c, "", err
 	}

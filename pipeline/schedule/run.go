@@ -200,7 +200,7 @@ func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of 
 		s.conclude(ctx, j, r, of, o, fault, at)
 		j.dated(r, at)
 	}
-	how.Run, how.Begun, how.Certified, how.Judge = r.Run, r, of.certified, j.Judge
+	how.Run, how.Begun, how.Certified, how.Required = r.Run, r, of.certified, j.Required
 	how.Conclude = func(_ context.Context, _ *pipeline.RunState, o *pipeline.Outcome, fault error) { conclude(o, fault) }
 	train := s.Train
 	if train == nil {
@@ -254,7 +254,7 @@ func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, 
 // promote completes the record of a run with a certificate.
 func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, of *pipeline.Result, at time.Time) {
 	how := j.How
-	how.Judge = j.Judge
+	how.Required = j.Required
 	r.State, r.Exit, r.Fault, r.Scheduled.Kills = pipeline.StateFinished, new(int), "", 0
 	r.Artifacts = []pipeline.ArtifactRef{{ID: of.ID, Model: of.ModelDigest}}
 	if verdict := how.Verdict(of.Certificate); verdict != nil {

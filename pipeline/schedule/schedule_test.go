@@ -370,7 +370,7 @@ func TestLostPointer(t *testing.T) {
 	}
 }
 
-// What a job lacks is reported before it takes a number; without a word the mean is judged.
+// What a job lacks is reported before it takes a number; by default predictions are required.
 func TestIncompleteJob(t *testing.T) {
 	for what, lack := range map[string]func(j *schedule.Job){
 		"Repeated": func(j *schedule.Job) { j.Job.Repeated = false }, "Software": func(j *schedule.Job) { j.Software = "" },
@@ -383,9 +383,9 @@ func TestIncompleteJob(t *testing.T) {
 		}
 	}
 	s := newStage(t, declared(func(j *schedule.Job) {
-		j.Triggers, j.Judge = []schedule.Trigger{{Key: "files 1", Files: 1}}, ""
+		j.Triggers, j.Required = []schedule.Trigger{{Key: "files 1", Files: 1}}, ""
 	}))
-	if s.at(someDay); s.job.Judge != pipeline.JudgeMean || pipeline.Judge("").Predictor() != pipeline.JudgeMean.Predictor() {
-		t.Errorf("judged by %q", s.job.Judge)
+	if s.at(someDay); s.job.Required != pipeline.RequirePrediction || pipeline.Required("").Predictor() != pipeline.RequirePrediction.Predictor() {
+		t.Errorf("requires %q", s.job.Required)
 	}
 }

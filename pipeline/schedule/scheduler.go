@@ -74,7 +74,7 @@ func holding[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 // fails for a changed or incomplete job. Failures of a run are in its record; those of the job's output
 // are messages.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipeline.RunState, err error) {
-	s.lookFault, j.Judge = nil, cmp.Or(j.Judge, pipeline.JudgeMean)
+	s.lookFault, j.Required = nil, cmp.Or(j.Required, pipeline.RequirePrediction)
 	defer func() {
 		if j.looked = now; ctx.Err() != nil {
 			return

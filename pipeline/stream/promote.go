@@ -54,7 +54,7 @@ func (d *deciding) stays(ctx context.Context, at Location, r *pipeline.Result) (
 	if err != nil {
 		return "", err
 	}
-	decision, err := w.Promote.Decide(current, r.Certificate, w.How.Judge)
+	decision, err := w.Promote.Decide(current, r.Certificate, w.How.Required)
 	if decision.Moves {
 		return "", err
 	}

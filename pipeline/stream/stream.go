@@ -182,7 +182,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 	how.Parent, how.Publisher, how.Certified = reserved.from, decides, numbers[k] // by a process that was killed
 	how.Conclude = func(_ context.Context, r *pipeline.RunState, o *pipeline.Outcome, _ error) {
 		if o != nil && *r.Exit == 0 && decides.why == "" {
-			if err := pipeline.PointTo(out, o.Result.Certificate, r.Artifacts[0], w.How.Judge, time.Now()); err != nil {
+			if err := pipeline.PointTo(out, o.Result.Certificate, r.Artifacts[0], w.How.Required, time.Now()); err != nil {
 				w.warning(err.Error()) // the topics have the pointer, which the next window follows
 			}
 		}

@@ -133,7 +133,7 @@ func (s *Stream) follow(ctx context.Context, log Log, out pipeline.Output) (poin
 		err = s.own(c, pointer.ID)
 	}
 	if err == nil {
-		err = pipeline.PointTo(out, c, pipeline.ArtifactRef{ID: pointer.ID, Model: c.Model.Digest}, s.How.Judge, time.Now())
+		err = pipeline.PointTo(out, c, pipeline.ArtifactRef{ID: pointer.ID, Model: c.Model.Digest}, s.How.Required, time.Now())
 	}
 	return pointer, c, err
 }

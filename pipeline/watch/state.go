@@ -166,7 +166,7 @@ func BoundOf(c certify.Certificate, unit []string) float64 {
 	if !speaksOf(c, unit) {
 		return 1
 	}
-	if g := pipeline.JudgeMean.Of(c); g.Status == certify.StatusCertified {
+	if g := pipeline.RequirePrediction.Of(c); g.Status == certify.StatusCertified {
 		return g.Bound
 	}
 	return 1

@@ -24,7 +24,7 @@ type Decision struct {
 }
 
 // Decide decides about the certificate next.
-func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Judge) (Decision, error) {
+func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Required) (Decision, error) {
 	if why := pipeline.Incomparable(current, next); why != "" {
 		return Decision{Why: "it cannot be compared with the current one: " + why}, nil
 	}

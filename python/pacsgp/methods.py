@@ -86,7 +86,7 @@ class PacBayes(Losses):
         close(terms["bound"], Decimal(kl_inverse(risk, c)), "the bound B")
         close(terms["bound_pinsker"], min(Decimal(1), risk + (c / 2).sqrt()), "Pinsker's bound")
         draw = self.claim("pac-bayes", terms, inverse)
-        if self.cert["counts"]["holdout"]:  # held-out rows judge the predictor; without them it is the mean of Q
+        if self.cert["counts"]["holdout"]:  # held-out rows test the predictor; without them it is the mean of Q
             return [draw]
         mean = {**draw, "id": "pac-bayes-mean", "predictor": "prediction", **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker")}}
         del mean["risk"]

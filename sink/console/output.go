@@ -125,7 +125,7 @@ func read(folder string, now time.Time) *output {
 		o.Plot = path
 	}
 	o.Test = watched(folder, o.Current.ID)
-	o.judge(now)
+	o.explain(now)
 	slices.SortStableFunc(o.State, func(a, b finding) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
 	return o
 }
@@ -197,8 +197,8 @@ func watched(folder, id string) *rowsTest {
 	return nil
 }
 
-// judge answers: is the current model from the last run, and if not, why?
-func (o *output) judge(now time.Time) {
+// explain answers: is the current model from the last run, and if not, why?
+func (o *output) explain(now time.Time) {
 	if o.Test != nil && o.Test.Alarm != "" {
 		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Alarm+".", watch.Ends)
 	}

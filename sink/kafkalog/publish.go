@@ -90,7 +90,7 @@ type Pointer struct {
 	Name        string            `json:"name"`
 	Certificate string            `json:"certificate"` // id
 	Model       string            `json:"model"`       // SHA-256
-	Predictor   pipeline.Judge    `json:"predictor"`   // of status and bound
+	Predictor   pipeline.Required `json:"predictor"`   // of status and bound
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Segments    []certify.Segment `json:"segments,omitempty"` // of the sample
@@ -205,16 +205,16 @@ const headerSignature = "signature"
 
 // Point moves the pointer of a name to a certificate that was put, or published before. It says the
 // same of it as the pointer of an output.
-func (p *Publication) Point(ctx context.Context, name string, c certify.Certificate, judge pipeline.Judge) error {
-	judge = cmp.Or(judge, pipeline.JudgeMean)
-	g := judge.Of(c)
+func (p *Publication) Point(ctx context.Context, name string, c certify.Certificate, required pipeline.Required) error {
+	required = cmp.Or(required, pipeline.RequirePrediction)
+	g := required.Of(c)
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return err
 	}
 	value, err := json.Marshal(Pointer{
 		Format: PointerFormat, Name: name, Certificate: digest(document), Model: c.Model.Digest,
-		Predictor: judge, Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Source: p.cfg.Rows,
+		Predictor: required, Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Source: p.cfg.Rows,
 	})
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (p *Publication) Point(ctx context.Context, name string, c certify.Certific
 // Promote moves the pointer of a name to a published certificate, and returns the id of the one before. The
 // pointer has the identity of the rows that an earlier pointer to this certificate had; without one
 // it says nothing of it, and no training begins with the model.
-func Promote(ctx context.Context, cfg Config, c certify.Certificate, id string, judge pipeline.Judge) (before string, err error) {
+func Promote(ctx context.Context, cfg Config, c certify.Certificate, id string, required pipeline.Required) (before string, err error) {
 	cfg.Topics = cfg.Topics.WithDefaults()
 	p, err := Current(ctx, cfg.Client, cfg.Topics, cfg.Name)
 	if err != nil {
@@ -249,7 +249,7 @@ func Promote(ctx context.Context, cfg Config, c certify.Certificate, id string, 
 	if err != nil {
 		return "", err
 	}
-	if err = to.Point(ctx, cfg.Name, c, judge); err == nil {
+	if err = to.Point(ctx, cfg.Name, c, required); err == nil {
 		err = to.Commit(ctx)
 	}
 	if err != nil {

@@ -173,9 +173,9 @@ func TestClocksThatJump(t *testing.T) {
 	}
 }
 
-// TestPointerSaysWhatTheJudgeSays: status and bound of a pointer are those of the judged predictor, by
+// TestPointerSaysWhatIsRequired: status and bound of a pointer are those of the required predictor, by
 // the rule for the pointer of an output.
-func TestPointerSaysWhatTheJudgeSays(t *testing.T) {
+func TestPointerSaysWhatIsRequired(t *testing.T) {
 	_, client := cluster(t)
 	c := certify.Certificate{Claims: []certify.Claim{
 		{ID: "a", Predictor: certify.PredictorMean, Status: certify.StatusVacuous, Bound: 0.5598},
@@ -184,19 +184,19 @@ func TestPointerSaysWhatTheJudgeSays(t *testing.T) {
 	}}
 	document, err := certify.Marshal(c)
 	fatal.If(t, err)
-	for judge, want := range map[pipeline.Judge]kafkalog.Pointer{
-		"": {Predictor: "prediction", Status: "certified", Bound: 0.152}, pipeline.JudgeMean: {Predictor: "prediction", Status: "certified", Bound: 0.152},
-		pipeline.JudgeDraw: {Predictor: "draw", Status: "certified", Bound: 0.2799},
+	for required, want := range map[pipeline.Required]kafkalog.Pointer{
+		"": {Predictor: "prediction", Status: "certified", Bound: 0.152}, pipeline.RequirePrediction: {Predictor: "prediction", Status: "certified", Bound: 0.152},
+		pipeline.RequireDraw: {Predictor: "draw", Status: "certified", Bound: 0.2799},
 	} {
 		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
 		fatal.If(t, err)
 		fatal.If(t, p.Put(t.Context(), kafkalog.Artifact{Document: document, Model: []byte("model")}))
-		fatal.If(t, p.Point(t.Context(), "m", c, judge))
+		fatal.If(t, p.Point(t.Context(), "m", c, required))
 		fatal.If(t, p.Commit(t.Context()))
 		got, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m")
 		fatal.If(t, err)
-		if got.Predictor != want.Predictor || got.Status != want.Status || got.Bound != want.Bound || got.Bound != judge.Of(c).Bound {
-			t.Errorf("judge %q: the pointer says %s, %s, %v", judge, got.Predictor, got.Status, got.Bound)
+		if got.Predictor != want.Predictor || got.Status != want.Status || got.Bound != want.Bound || got.Bound != required.Of(c).Bound {
+			t.Errorf("required %q: the pointer says %s, %s, %v", required, got.Predictor, got.Status, got.Bound)
 		}
 	}
 }

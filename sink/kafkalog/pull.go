@@ -212,7 +212,7 @@ func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 	if err != nil {
 		return pipeline.Current{}, err
 	}
-	t.looked, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: cmp.Or(p.Predictor, pipeline.JudgeMean)}
+	t.looked, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: cmp.Or(p.Predictor, pipeline.RequirePrediction)}
 	return t.last, nil
 }
 

@@ -24,14 +24,14 @@ const (
 )
 
 type pointer struct {
-	Format      string         `json:"format"`
-	ID          string         `json:"id"` // of the certificate
-	Certificate string         `json:"certificate"`
-	Model       string         `json:"model"`
-	Predictor   pipeline.Judge `json:"predictor"` // of the bound
-	Bound       float64        `json:"bound"`
-	Status      certify.Status `json:"status,omitempty"` // of the guarantee with the bound
-	Since       time.Time      `json:"since"`
+	Format      string            `json:"format"`
+	ID          string            `json:"id"` // of the certificate
+	Certificate string            `json:"certificate"`
+	Model       string            `json:"model"`
+	Predictor   pipeline.Required `json:"predictor"` // of the bound
+	Bound       float64           `json:"bound"`
+	Status      certify.Status    `json:"status,omitempty"` // of the guarantee with the bound
+	Since       time.Time         `json:"since"`
 }
 
 // ReadPointer reads the pointer of a folder, nil if there is none. A nil FS means [durable.OS].

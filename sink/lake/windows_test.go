@@ -55,7 +55,7 @@ func TestWindows(t *testing.T) {
 		fatal.If(t, err)
 		if r.Artifacts = []pipeline.ArtifactRef{{ID: id, Model: sum}}; n == 0 {
 			first = r.Artifacts[0]
-			fatal.If(t, out.Point(pipeline.Current{ArtifactRef: first, Predictor: pipeline.JudgeMean}))
+			fatal.If(t, out.Point(pipeline.Current{ArtifactRef: first, Predictor: pipeline.RequirePrediction}))
 		}
 		fatal.If(t, r.End(out, pipeline.StateFinished, new(int), "", r.Began))
 		fatal.If(t, errors.Join(out.Retain(1), release()))
