@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -92,12 +91,7 @@ func unseen(ctx context.Context, from store, folder string, seen map[string]bool
 }
 
 // isPattern reports whether a path has a special character of patterns.
-func isPattern(path string) bool {
-	if runtime.GOOS == "windows" {
-		return strings.ContainsAny(path, `*?[`)
-	}
-	return strings.ContainsAny(path, `*?[\`)
-}
+func isPattern(path string) bool { return strings.ContainsAny(path, `*?[\`) }
 
 // wantPattern says what is wrong with a malformed pattern.
 const wantPattern = "not a pattern: a [ needs a ] and something between them, a \\ needs a character after it (hint: write \\[ for the bracket itself)"

@@ -9,12 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nonblocking opens a pipe without waiting for its other end.
-const nonblocking = unix.O_NONBLOCK
-
-// renamesOpenFiles says that a file keeps its lock while it is renamed.
-const renamesOpenFiles = true
-
 // SyncDir opens the directory and syncs it: on POSIX systems new names survive a power cut by
 // that.
 func (OS) SyncDir(dir string) error {

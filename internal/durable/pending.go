@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"syscall"
 )
 
@@ -114,17 +113,11 @@ func CommitAll(files ...*Pending) (err error) {
 	return files[len(files)-1].syncDir()
 }
 
-// publish gives a durable file its name, which is not durable yet. Where the system can rename
-// an open file, its lock goes last: between unlocking and renaming the sweep of another process
-// would remove it.
+// publish gives a durable file its name, which is not durable yet. Its lock goes last: between
+// unlocking and renaming the sweep of another process would remove it.
 func (p *Pending) publish() error {
-	steps := []func(){func() { p.fail(p.file.Close()) }, p.rename}
-	if renamesOpenFiles {
-		slices.Reverse(steps)
-	}
-	for _, step := range steps {
-		step()
-	}
+	p.rename()
+	p.fail(p.file.Close())
 	p.file = nil
 	return p.err
 }

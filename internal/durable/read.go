@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 var errNotRegular = errors.New("it is not a regular file")
@@ -42,8 +43,9 @@ func OpenRegular(name string) (f *os.File, size int64, err error) {
 	return f, info.Size(), nil
 }
 
+// openRegular opens a pipe without waiting for its other end.
 func openRegular(name string, how int) (*os.File, error) {
-	f, err := os.OpenFile(name, how|nonblocking, 0o644) //nolint:gosec // G302, G304: the user names it, and what is published is for others to read
+	f, err := os.OpenFile(name, how|syscall.O_NONBLOCK, 0o644) //nolint:gosec // G302, G304: the user names it, and what is published is for others to read
 	if err != nil {
 		return nil, err
 	}
