@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrNoFolder says that there is a file where a folder is to be.
@@ -168,6 +170,16 @@ func (OS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
+// SyncDir opens the directory and syncs it: on POSIX systems new names survive a power cut by
+// that.
+func (OS) SyncDir(dir string) error {
+	d, err := os.Open(dir) //nolint:gosec // G304: the caller's own directory
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
 // Lock takes an advisory lock on the whole of file name.
 func (OS) Lock(name string) (io.Closer, error) {
 	f, err := openRegular(name, os.O_CREATE|os.O_RDWR)
@@ -185,3 +197,15 @@ type held struct{ *os.File }
 // Close gives the lock back, then the file: a process that is being started may have the file
 // for an instant, and would have the lock with it.
 func (h held) Close() error { return errors.Join(unlockFile(h.File), h.File.Close()) }
+
+// lockFile takes flock(2), which belongs to the open file: a second job in the same process is
+// refused too.
+func lockFile(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrLocked
+	}
+	return err
+}
+
+func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
