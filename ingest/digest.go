@@ -2,12 +2,9 @@ package ingest
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"hash"
-	"math"
 
 	"github.com/apache/arrow/go/v15/arrow"
-	"github.com/apache/arrow/go/v15/arrow/endian"
 
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
@@ -21,15 +18,7 @@ func NewDigester() *Digester { return &Digester{h: sha256.New()} }
 
 // Add digests further values.
 func (d *Digester) Add(values []float64) {
-	if !endian.IsBigEndian {
-		_, _ = d.h.Write(arrow.Float64Traits.CastToBytes(values)) // a hash never returns an error
-		return
-	}
-	var b [8]byte
-	for _, v := range values {
-		binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
-		_, _ = d.h.Write(b[:])
-	}
+	_, _ = d.h.Write(arrow.Float64Traits.CastToBytes(values)) // a hash never returns an error
 }
 
 // Sum returns the digest of the values so far.

@@ -6,7 +6,6 @@ import (
 	"math/big"
 
 	"github.com/apache/arrow/go/v15/arrow"
-	"github.com/apache/arrow/go/v15/arrow/endian"
 
 	"github.com/pacsgp/pacsgp/ingest"
 )
@@ -48,7 +47,7 @@ const (
 func (c *column) plain(dst []float64, src []byte) {
 	switch c.kind {
 	case kindDouble:
-		plainDoubles(dst, src)
+		copy(arrow.Float64Traits.CastToBytes(dst), src)
 	case kindFloat:
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
@@ -87,16 +86,6 @@ func (c *column) plain(dst []float64, src []byte) {
 		for i := range dst {
 			dst[i] = c.integerValue(int64(binary.LittleEndian.Uint64(src[8*i:])))
 		}
-	}
-}
-
-func plainDoubles(dst []float64, src []byte) {
-	if !endian.IsBigEndian {
-		copy(arrow.Float64Traits.CastToBytes(dst), src)
-		return
-	}
-	for i := range dst {
-		dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
 	}
 }
 
