@@ -86,14 +86,8 @@ func (g *Generator) Rows(first int64, n int) [][]float64 {
 	for j := range columns {
 		columns[j] = make([]float64, n)
 	}
-	g.RowsTo(columns, first)
-	return columns
-}
-
-// RowsTo fills the columns, the target last, with the rows from first on.
-func (g *Generator) RowsTo(columns [][]float64, first int64) {
 	x := make([]float64, g.cfg.Features)
-	for i := range columns[0] {
+	for i := range n {
 		rng := rand.New(rand.NewPCG(g.cfg.Seed^streamRows, uint64(first)+uint64(i))) //nolint:gosec // as above
 		for j := range x {
 			x[j] = uniform(rng, -halfWidth, halfWidth)
@@ -102,6 +96,7 @@ func (g *Generator) RowsTo(columns [][]float64, first int64) {
 		noise := float64(g.cfg.Noise * normal(rng))
 		columns[len(x)][i] = g.Value(x) + noise
 	}
+	return columns
 }
 
 // blockFourier is the number of Fourier features that are evaluated together.
