@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Records makes the record batches of a source: a float64 column for each used column, and with
-// [Mark] the column of reasons. Releasing a batch returns its buffers to a pool. Records may be
+// Records makes the record batches of a source: a float64 column for each used column, and for
+// marked rows [ReasonColumn]. Releasing a batch returns its buffers to a pool. Records may be
 // used by several goroutines.
 type Records struct {
 	schema *arrow.Schema
@@ -24,12 +24,12 @@ type Records struct {
 }
 
 // NewRecords prepares batches of the named columns, of which some may have missing values.
-func NewRecords(names []string, bad Rejected, encoded job.Encodings) *Records {
+func NewRecords(names []string, mark bool, encoded job.Encodings) *Records {
 	fields := make([]arrow.Field, 0, len(names)+1)
 	for _, name := range names {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Float64})
 	}
-	if bad == Mark {
+	if mark {
 		fields = append(fields, arrow.Field{Name: ReasonColumn, Type: arrow.BinaryTypes.String, Nullable: true})
 	}
 	filled := make([]bool, len(names))
@@ -40,7 +40,7 @@ func NewRecords(names []string, bad Rejected, encoded job.Encodings) *Records {
 		filled: filled,
 		schema: arrow.NewSchema(fields, nil),
 		names:  names,
-		mark:   bad == Mark,
+		mark:   mark,
 		mem:    &pool{under: memory.NewGoAllocator()},
 	}
 }
@@ -98,7 +98,7 @@ func (r *Records) fault(j int, v float64) Fault {
 }
 
 // New wraps the block as a record, which then owns its memory. bad are its rows of [Records.Bad],
-// empty unless the records are made for [Mark].
+// empty unless they are to be marked.
 func (r *Records) New(b *Block, bad []int) arrow.Record {
 	rows := 0
 	if len(b.Columns) > 0 {

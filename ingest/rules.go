@@ -5,27 +5,8 @@ import (
 	"math"
 )
 
-// Rejected says what a source does with a row that breaks a row rule.
-type Rejected int
-
-const (
-	// Reject stops with a [RejectedRowError] at the first rejected row, the default: a certificate over
-	// silently dropped rows would be false.
-	Reject Rejected = iota
-	// Mark keeps the row. Its bad cells are NaN, and a last column, [ReasonColumn], says what
-	// is wrong.
-	Mark
-)
-
-// Marking returns Mark if mark is true, else Reject.
-func Marking(mark bool) Rejected {
-	if mark {
-		return Mark
-	}
-	return Reject
-}
-
-// ReasonColumn is the name of the text column that [Mark] adds, null in good rows.
+// ReasonColumn is the name of the text column that a source adds if it marks rejected rows. It is
+// null in good rows; bad cells of others are NaN.
 const ReasonColumn = "_reason"
 
 // MaxInteger is the largest magnitude of an integer, or of a decimal without its point, in a
@@ -148,7 +129,8 @@ func numbers(values []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// A RejectedRowError says which row breaks which rule. No retry helps.
+// A RejectedRowError says which row breaks which rule. A source that marks no rows stops there: a
+// certificate over silently dropped rows would be false. No retry helps.
 type RejectedRowError struct {
 	Where  string // file, or topic and partition
 	Row    int64  // number of the row in Where, 0 first

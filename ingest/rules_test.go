@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // checkRef is Check as its comment words it.
@@ -86,7 +87,7 @@ func TestDigestIsOfTheBits(t *testing.T) {
 }
 
 func TestRecordsMark(t *testing.T) {
-	r := ingest.NewRecords([]string{"a", "b"}, ingest.Mark, nil)
+	r := ingest.NewRecords([]string{"a", "b"}, true, nil)
 	block := r.Block(3)
 	copy(block.Columns[0], []float64{1, math.Inf(-1), 3})
 	copy(block.Columns[1], []float64{4, ingest.Null.Cell(), ingest.TooLong.Cell()})
@@ -104,7 +105,7 @@ func TestRecordsMark(t *testing.T) {
 
 // A released batch's memory is used again, and only then.
 func TestRecordsReuseMemory(t *testing.T) {
-	r := ingest.NewRecords([]string{"a"}, ingest.Reject, nil)
+	r := ingest.NewRecords([]string{"a"}, false, nil)
 	kept := r.New(fill(r.Block(100), 1), nil)
 	for i := range 20 {
 		record := r.New(fill(r.Block(100), float64(i+2)), nil)
@@ -134,7 +135,7 @@ func ExampleSelect() {
 		{Name: "pm", Type: "int16"},
 		{Name: "hour", Type: "int32"},
 	}}}
-	columns, warnings, err := ingest.Select(tables, ingest.Choice{Target: "pm"})
+	columns, warnings, err := ingest.Select(tables, dataset.Choice{Target: "pm"})
 	fmt.Printf("%q %q %v\n", columns, warnings, err)
 	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text; to use it: encode: {city: one-hot}; numbers that are stored as text have to be stored as numbers"] <nil>
 }
@@ -152,7 +153,7 @@ func TestSelectFromManyColumns(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	names, _, err := ingest.Select([]ingest.Table{table}, ingest.Choice{Exclude: exclude, Target: "c000001"})
+	names, _, err := ingest.Select([]ingest.Table{table}, dataset.Choice{Exclude: exclude, Target: "c000001"})
 	if err != nil || len(names) != n/2 {
 		t.Errorf("%d columns, %v, want %d", len(names), err, n/2)
 	}
@@ -167,12 +168,12 @@ func TestSelectHintsFitTheChoice(t *testing.T) {
 	const hint = "or leave it out of the features"
 	table := ingest.Table{Name: "a.parquet", Columns: []ingest.Column{{Name: "city", Type: "text", Use: ingest.Unusable, Why: "encode it as numbers"}, {Name: "y"}}}
 	for _, c := range []struct {
-		choice ingest.Choice
+		choice dataset.Choice
 		hint   bool
 	}{
-		{ingest.Choice{Features: []string{"city"}, Target: "y"}, true},
-		{ingest.Choice{Features: []string{"y"}, Target: "city"}, false},
-		{ingest.Choice{Features: []string{"city"}}, false},
+		{dataset.Choice{Features: []string{"city"}, Target: "y"}, true},
+		{dataset.Choice{Features: []string{"y"}, Target: "city"}, false},
+		{dataset.Choice{Features: []string{"city"}}, false},
 	} {
 		_, _, err := ingest.Select([]ingest.Table{table}, c.choice)
 		if err == nil || !strings.Contains(err.Error(), `a.parquet: column "city" is text, which is not read as numbers: encode it as numbers`) || strings.Contains(err.Error(), hint) != c.hint {
@@ -197,7 +198,7 @@ func TestSelectTellsFilesFromTheChoice(t *testing.T) {
 		{[]ingest.Table{text, good}, false, "text.parquet"},
 		{[]ingest.Table{good, none}, false, "none.parquet"},
 	} {
-		_, _, err := ingest.Select(c.tables, ingest.Choice{Features: []string{"x"}, Target: "y"})
+		_, _, err := ingest.Select(c.tables, dataset.Choice{Features: []string{"x"}, Target: "y"})
 		_, choice := errors.AsType[*ingest.ChoiceError](err)
 		if err == nil || choice != c.choice || !strings.HasPrefix(err.Error(), "ingest: "+c.says) || !c.choice && !strings.Contains(err.Error(), "good.parquet has it as numbers") {
 			t.Errorf("%s and so on: %v, want a fault of the choice: %v", c.tables[0].Name, err, c.choice)

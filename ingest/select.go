@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // Use says how a column may enter a job.
@@ -37,18 +39,16 @@ type Table struct {
 	Columns []Column
 }
 
-// A Choice says which columns a job uses.
-type Choice struct {
-	Features []string        // nil: all numeric columns that all tables have
-	Exclude  []string        // left out of that default
-	Labels   []string        // behind the features: numbers, times or text that tell units apart; left out of that default too
-	Encoded  map[string]bool // features whatever their type; true: text too
-	Target   string          // "": none, for predictions
+// A choice is which columns a job uses.
+type choice struct {
+	dataset.Choice
+
+	encoded map[string]bool // features whatever their type; true: text too
 }
 
 // OrLeaveOut returns a second remedy for an unusable feature: a job can leave it out, predictions
 // cannot. It is "" for predictions and for the target.
-func (c Choice) OrLeaveOut(column string) string {
+func OrLeaveOut(c dataset.Choice, column string) string {
 	if c.Target == "" || column == c.Target {
 		return ""
 	}
@@ -68,7 +68,8 @@ func (e *ChoiceError) Error() string { return "ingest: " + e.Text }
 // Select returns the chosen columns in the order of the model: the declared features in their
 // order, or the default ones, sorted bytewise; then the target. The warnings say which columns
 // the default leaves out and why. The error reports all faults of the choice.
-func Select(tables []Table, c Choice) (names, warnings []string, err error) {
+func Select(tables []Table, want dataset.Choice) (names, warnings []string, err error) {
+	c := choice{want, want.Encoded.Types()}
 	index := make([]map[string][]Column, len(tables))
 	for i, t := range tables {
 		index[i] = make(map[string][]Column, len(t.Columns))
@@ -125,7 +126,7 @@ func Select(tables []Table, c Choice) (names, warnings []string, err error) {
 // fault explains why a named column cannot be read, for the first table where it cannot; "" if it
 // can be read in all. in is a table where it can be read, or "": if there is one, the file is at
 // fault, not the choice.
-func (c Choice) fault(tables []Table, index []map[string][]Column, name string) (fault, in string) {
+func (c choice) fault(tables []Table, index []map[string][]Column, name string) (fault, in string) {
 	for k, t := range tables {
 		text := c.unusable(t, index[k][name], name)
 		if text == "" {
@@ -138,13 +139,13 @@ func (c Choice) fault(tables []Table, index []map[string][]Column, name string) 
 }
 
 // unusable explains why a named column of a table cannot be read; "" if it can.
-func (c Choice) unusable(t Table, found []Column, name string) string {
+func (c choice) unusable(t Table, found []Column, name string) string {
 	switch {
 	case len(found) == 0:
 		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), DidYouMean(name, columnNames(t.Columns)))
 	case len(found) > 1:
 		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
-	case found[0].Text && (slices.Contains(c.Labels, name) || c.Encoded[name]):
+	case found[0].Text && (slices.Contains(c.Labels, name) || c.encoded[name]):
 	case found[0].Use == Unusable:
 		why := found[0].Why
 		switch {
@@ -153,7 +154,7 @@ func (c Choice) unusable(t Table, found []Column, name string) string {
 		case found[0].Text && c.Target != "":
 			why = fmt.Sprintf("encode it in the job (encode: {%s: one-hot})", name)
 		}
-		return fmt.Sprintf("%s: column %q is %s, which is not read as numbers: %s%s", t.Name, name, found[0].Type, why, c.OrLeaveOut(name))
+		return fmt.Sprintf("%s: column %q is %s, which is not read as numbers: %s%s", t.Name, name, found[0].Type, why, OrLeaveOut(c.Choice, name))
 	}
 	return ""
 }
@@ -177,7 +178,7 @@ func list(columns []Column) string {
 }
 
 // features returns the declared features, or the default ones with warnings.
-func (c Choice) features(tables []Table, index []map[string][]Column) (features, warnings []string, err error) {
+func (c choice) features(tables []Table, index []map[string][]Column) (features, warnings []string, err error) {
 	if c.Features != nil {
 		if len(c.Exclude) > 0 {
 			return nil, nil, &ChoiceError{"exclude", -1, "features and exclude are both declared; exclude is for the default features only"}
@@ -226,11 +227,11 @@ func allNames(tables []Table) []string {
 var pandasIndex = regexp.MustCompile(`^__index_level_[0-9]+__$`)
 
 // leftOut returns the reason why a column is no default feature; "" if it is one.
-func (c Choice) leftOut(tables []Table, index []map[string][]Column, name string) string {
+func (c choice) leftOut(tables []Table, index []map[string][]Column, name string) string {
 	if name == "" {
 		return "it has no name"
 	}
-	if _, encoded := c.Encoded[name]; encoded {
+	if _, encoded := c.encoded[name]; encoded {
 		return "" // faults of its type are found with those of named features
 	}
 	isIndex := func(of map[string][]Column) bool {

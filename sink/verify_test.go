@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -71,7 +70,7 @@ func goVerifies(t testing.TB, args []string) error {
 		return err
 	}
 	open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
-		return lake.Open(ctx, lake.Config{Paths: data, Features: want.Features, Exclude: want.Exclude, Target: want.Target, Rejected: ingest.Marking(want.Mark), Labels: want.Labels, Encoded: want.Encoded})
+		return lake.Open(ctx, lake.Config{Paths: data, Choice: want})
 	}
 	if len(data) == 0 {
 		open = nil

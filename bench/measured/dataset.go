@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A Dataset is a data set, by columns.
@@ -28,7 +29,7 @@ func ReadDataset(ctx context.Context, path string) (Dataset, error) {
 	for _, c := range files[0].Columns {
 		t.Names = append(t.Names, c.Name)
 	}
-	src, err := lake.Open(ctx, lake.Config{Paths: []string{path}, Features: t.Names})
+	src, err := lake.Open(ctx, lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: t.Names}})
 	if err != nil {
 		return Dataset{}, err
 	}

@@ -46,7 +46,7 @@ func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decod
 		if r, ok := decode.(*jsonReader); ok {
 			r.keep(keep)
 		}
-		all[i] = &Decoder{cfg: cfg, keep: keep, decode: decode, columns: make([][]float64, len(cfg.decoded())), records: ingest.NewRecords(cfg.Columns, ingest.Mark, cfg.Encoded)}
+		all[i] = &Decoder{cfg: cfg, keep: keep, decode: decode, columns: make([][]float64, len(cfg.decoded())), records: ingest.NewRecords(cfg.Columns, true, cfg.Encoded)}
 	}
 	return all, nil
 }

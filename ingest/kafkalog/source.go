@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -82,7 +81,7 @@ func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error)
 		return nil, fmt.Errorf("kafka: %w", dataset.ErrNoRows)
 	}
 	src, err := lake.Open(ctx, lake.Config{
-		Paths: w.Paths, Features: want.Features, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, Rejected: ingest.Marking(want.Mark), Decoders: want.Decoders,
+		Paths: w.Paths, Choice: dataset.Choice{Features: want.Features, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, Mark: want.Mark, Decoders: want.Decoders},
 	})
 	if err != nil {
 		return nil, err

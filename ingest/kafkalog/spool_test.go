@@ -68,12 +68,12 @@ func TestWindow(t *testing.T) {
 	}
 
 	folder := filepath.Dir(w.Paths[0])
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Features: []string{"x"}, Target: "in.y"})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Choice: dataset.Choice{Features: []string{"x"}, Target: "in.y"}})
 	fatal.If(t, err)
 	if _, got := read(t, src); !slices.Equal(got, digests) {
 		t.Error("the spool, opened as a lake, has other digests")
 	}
-	position, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Features: []string{"$offset"}, Target: "$partition"})
+	position, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Choice: dataset.Choice{Features: []string{"$offset"}, Target: "$partition"}})
 	fatal.If(t, err)
 	where, _ := read(t, position)
 	if want := [2]float64{249, 0}; where[len(where)-1] != want {

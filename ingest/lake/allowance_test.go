@@ -15,13 +15,14 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // readAll reads the first row group within an allowance.
 func readAll(t *testing.T, path string, pages int64) (rows int64, err error) {
 	t.Helper()
-	src, err := Open(t.Context(), Config{Paths: []string{path}, Pages: pages})
+	src, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Pages: pages}})
 	fatal.If(t, err)
 	_, err = pipelinetest.Each(t.Context(), src, 0, func(record arrow.Record) { rows += record.NumRows() })
 	return rows, err
@@ -103,7 +104,7 @@ func TestMemoryOfLargePages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := onePage(t, rows, columns, c.node, c.codec, c.value)
-			src, err := Open(t.Context(), Config{Paths: []string{path}, Pages: 64 << 20})
+			src, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Pages: 64 << 20}})
 			fatal.If(t, err)
 			b, err := src.Open(t.Context(), 0)
 			fatal.If(t, err)

@@ -19,7 +19,6 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -117,9 +116,9 @@ func parquetFile(t *testing.T, path string, rows []manyTyped, group int) {
 var manyFeatures = []string{"at", "double", "flag", "float", "int", "level", "price"}
 
 // digestsOf reads all shards and returns their digests.
-func digestsOf(t *testing.T, path string, bad ingest.Rejected) []dataset.ColumnDigest {
+func digestsOf(t *testing.T, path string, mark bool) []dataset.ColumnDigest {
 	t.Helper()
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", Rejected: bad})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: manyFeatures, Target: "long", Mark: mark}})
 	fatal.If(t, err)
 	digests, err := readAll(t, src)
 	fatal.If(t, err)
@@ -134,14 +133,14 @@ func TestArrowFiles(t *testing.T) {
 	dir := t.TempDir()
 	parquet := filepath.Join(dir, "a.parquet")
 	parquetFile(t, parquet, rows, 10_000)
-	want := digestsOf(t, parquet, ingest.Mark)
+	want := digestsOf(t, parquet, true)
 	for name, options := range map[string][]ipc.Option{"plain.arrow": nil, "lz4.feather": {ipc.WithLZ4()}, "zstd.arrow": {ipc.WithZstd()}} {
 		path := filepath.Join(dir, name)
 		arrowFile(t, path, rows, 10_000, options...)
-		if got := digestsOf(t, path, ingest.Mark); !slices.Equal(got, want) {
+		if got := digestsOf(t, path, true); !slices.Equal(got, want) {
 			t.Errorf("%s: digests %v, want %v", name, got, want)
 		}
-		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "long"})
+		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Choice: dataset.Choice{Target: "long"}})
 		fatal.If(t, err)
 		if got := src.Columns(); !slices.Equal(got, []string{"double", "flag", "float", "int", "level", "price", "long"}) {
 			t.Errorf("%s: default columns %q", name, got)
@@ -157,7 +156,7 @@ func TestArrowFiles(t *testing.T) {
 		_ = b.Close()
 	}
 	for _, alone := range []string{"at", "comment"} {
-		_, err := lake.Open(t.Context(), lake.Config{Paths: []string{filepath.Join(dir, "plain.arrow")}, Features: []string{alone}, Target: "long"})
+		_, err := lake.Open(t.Context(), lake.Config{Paths: []string{filepath.Join(dir, "plain.arrow")}, Choice: dataset.Choice{Features: []string{alone}, Target: "long"}})
 		if ok := alone == "at"; ok != (err == nil) {
 			t.Errorf("feature %q: %v", alone, err)
 		}
@@ -192,7 +191,7 @@ func readArrowBytes(t testing.TB, data []byte) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.arrow")
 	fatal.If(t, os.WriteFile(path, data, 0o600))
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", Rejected: ingest.Mark})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: manyFeatures, Target: "long", Mark: true}})
 	if err != nil {
 		return err
 	}

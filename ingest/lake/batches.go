@@ -94,7 +94,7 @@ func (b *batches) decode() (arrow.Record, error) {
 	if slices.Contains(b.finite, false) {
 		var column int
 		var fault ingest.Fault
-		if bad, column, fault = b.src.records.Bad(block); len(bad) > 0 && b.src.bad == ingest.Reject {
+		if bad, column, fault = b.src.records.Bad(block); len(bad) > 0 && !b.src.mark {
 			block.Drop()
 			return nil, &ingest.RejectedRowError{Where: b.shard.file.path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: b.src.columns[column], Fault: fault}
 		}

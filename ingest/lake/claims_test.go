@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // marshalThrift encodes a structure of package format.
@@ -96,7 +97,7 @@ func TestClaimedRowsAreRefusedAtOpen(t *testing.T) {
 			}
 		})
 		fatal.If(t, os.WriteFile(path, claim, 0o600))
-		_, err := Open(t.Context(), Config{Paths: []string{path}, Target: "pm"})
+		_, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Target: "pm"}})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "claim.parquet") {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
 		}

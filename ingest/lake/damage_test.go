@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // damage returns a copy with one bit flipped (half of them near the end, where
@@ -55,11 +56,11 @@ func TestDamage(t *testing.T) {
 	fatal.If(t, err)
 	fatal.If(t, g.WriteLake(t.Context(), dir, 1, 0, 3000))
 	t.Run("synth", func(t *testing.T) {
-		testDamage(t, filepath.Join(dir, "part-00.parquet"), lake.Config{Target: "y"}, 500)
+		testDamage(t, filepath.Join(dir, "part-00.parquet"), lake.Config{Choice: dataset.Choice{Target: "y"}}, 500)
 	})
 	for _, name := range damagedWriters {
 		t.Run(name, func(t *testing.T) {
-			cfg := lake.Config{Target: writersTarget, Features: []string{"temp", "hour", "time"}}
+			cfg := lake.Config{Choice: dataset.Choice{Target: writersTarget, Features: []string{"temp", "hour", "time"}}}
 			testDamage(t, writersData("same", name+".parquet"), cfg, 120)
 		})
 	}

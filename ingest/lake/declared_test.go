@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -42,7 +43,7 @@ func TestValuesBeyondTheirType(t *testing.T) {
 			w := parquet.NewGenericWriter[any](file, parquet.NewSchema("rows", parquet.Group{"x": c.node}))
 			_, err = w.ColumnWriters()[0].WriteRowValues([]parquet.Value{v.Level(0, 0, 0)})
 			fatal.If(t, errors.Join(err, w.Close(), file.Close()))
-			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: []string{"x"}})
+			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: []string{"x"}}})
 			fatal.If(t, err)
 			_, err = pipelinetest.Each(t.Context(), src, 0, func(arrow.Record) {})
 			bad, is := errors.AsType[*ingest.RejectedRowError](err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A bit of a footer that has flipped changes no value undetected. The footer of Parquet
@@ -45,7 +46,7 @@ func TestFooterFlips(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			cfg := lake.Config{Paths: []string{path}, Features: c.features, Target: writersTarget}
+			cfg := lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: c.features, Target: writersTarget}}
 			want, err := readAll(t, open(t, cfg))
 			fatal.If(t, err)
 			start := len(whole) - 8 - int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))

@@ -14,9 +14,9 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -115,7 +115,7 @@ func FuzzFile(f *testing.F) {
 		path := filepath.Join(t.TempDir(), "f.parquet")
 		fatal.If(t, os.WriteFile(path, b, 0o600))
 		before := allocated()
-		src, err := Open(t.Context(), Config{Paths: []string{path}, Rejected: ingest.Mark})
+		src, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Mark: true}})
 		if err != nil {
 			return
 		}
@@ -131,7 +131,7 @@ func FuzzFile(f *testing.F) {
 		if err == nil && int64(len(want[0])) != rows {
 			t.Errorf("%d rows, the footer says %d", len(want[0]), rows)
 		}
-		other, err2 := Open(t.Context(), Config{Paths: []string{path}, Rejected: ingest.Mark, BatchRows: 7, Decoders: 3})
+		other, err2 := Open(t.Context(), Config{Paths: []string{path}, BatchRows: 7, Choice: dataset.Choice{Mark: true, Decoders: 3}})
 		if err2 != nil {
 			t.Fatal(err2)
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 var update = flag.Bool("update", false, "write testdata/hostile again")
@@ -230,7 +230,7 @@ func TestHostileFiles(t *testing.T) {
 			kept, err := os.ReadFile(path)
 			fatal.If(t, err)
 			before, began := allocated(), time.Now()
-			src, err := Open(t.Context(), Config{Paths: []string{path}, Rejected: ingest.Mark})
+			src, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Mark: true}})
 			if err == nil && !f.long {
 				_, err = marked(t, src)
 			}

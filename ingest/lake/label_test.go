@@ -13,9 +13,9 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -50,7 +50,7 @@ func TestTextIsReadAsLabels(t *testing.T) {
 		fatal.If(t, w.Close())
 		fatal.If(t, file.Close())
 	}
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"x"}, Labels: []string{"plain", "dict", "delta", "city"}, Target: "y", Rejected: ingest.Mark})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"x"}, Labels: []string{"plain", "dict", "delta", "city"}, Target: "y", Mark: true}})
 	fatal.If(t, err)
 	for shard, city := range []string{"7", "Bern"} {
 		b, err := src.Open(t.Context(), shard)
@@ -82,7 +82,7 @@ func TestTextIsReadAsLabels(t *testing.T) {
 			t.Errorf("%d rows", n)
 		}
 	}
-	if _, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"plain"}, Target: "y"}); err == nil || !strings.Contains(err.Error(), "not read as numbers") {
+	if _, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"plain"}, Target: "y"}}); err == nil || !strings.Contains(err.Error(), "not read as numbers") {
 		t.Errorf("text as a feature: %v", err)
 	}
 	if got := job.Label("Dongsi"); got != math.Trunc(got) || got >= 1<<53 {

@@ -19,30 +19,13 @@ var _ dataset.Source = (*Source)(nil)
 type Config struct {
 	// Paths are files, directories and globs, in the order of their rows.
 	Paths []string
-	// Features are the columns before the target, in order. Nil means all numeric columns that
-	// all files have, sorted by name.
-	Features []string
-	// Exclude names columns that are left out of the default features.
-	Exclude []string
-	// Labels are columns behind the features that tell units apart. Text is read as a number:
-	// see [job.Label].
-	Labels []string
-	// Texts are those of the groups of one of these columns.
-	Texts job.ColumnTexts
-	// Encoded are the encodings of features, of which some may be text.
-	Encoded job.Encodings
-	// Target is the last column. Empty means that there is none.
-	Target string
-	// Rejected is the treatment of rows that break a rule.
-	Rejected ingest.Rejected
+	// Choice says which columns to read: without Features all numeric ones that all files have,
+	// sorted by name. Text is read as a number: see [job.Label]. Pages bounds the pages of as many
+	// readers as Decoders. If there are fewer row groups, these divide the columns of one.
+	dataset.Choice
 	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer with more
 	// than 128 columns.
 	BatchRows int
-	// Decoders is the number of goroutines that may decode at the same time. If there are fewer
-	// row groups, they divide the columns of a row group. Zero means one.
-	Decoders int
-	// Pages bounds the bytes of the pages of as many readers as Decoders. Zero means no bound.
-	Pages int64
 	// NoDigests leaves out the column digests (ColumnDigests returns nil), for passes that certify
 	// nothing.
 	NoDigests bool
@@ -75,7 +58,7 @@ type Source struct {
 	warnings  []string
 	files     []File
 	records   *ingest.Records
-	bad       ingest.Rejected
+	mark      bool // rejected rows do not stop the reading
 	batchRows int
 	digests   bool
 	texts     job.ColumnTexts
@@ -108,12 +91,11 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice := ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Labels: cfg.Labels, Encoded: cfg.Encoded.Types(), Target: cfg.Target}
-	columns, means, left, err := choose(files, choice, cfg.Texts)
+	columns, means, left, err := choose(files, cfg.Choice)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Rejected == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
+	if cfg.Mark && slices.Contains(columns, ingest.ReasonColumn) {
 		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
 	}
 	s := &Source{
@@ -121,8 +103,8 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		columns:   columns,
 		meanings:  means,
 		warnings:  append(warnings, left...),
-		records:   ingest.NewRecords(columns, cfg.Rejected, cfg.Encoded),
-		bad:       cfg.Rejected,
+		records:   ingest.NewRecords(columns, cfg.Mark, cfg.Encoded),
+		mark:      cfg.Mark,
 		batchRows: cfg.BatchRows,
 		digests:   !cfg.NoDigests,
 		texts:     cfg.Texts,
@@ -148,7 +130,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 
 // choose chooses the columns. Files without rows may have any: writers of no rows often know neither
 // their types nor their names.
-func choose(files []*dataFile, choice ingest.Choice, texts job.ColumnTexts) (columns []string, means []job.Meaning, warnings []string, err error) {
+func choose(files []*dataFile, choice dataset.Choice) (columns []string, means []job.Meaning, warnings []string, err error) {
 	files = slices.DeleteFunc(slices.Clone(files), func(f *dataFile) bool { return f.rows == 0 })
 	if len(files) == 0 && choice.Features == nil {
 		return nil, nil, nil, errors.New("lake: no file has rows")
@@ -164,17 +146,17 @@ func choose(files []*dataFile, choice ingest.Choice, texts job.ColumnTexts) (col
 		means, err = oneMeaning(files, columns, choice)
 	}
 	if err == nil {
-		err = checkTexts(files, texts)
+		err = checkTexts(files, choice.Texts)
 	}
 	return columns, means, warnings, err
 }
 
 // refused returns an error for the first file with a used column whose chunks are not read.
-func refused(files []*dataFile, columns []string, of ingest.Choice) error {
+func refused(files []*dataFile, columns []string, of dataset.Choice) error {
 	for _, f := range files {
 		for _, name := range columns {
 			if c := f.column(name); c.refused != "" {
-				return fmt.Errorf("lake: %s, column %q, %s%s", f.path, name, c.refused, of.OrLeaveOut(name))
+				return fmt.Errorf("lake: %s, column %q, %s%s", f.path, name, c.refused, ingest.OrLeaveOut(of, name))
 			}
 		}
 	}
@@ -183,20 +165,20 @@ func refused(files []*dataFile, columns []string, of ingest.Choice) error {
 
 // oneMeaning returns what the used columns mean, or an error for one that is a point in time in one
 // file and a number in another, local time in one and UTC in another, or text in some.
-func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) ([]job.Meaning, error) {
+func oneMeaning(files []*dataFile, columns []string, of dataset.Choice) ([]job.Meaning, error) {
 	all := make([]job.Meaning, len(columns))
 	for i, name := range columns {
 		a := files[0]
 		all[i] = a.column(name).meaning()
 		for _, f := range files {
 			if a, b := files[0].column(name), f.column(name); max(a.depth, 1) != max(b.depth, 1) {
-				return nil, fmt.Errorf("lake: column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].path, f.path, of.OrLeaveOut(name))
+				return nil, fmt.Errorf("lake: column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].path, f.path, ingest.OrLeaveOut(of, name))
 			}
 			m := f.column(name).meaning()
 			both, ok := all[i].With(m)
 			if !ok {
 				return nil, fmt.Errorf("lake: column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files%s",
-					name, all[i], a.column(name).Type, a.path, m, f.column(name).Type, f.path, of.OrLeaveOut(name))
+					name, all[i], a.column(name).Type, a.path, m, f.column(name).Type, f.path, ingest.OrLeaveOut(of, name))
 			}
 			if both != all[i] {
 				a = f

@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // tree writes one small file of rows and copies it to the given paths.
@@ -157,7 +158,7 @@ func TestListErrors(t *testing.T) {
 
 func TestHiveKeys(t *testing.T) {
 	dir := tree(t, "k=1/name=a%20b/p.parquet", "k=02.5/name=7/p.parquet", "k=__HIVE_DEFAULT_PARTITION__/name=8/p.parquet")
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "y"}})
 	fatal.If(t, err)
 	if want := []string{"k", "x1", "x2", "x3", "y"}; !slices.Equal(src.Columns(), want) {
 		t.Errorf("columns %q, want %q", src.Columns(), want)
@@ -167,7 +168,7 @@ func TestHiveKeys(t *testing.T) {
 	}
 	_, err = readAll(t, src)
 	wantError(t, err, "row 0", `"k" is null`)
-	_, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"name"}, Target: "y"})
+	_, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"name"}, Target: "y"}})
 	wantError(t, err, "name", "text in the path")
 }
 
@@ -177,20 +178,20 @@ func TestColumnChoice(t *testing.T) {
 		cfg   lake.Config
 		words []string
 	}{
-		{lake.Config{Target: "z"}, []string{`no column "z"`, "it has x1, x2, x3, y"}},
-		{lake.Config{Features: []string{"x1", "y"}, Target: "y"}, []string{"target and also a feature"}},
-		{lake.Config{Features: []string{"x1", "x1"}, Target: "y"}, []string{"twice"}},
-		{lake.Config{Features: []string{"x9", "x8"}, Target: "y"}, []string{"x9", "x8"}},
-		{lake.Config{Exclude: []string{"x7"}, Target: "y"}, []string{"x7", "no file has"}},
-		{lake.Config{Exclude: []string{"x1", "x2", "x3"}, Target: "y"}, []string{"no feature is left"}},
-		{lake.Config{Exclude: []string{"x1"}, Features: []string{"x2"}, Target: "y"}, []string{"exclude"}},
-		{lake.Config{Target: "y", BatchRows: -1}, []string{"batches of -1"}},
+		{lake.Config{Choice: dataset.Choice{Target: "z"}}, []string{`no column "z"`, "it has x1, x2, x3, y"}},
+		{lake.Config{Choice: dataset.Choice{Features: []string{"x1", "y"}, Target: "y"}}, []string{"target and also a feature"}},
+		{lake.Config{Choice: dataset.Choice{Features: []string{"x1", "x1"}, Target: "y"}}, []string{"twice"}},
+		{lake.Config{Choice: dataset.Choice{Features: []string{"x9", "x8"}, Target: "y"}}, []string{"x9", "x8"}},
+		{lake.Config{Choice: dataset.Choice{Exclude: []string{"x7"}, Target: "y"}}, []string{"x7", "no file has"}},
+		{lake.Config{Choice: dataset.Choice{Exclude: []string{"x1", "x2", "x3"}, Target: "y"}}, []string{"no feature is left"}},
+		{lake.Config{Choice: dataset.Choice{Exclude: []string{"x1"}, Features: []string{"x2"}, Target: "y"}}, []string{"exclude"}},
+		{lake.Config{BatchRows: -1, Choice: dataset.Choice{Target: "y"}}, []string{"batches of -1"}},
 	} {
 		c.cfg.Paths = []string{dir}
 		_, err := lake.Open(t.Context(), c.cfg)
 		wantError(t, err, c.words...)
 	}
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"y", "x2"}, NoDigests: true})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, NoDigests: true, Choice: dataset.Choice{Features: []string{"y", "x2"}}})
 	fatal.If(t, err)
 	if !slices.Equal(src.Columns(), []string{"y", "x2"}) {
 		t.Errorf("columns %q", src.Columns())
@@ -203,7 +204,7 @@ func TestColumnChoice(t *testing.T) {
 func TestChangedFileIsRefused(t *testing.T) {
 	dir := tree(t, "p.parquet")
 	path := filepath.Join(dir, "p.parquet")
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "y"})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Choice: dataset.Choice{Target: "y"}})
 	fatal.If(t, err)
 	g, err := synth.New(synth.Config{Seed: 9})
 	fatal.If(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A column that is a time in one file and a number in the next would have values of
@@ -41,7 +42,7 @@ func TestOneMeaningAColumn(t *testing.T) {
 		{"temp", []string{at("same/pyarrow-none"), at("same/pyarrow-decimal-fixed"), at("same/pyarrow-float32"), at("same/pyarrow-decimal-int64")}, nil},
 		{"rain", []string{at("same/pyarrow-none"), at("same/pyarrow-rain-int8")}, nil},
 	} {
-		_, err := Open(t.Context(), Config{Paths: c.paths, Features: []string{c.column}})
+		_, err := Open(t.Context(), Config{Paths: c.paths, Choice: dataset.Choice{Features: []string{c.column}}})
 		if (err != nil) != (c.words != nil) {
 			t.Errorf("%q: %v", c.paths, err)
 			continue
@@ -52,7 +53,7 @@ func TestOneMeaningAColumn(t *testing.T) {
 			}
 		}
 		if err != nil { // a job without the column may have the files
-			if _, err := Open(t.Context(), Config{Paths: c.paths, Features: []string{"hour"}}); err != nil {
+			if _, err := Open(t.Context(), Config{Paths: c.paths, Choice: dataset.Choice{Features: []string{"hour"}}}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -68,7 +69,7 @@ func TestIndexOfAFrameIsNoDefaultFeature(t *testing.T) {
 	})
 	path := filepath.Join(t.TempDir(), "a.parquet")
 	fatal.If(t, os.WriteFile(path, file, 0o600))
-	src, err := Open(t.Context(), Config{Paths: []string{path}, Target: "pm"})
+	src, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Target: "pm"}})
 	fatal.If(t, err)
 	if columns, said := src.Columns(), strings.Join(src.Warnings(), "\n"); slices.Contains(columns, "temp") || !slices.Contains(columns, "pres") || !strings.Contains(said, `"temp" is left out: it is the index that pandas wrote`) {
 		t.Errorf("%q: %s", columns, said)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // The columns of groups are read by their paths, as requested: a null anywhere on the path is one.
@@ -63,7 +63,7 @@ func TestColumnsOfGroups(t *testing.T) {
 		fatal.If(t, w.Close())
 		path := filepath.Join(t.TempDir(), "nested.parquet")
 		fatal.If(t, os.WriteFile(path, out.Bytes(), 0o600))
-		src, err := Open(t.Context(), Config{Paths: []string{path}, Features: []string{"s.a", "s.b.c", "s.b.d"}, Target: "y", Rejected: ingest.Mark, BatchRows: 333})
+		src, err := Open(t.Context(), Config{Paths: []string{path}, BatchRows: 333, Choice: dataset.Choice{Features: []string{"s.a", "s.b.c", "s.b.d"}, Target: "y", Mark: true}})
 		fatal.If(t, err)
 		got, err := marked(t, src)
 		fatal.If(t, err)
@@ -72,11 +72,11 @@ func TestColumnsOfGroups(t *testing.T) {
 				t.Errorf("%s: column %s has other values", name, src.Columns()[j])
 			}
 		}
-		if src, err := Open(t.Context(), Config{Paths: []string{path}, Target: "y"}); err != nil || !slices.Equal(src.Columns(), []string{"x", "y"}) {
+		if src, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Target: "y"}}); err != nil || !slices.Equal(src.Columns(), []string{"x", "y"}) {
 			t.Errorf("%s: columns without a request: %v, %v", name, src, err)
 		}
 		for column, why := range map[string]string{"s": "name a column in it", "s.l": "a repeated column", "s.b": "name a column in it", "s.e": "no column"} {
-			_, err := Open(t.Context(), Config{Paths: []string{path}, Features: []string{column}, Target: "y"})
+			_, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Features: []string{column}, Target: "y"}})
 			if err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), column) {
 				t.Errorf("%s, %s: %v", name, column, err)
 			}

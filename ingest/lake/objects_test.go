@@ -41,7 +41,7 @@ func TestLakeInAStore(t *testing.T) {
 	dir, s := inBoth(t)
 	used := []string{"X", "day"}
 	of := func(t *testing.T, paths ...string) *lake.Source {
-		return open(t, lake.Config{Features: used, Target: "Y", Paths: paths, Decoders: 4})
+		return open(t, lake.Config{Paths: paths, Choice: dataset.Choice{Features: used, Target: "Y", Decoders: 4}})
 	}
 	pipelinetest.TestSource(t, func(t *testing.T) dataset.Source { return of(t, s.Address("lake")) })
 	for _, paths := range [][]string{{"lake"}, {"lake/day=2/", "lake/day=1/b.parquet"}, {"lake/*/[ac].parquet"}, {"lake/day=1/a.parquet"}} {
@@ -102,7 +102,7 @@ func TestManifestAndKeptColumnsInAStore(t *testing.T) {
 // that does not answer: no row is left out in silence.
 func TestStoresThatChangeOrFail(t *testing.T) {
 	_, s := inBoth(t)
-	src := open(t, lake.Config{Features: []string{"X"}, Target: "Y", Paths: []string{s.Address("lake")}})
+	src := open(t, lake.Config{Paths: []string{s.Address("lake")}, Choice: dataset.Choice{Features: []string{"X"}, Target: "Y"}})
 	s.Put("lake/day=1/a.parquet", numbersFile(t, 7))
 	if _, err := src.Open(t.Context(), 0); err == nil || !strings.Contains(err.Error(), s.Address("lake/day=1/a.parquet")) || !strings.Contains(err.Error(), "has changed") {
 		t.Errorf("Open of an object that was replaced: %v", err)

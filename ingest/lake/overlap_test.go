@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // Chunks that share bytes are refused by the names of both, unless no job reads them:
@@ -44,7 +45,7 @@ func TestSharedBytesAreRefused(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "shared.parquet")
 		fatal.If(t, os.WriteFile(path, withFooter(t, file, c.change), 0o600))
-		_, err := Open(t.Context(), Config{Paths: []string{path}, Features: []string{"temp", "pres"}, Target: "pm"})
+		_, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Features: []string{"temp", "pres"}, Target: "pm"}})
 		if err == nil {
 			t.Errorf("%s: no error", name)
 			continue
@@ -57,7 +58,7 @@ func TestSharedBytesAreRefused(t *testing.T) {
 		if name != "columns" && name != "a byte" {
 			continue
 		}
-		if _, err := Open(t.Context(), Config{Paths: []string{path}, Features: []string{"wind"}, Target: "pm"}); err != nil {
+		if _, err := Open(t.Context(), Config{Paths: []string{path}, Choice: dataset.Choice{Features: []string{"wind"}, Target: "pm"}}); err != nil {
 			t.Errorf("%s: a job without the column: %v", name, err)
 		}
 	}

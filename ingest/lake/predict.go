@@ -12,8 +12,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
@@ -110,7 +110,11 @@ func (f unpredictedFile) open(ctx context.Context, m pass.Model) (*Source, error
 		target = m.Meta.Target.Name
 	}
 	src, err := Open(ctx, Config{
-		Paths: []string{f.path}, Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Target: target, Rejected: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
+		Paths: []string{f.path}, NoDigests: true,
+		Choice: dataset.Choice{
+			Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Target: target, Mark: true,
+			Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages,
+		},
 	})
 	if err != nil {
 		return nil, m.Meta.Lacks(err)

@@ -9,9 +9,9 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -43,7 +43,7 @@ func valueRef(v parquet.Value) float64 {
 	}
 }
 
-// readMarked reads all rows of a source with ingest.Mark, and counts bad ones.
+// readMarked reads all rows of a source marked, and counts bad ones.
 func readMarked(t *testing.T, src *lake.Source) (columns [][]float64, bad int) {
 	t.Helper()
 	columns = make([][]float64, len(src.Columns()))
@@ -81,7 +81,7 @@ func TestRealData(t *testing.T) {
 		{"boston", "MEDV", 506, 1, 0},
 	} {
 		t.Run(c.folder, func(t *testing.T) {
-			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, c.folder)}, Target: c.target, Rejected: ingest.Mark, Decoders: 9})
+			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, c.folder)}, Choice: dataset.Choice{Target: c.target, Mark: true, Decoders: 9}})
 			fatal.If(t, err)
 			got, bad := readMarked(t, src)
 			if len(got[0]) != c.rows || len(src.Shards()) != c.shards || bad != c.bad {

@@ -8,6 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // Each file of testdata/writers/refuse has one odd column: it is read by a rule or
@@ -40,15 +41,15 @@ func TestWritersRefuse(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			paths := []string{writersData("refuse", c.file+".parquet")}
-			src := open(t, lake.Config{Paths: paths, Features: []string{"pres", "hour"}, Target: "pm"})
+			src := open(t, lake.Config{Paths: paths, Choice: dataset.Choice{Features: []string{"pres", "hour"}, Target: "pm"}})
 			if got := sum(table(t, src)[1]); got != 396 {
 				t.Errorf("a job without the column: sum of hour = %v, want 396", got)
 			}
-			src = open(t, lake.Config{Paths: paths, Target: "pm"})
+			src = open(t, lake.Config{Paths: paths, Choice: dataset.Choice{Target: "pm"}})
 			if got := slices.Contains(src.Columns(), c.column); got != c.byDefault {
 				t.Errorf("default columns %q, warnings %q", src.Columns(), src.Warnings())
 			}
-			src, err := lake.Open(t.Context(), lake.Config{Paths: paths, Features: []string{c.column}, Target: "pm"})
+			src, err := lake.Open(t.Context(), lake.Config{Paths: paths, Choice: dataset.Choice{Features: []string{c.column}, Target: "pm"}})
 			if c.why != "" {
 				wantError(t, err, c.file, c.column, c.why)
 				return
@@ -79,7 +80,7 @@ func TestWritersRefuseFiles(t *testing.T) {
 		"text-not-parquet": {"does not end like a Parquet file"},
 		"truncated":        {"written to its end"},
 	} {
-		_, err := lake.Open(t.Context(), lake.Config{Paths: []string{writersData("refuse", file+".parquet")}, Target: "pm"})
+		_, err := lake.Open(t.Context(), lake.Config{Paths: []string{writersData("refuse", file+".parquet")}, Choice: dataset.Choice{Target: "pm"}})
 		wantError(t, err, append(words, file)...)
 	}
 	for _, file := range []string{"zero-rows", "zero-row-groups"} {
@@ -92,7 +93,7 @@ func TestWritersRefuseFiles(t *testing.T) {
 
 func TestWritersLake(t *testing.T) {
 	root := writersData("lake")
-	src := open(t, lake.Config{Paths: []string{root}, Target: "pm"})
+	src := open(t, lake.Config{Paths: []string{root}, Choice: dataset.Choice{Target: "pm"}})
 	if want := []string{"hour", "part", "pres", "rain", "temp", "wind", "year", "pm"}; !slices.Equal(src.Columns(), want) {
 		t.Errorf("columns %q, want %q", src.Columns(), want)
 	}
@@ -120,6 +121,6 @@ func TestWritersLake(t *testing.T) {
 			t.Errorf("column %s is not that of the table", name)
 		}
 	}
-	_, err := lake.Open(t.Context(), lake.Config{Paths: []string{root}, Features: []string{"extra"}, Target: "pm"})
+	_, err := lake.Open(t.Context(), lake.Config{Paths: []string{root}, Choice: dataset.Choice{Features: []string{"extra"}, Target: "pm"}})
 	wantError(t, err, "part-00000", `no column "extra"`)
 }

@@ -3,7 +3,6 @@ package lake
 import (
 	"context"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
@@ -15,10 +14,7 @@ var _ dataset.Rows = Rows(nil)
 
 // Open opens the files as [Open] does.
 func (r Rows) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
-	src, err := Open(ctx, Config{
-		Paths: r, Features: want.Features, Exclude: want.Exclude, Labels: want.Labels, Texts: want.Texts, Encoded: want.Encoded, Target: want.Target, Rejected: ingest.Marking(want.Mark), Decoders: want.Decoders,
-		Pages: want.Pages,
-	})
+	src, err := Open(ctx, Config{Paths: r, Choice: want})
 	if err != nil {
 		return nil, err
 	}

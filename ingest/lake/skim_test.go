@@ -17,6 +17,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 const claimed = 5_000_000
@@ -95,7 +96,7 @@ func openBytes(ctx context.Context, t *testing.T, file []byte) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "claim.parquet")
 	fatal.If(t, os.WriteFile(path, file, 0o600))
-	_, err := Open(ctx, Config{Paths: []string{path}, Features: []string{"y"}})
+	_, err := Open(ctx, Config{Paths: []string{path}, Choice: dataset.Choice{Features: []string{"y"}}})
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // withStatistics is a file of testdata/writers in whose footer the smallest value of
@@ -55,7 +56,7 @@ func TestInexactBounds(t *testing.T) {
 		{-1e6, false, ""},
 		{1e6, false, "the footer's statistics say 1e+06"},
 	} {
-		src, err := Open(t.Context(), Config{Paths: []string{withStatistics(t, c.least, c.exact)}, Features: []string{"temp"}})
+		src, err := Open(t.Context(), Config{Paths: []string{withStatistics(t, c.least, c.exact)}, Choice: dataset.Choice{Features: []string{"temp"}}})
 		fatal.If(t, err)
 		_, err = marked(t, src)
 		if got := err != nil; got != (c.words != "") || got && !strings.Contains(err.Error(), c.words) {

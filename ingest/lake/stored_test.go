@@ -20,6 +20,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // storedRef reads a column of a file with the library.
@@ -331,7 +332,7 @@ func TestFilesWithoutRows(t *testing.T) {
 	type other struct{ X string }
 	dir := t.TempDir()
 	fatal.If(t, parquet.WriteFile(filepath.Join(dir, "a.parquet"), []other{}))
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"X"}})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"X"}}})
 	if err != nil || len(src.Shards()) != 0 {
 		t.Errorf("to predict: %v", err)
 	}
@@ -339,11 +340,11 @@ func TestFilesWithoutRows(t *testing.T) {
 	if err != nil || len(kept.Columns()) != 2 {
 		t.Errorf("kept columns: %v", err)
 	}
-	if _, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "Y"}); err == nil || !strings.Contains(err.Error(), "no file has rows") {
+	if _, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "Y"}}); err == nil || !strings.Contains(err.Error(), "no file has rows") {
 		t.Errorf("alone: %v", err)
 	}
 	fatal.If(t, parquet.WriteFile(filepath.Join(dir, "b.parquet"), []row{{1, 2}}))
-	src, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "Y"})
+	src, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "Y"}})
 	if err != nil || !slices.Equal(src.Columns(), []string{"X", "Y"}) {
 		t.Errorf("with another file: %v", err)
 	}

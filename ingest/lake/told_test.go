@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 type nullsRow struct {
@@ -52,7 +53,7 @@ func TestToldAddsUpTheFooters(t *testing.T) {
 	nullsFile(t, filepath.Join(dir, "k=__HIVE_DEFAULT_PARTITION__", "b.parquet"), 6)
 	// Without bounds there is a count all the same.
 	nullsFile(t, filepath.Join(dir, "k=2", "c.parquet"), 3, parquet.DataPageStatistics(false), parquet.SkipPageBounds("none"))
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "y"}})
 	fatal.If(t, err)
 	got, err := src.Told(t.Context())
 	fatal.If(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // One file in two folders with different keys has rows of which nobody knows the
@@ -76,7 +77,7 @@ func TestPipesAreNotRead(t *testing.T) {
 		_, _, err = lake.Files(t.Context(), []string{"/dev/zero"})
 		wantError(t, err, "/dev/zero", "neither a file nor a directory")
 
-		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{filepath.Join(dir, "p.parquet")}, Target: "y"})
+		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{filepath.Join(dir, "p.parquet")}, Choice: dataset.Choice{Target: "y"}})
 		if err != nil {
 			t.Error(err)
 			return

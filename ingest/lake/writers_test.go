@@ -108,8 +108,7 @@ func TestWritersGroups(t *testing.T) {
 func TestWritersConformance(t *testing.T) {
 	pipelinetest.TestSource(t, func(t *testing.T) dataset.Source {
 		return open(t, lake.Config{
-			Paths:     []string{writersData("groups", "pyarrow-rows777.parquet"), writersData("same", "pyarrow-optional.parquet")},
-			BatchRows: 250,
+			Paths: []string{writersData("groups", "pyarrow-rows777.parquet"), writersData("same", "pyarrow-optional.parquet")}, BatchRows: 250,
 		})
 	})
 }
@@ -133,9 +132,9 @@ func TestWritersNulls(t *testing.T) {
 			}
 		}
 	}
-	_, err := lake.Open(t.Context(), lake.Config{Paths: []string{writersData("nulls", "null-type-column.parquet")}, Features: writersFeatures, Target: writersTarget})
+	_, err := lake.Open(t.Context(), lake.Config{Paths: []string{writersData("nulls", "null-type-column.parquet")}, Choice: dataset.Choice{Features: writersFeatures, Target: writersTarget}})
 	wantError(t, err, "pres", "column of nulls", "leave it out")
-	src := open(t, lake.Config{Paths: []string{writersData("nulls", "null-type-column.parquet")}, Target: writersTarget})
+	src := open(t, lake.Config{Paths: []string{writersData("nulls", "null-type-column.parquet")}, Choice: dataset.Choice{Target: writersTarget}})
 	if slices.Contains(src.Columns(), "pres") {
 		t.Errorf("columns %q: pres has no type", src.Columns())
 	}
@@ -143,7 +142,7 @@ func TestWritersNulls(t *testing.T) {
 
 func TestMarkKeepsRejectedRows(t *testing.T) {
 	path := writersData("nulls", "null-feature-row07.parquet")
-	src := open(t, lake.Config{Paths: []string{path}, Rejected: ingest.Mark, BatchRows: 6, Features: writersFeatures, Target: writersTarget})
+	src := open(t, lake.Config{Paths: []string{path}, BatchRows: 6, Choice: dataset.Choice{Mark: true, Features: writersFeatures, Target: writersTarget}})
 	row := 0
 	_, err := pipelinetest.Each(t.Context(), src, 0, func(record arrow.Record) {
 		last := int(record.NumCols()) - 1

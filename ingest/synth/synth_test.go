@@ -121,7 +121,7 @@ func TestWriteLake(t *testing.T) {
 	g := newGenerator(t, synth.Config{Seed: 2, Noise: 0.1, Features: 11})
 	fatal.If(t, g.WriteLake(t.Context(), dir, 3, 0, 2500))
 	open := func(t *testing.T) dataset.Source {
-		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
+		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "y"}})
 		fatal.If(t, err)
 		return src
 	}
