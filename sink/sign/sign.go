@@ -13,9 +13,10 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"os"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 const payloadType = "application/vnd.in-toto+json"
@@ -43,7 +44,7 @@ func (f KeyFile) Read() (*Key, error) {
 	if f == "" {
 		return nil, nil
 	}
-	data, err := readSmall(string(f))
+	data, err := durable.ReadSmall(string(f), "a key", MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("the key to sign with: %w", err)
 	}
@@ -83,14 +84,3 @@ func keyID(public any) (string, error) {
 
 // MaxBytes bounds the file of a signature or key.
 const MaxBytes = 1 << 16
-
-func readSmall(path string) ([]byte, error) {
-	at, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !at.Mode().IsRegular() || at.Size() > MaxBytes {
-		return nil, fmt.Errorf("%s: it is no file of at most %d KiB", path, MaxBytes>>10)
-	}
-	return os.ReadFile(path) //nolint:gosec // the user names it
-}

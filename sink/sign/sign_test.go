@@ -150,7 +150,7 @@ func TestKeyFiles(t *testing.T) {
 	damaged := write("two.pem", string(good)+strings.Replace(string(good), "MC", "M!", 1))
 	for name, c := range map[string]struct{ path, says string }{
 		"absent": {filepath.Join(dir, "no"), "no such file"}, "public": {public, "no private key"},
-		"text": {text, "no private key"}, "folder": {dir, "no file of at most"},
+		"text": {text, "no private key"}, "folder": {dir, "not a regular file"},
 	} {
 		if key, err := KeyFile(c.path).Read(); key != nil || err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: Read = %v, %v, want %q", name, key, err, c.says)

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // ErrUntrusted says that no trusted key has signed a certificate. No retry helps.
@@ -71,7 +73,7 @@ func ReadTrusted(path string) (t Trusted, err error) {
 
 // readKeys reads the keys of a file.
 func readKeys(file string) (keys Trusted, err error) {
-	data, err := readSmall(file)
+	data, err := durable.ReadSmall(file, "a key", MaxBytes)
 	if err != nil {
 		return nil, err
 	}
