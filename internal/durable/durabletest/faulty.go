@@ -42,12 +42,12 @@ type Faulty struct {
 
 	mu         sync.Mutex
 	operations int
-	open       map[*kept]bool
+	open       []io.Closer
 }
 
 // NewFaulty returns fsys with a fault.
 func NewFaulty(fsys durable.FS, fault Fault) *Faulty {
-	f := &Faulty{Fault: fault, open: map[*kept]bool{}}
+	f := &Faulty{Fault: fault}
 	f.Hooked = Hooked{FS: fsys, Hook: f.step}
 	return f
 }
@@ -71,7 +71,7 @@ func (f *Faulty) step(op Operation, effect func() error) error {
 	}
 	switch {
 	case now && f.Fault.Moment == After:
-		_ = effect() // nobody is there to be told
+		_ = effect() // the process is dead
 	case now && f.Fault.Moment == Half && op.Half != nil:
 		op.Half()
 	}
@@ -82,16 +82,18 @@ func (f *Faulty) step(op Operation, effect func() error) error {
 }
 
 func (f *Faulty) dead() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return f.Fault.At > 0 && !f.Fault.Passes && f.operations >= f.Fault.At
 }
 
 func (f *Faulty) die() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for k := range f.open {
-		_ = k.Closer.Close()
+	for _, c := range f.open {
+		_ = c.Close()
 	}
-	clear(f.open)
+	f.open = nil
 }
 
 // CreateTemp makes a file that is closed when the process dies.
@@ -105,58 +107,30 @@ func (f *Faulty) Append(name string) (durable.File, error) {
 }
 
 func (f *Faulty) opened(file durable.File, err error) (durable.File, error) {
-	if err != nil {
-		return nil, err
+	if err == nil {
+		f.closeAtDeath(file)
 	}
-	return faultyFile{file, f.kept(file)}, nil
+	return file, err
 }
 
 // Lock takes a lock that goes when the process dies.
 func (f *Faulty) Lock(name string) (io.Closer, error) {
-	f.mu.Lock()
-	dead := f.dead()
-	f.mu.Unlock()
-	if dead {
+	if f.dead() {
 		return nil, f.Fault.Err
 	}
 	lock, err := f.FS.Lock(name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		f.closeAtDeath(lock)
 	}
-	return f.kept(lock), nil
+	return lock, err
 }
 
-func (f *Faulty) kept(c io.Closer) io.Closer {
+// closeAtDeath closes what the process has opened, perhaps again, once it is dead.
+func (f *Faulty) closeAtDeath(c io.Closer) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	k := &kept{c, f}
+	f.open = append(f.open, c)
+	f.mu.Unlock()
 	if f.dead() { // meanwhile
-		_ = c.Close()
-	} else {
-		f.open[k] = true
+		f.die()
 	}
-	return k
 }
-
-// kept is open until it is closed, or the process dies.
-type kept struct {
-	io.Closer
-	of *Faulty
-}
-
-func (k *kept) Close() error {
-	k.of.mu.Lock()
-	defer k.of.mu.Unlock()
-	if !k.of.open[k] {
-		return nil
-	}
-	delete(k.of.open, k)
-	return k.Closer.Close()
-}
-
-type faultyFile struct {
-	durable.File
-	closer io.Closer
-}
-
-func (f faultyFile) Close() error { return f.closer.Close() }
