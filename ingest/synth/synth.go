@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// MinFourier is the smallest number of Fourier features: with fewer, the function is visibly not
-// drawn from a Gaussian process.
-const MinFourier = 2000
+// fourier is the number of Fourier features: with fewer, the function is visibly not drawn from a
+// Gaussian process.
+const fourier = 2000
 
 // Config identifies a source of rows. Its zero value is valid.
 type Config struct {
@@ -18,8 +18,6 @@ type Config struct {
 	Noise float64
 	// Features is the number of inputs. Zero means 3.
 	Features int
-	// Fourier is the number of Fourier features. Zero means MinFourier.
-	Fourier int
 }
 
 const halfWidth = 3
@@ -34,8 +32,8 @@ const (
 type Generator struct {
 	cfg          Config
 	lengthscales []float64
-	omega        [][]float64 // [Features][Fourier], in turns
-	phase        []float64   // [Fourier], in turns
+	omega        [][]float64 // [Features][fourier], in units of 2π
+	phase        []float64   // [fourier], in units of 2π
 	amplitude    float64
 }
 
@@ -44,24 +42,19 @@ func New(cfg Config) (*Generator, error) {
 	if cfg.Features == 0 {
 		cfg.Features = 3
 	}
-	if cfg.Fourier == 0 {
-		cfg.Fourier = MinFourier
-	}
 	switch {
 	case cfg.Features < 1 || cfg.Features > 1000:
 		return nil, fmt.Errorf("synth: %d features, want 1 to 1000", cfg.Features)
-	case cfg.Fourier < MinFourier || cfg.Fourier > 1_000_000:
-		return nil, fmt.Errorf("synth: %d Fourier features, want %d to 1,000,000", cfg.Fourier, MinFourier)
 	case !(cfg.Noise >= 0 && cfg.Noise <= math.MaxFloat64):
 		return nil, fmt.Errorf("synth: noise %v, want a standard deviation of at least 0", cfg.Noise)
 	}
-	g := &Generator{cfg: cfg, amplitude: math.Sqrt(2 / float64(cfg.Fourier))}
+	g := &Generator{cfg: cfg, amplitude: math.Sqrt(2.0 / fourier)}
 	rng := rand.New(rand.NewPCG(cfg.Seed, streamFunction)) //nolint:gosec // reproducible numbers, no secrets
 	for range cfg.Features {
 		g.lengthscales = append(g.lengthscales, math.Exp(uniform(rng, -1, 1)))
 	}
 	g.omega = make([][]float64, cfg.Features)
-	for range cfg.Fourier {
+	for range fourier {
 		for j, l := range g.lengthscales {
 			g.omega[j] = append(g.omega[j], normal(rng)/(2*math.Pi*l))
 		}
@@ -108,14 +101,14 @@ func (g *Generator) Value(x []float64) float64 {
 	var block [blockFourier]float64
 	for from := 0; from < len(g.phase); from += blockFourier {
 		phase := g.phase[from:min(from+blockFourier, len(g.phase))]
-		turns := block[:copy(block[:], phase)]
+		angles := block[:copy(block[:], phase)]
 		for j, v := range x {
-			omega := g.omega[j][from:][:len(turns)]
-			for r := range turns {
-				turns[r] += float64(omega[r] * v) // no fused product: the same bits on all processors
+			omega := g.omega[j][from:][:len(angles)]
+			for r := range angles {
+				angles[r] += float64(omega[r] * v) // no fused product: the same bits on all processors
 			}
 		}
-		for _, t := range turns {
+		for _, t := range angles {
 			sum += cosTurns(t)
 		}
 	}
@@ -132,7 +125,7 @@ func normal(rng *rand.Rand) float64 {
 	return float64(radius * cosTurns(rng.Float64()))
 }
 
-// cosTurns returns cos(2πt), for |t| < 2⁵⁰ turns, with an error below 1e-15
+// cosTurns returns cos(2πt), for |t| < 2⁵⁰, with an error below 1e-15
 // (tested). With u = ¼ − |t − nearest integer|, in [−¼, ¼], it is sin(2πu), whose
 // Taylor polynomial is summed. The first omitted term is below 2e-18.
 func cosTurns(t float64) float64 {

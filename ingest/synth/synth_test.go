@@ -109,7 +109,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
-	for _, cfg := range []synth.Config{{Features: -1}, {Fourier: 10}, {Noise: -1}, {Noise: math.NaN()}, {Noise: math.Inf(1)}} {
+	for _, cfg := range []synth.Config{{Features: -1}, {Noise: -1}, {Noise: math.NaN()}, {Noise: math.Inf(1)}} {
 		if _, err := synth.New(cfg); err == nil {
 			t.Errorf("New(%+v): no error", cfg)
 		}
