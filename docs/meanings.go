@@ -11,11 +11,15 @@ var (
 	mdLink      = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// Meanings are the meanings of keys, from the tables of a page.
-func Meanings(page string) map[string]string {
+// Meanings are the meanings of the keys of a kind of files, from the tables of its page.
+func Meanings(kind string) map[string]string {
+	page, err := pages.ReadFile("reference/" + kind + ".md")
+	if err != nil {
+		panic("docs: " + err.Error()) // it is embedded
+	}
 	said := map[string]string{}
 	section, inTable := "", false
-	for line := range strings.Lines(page) {
+	for line := range strings.Lines(string(page)) {
 		line = strings.TrimSpace(line)
 		head := keyTable.FindStringSubmatch(line)
 		switch {

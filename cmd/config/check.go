@@ -17,37 +17,33 @@ import (
 
 // Check finds the faults of a file, whose keys tell its kind. Where the file has none, it opens the sources of
 // jobs on files, unless it is to be offline.
-func Check(ctx context.Context, path string, env Environment) ([]yamlfile.Fault, error) {
+func Check(ctx context.Context, path string, env Environment) error {
 	_, t, err := readConfiguration[struct{}](path, env.Lookup)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var faults []yamlfile.Fault
 	tasks := make([]Task, 1)
-	switch kindIn(t) {
+	switch k, _ := kindWhere(func(k kind) bool { return t.Has(k.key) }); k.Name {
 	case KindSchedule:
-		_, tasks, faults, err = checkSchedule(ctx, path, env)
+		_, tasks, err = checkSchedule(ctx, path, env)
 	case KindScore:
-		_, faults, err = checkScore(ctx, path, env)
+		_, err = ReadScore(ctx, path, env)
 	case KindWatch:
-		_, faults, err = checkWatch(ctx, path, env)
+		_, err = ReadWatch(ctx, path, env)
 	default:
-		tasks[0], faults, err = checkJob(ctx, path, env, Overrides{})
+		tasks[0], err = ReadJob(ctx, path, env, Overrides{})
 	}
 	for _, p := range tasks {
-		if _, files := p.Source.(Lake); files && err == nil && len(faults) == 0 && !env.Offline {
-			faults = p.sourceFaults(ctx)
+		if _, files := p.Source.(Lake); files && err == nil && !env.Offline {
+			err = p.checkSource(ctx)
 		}
 	}
-	return faults, err
+	return err
 }
 
-// sourceFaults opens the source of a task without faults.
-func (p Task) sourceFaults(ctx context.Context) []yamlfile.Fault {
+// checkSource opens the source of a task without faults.
+func (p Task) checkSource(ctx context.Context) error {
 	_, err := dataset.Open(ctx, p.Job, p.Source, nil, p.Resources, nil)
-	if err == nil {
-		return nil
-	}
 	var faults yamlfile.Faults
 	for _, each := range yamlfile.Separate(err) {
 		if choice, ok := errors.AsType[*ingest.ChoiceError](each); ok {
@@ -60,19 +56,17 @@ func (p Task) sourceFaults(ctx context.Context) []yamlfile.Fault {
 }
 
 // readConfiguration reads a file with its faults. lookup finds the variables of ${VAR}.
-func readConfiguration[T any](path string, lookup func(string) (string, bool)) (T, *yamlfile.File, error) {
+func readConfiguration[T any](path string, lookup func(string) (string, bool)) (c T, t *yamlfile.File, err error) {
 	raw, err := durable.ReadSmall(path, "a job", yamlfile.MaxBytes)
 	if err != nil {
-		return *new(T), nil, fmt.Errorf("%w: %w", job.ErrConfig, err)
+		return c, nil, fmt.Errorf("%w: %w", job.ErrConfig, err)
 	}
-	kind := kindOf(reflect.TypeFor[T]())
-	c, t := yamlfile.Parse[T](kind, path, raw, lookup)
-	if reflect.TypeFor[T]() != reflect.TypeFor[struct{}]() {
-		if is := kindIn(t); is != "" && is != kind.Name {
-			return c, t, fmt.Errorf("%w: %s: it is a %s file, and a %s file is wanted", job.ErrConfig, path, is, kind.Name)
-		}
+	want, one := kindWhere(func(k kind) bool { return k.of == reflect.TypeFor[T]() })
+	c, t = yamlfile.Parse[T](want.Kind, path, raw, lookup)
+	if is, known := kindWhere(func(k kind) bool { return t.Has(k.key) }); one && known && is.Name != want.Name {
+		err = fmt.Errorf("%w: %s: it is a %s file, and a %s file is wanted", job.ErrConfig, path, is.Name, want.Name)
 	}
-	return c, t, nil
+	return c, t, err
 }
 
 // defaultPoll is the time between two looks of a scheduler.

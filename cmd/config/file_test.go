@@ -1,11 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -55,5 +55,18 @@ func with(variables map[string]string) Environment {
 
 // parsed is the text of a job file, decoded.
 func parsed(text []byte, lookup func(string) (string, bool)) (JobFile, *yamlfile.File) {
-	return yamlfile.Parse[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", text, lookup)
+	return yamlfile.Parse[JobFile](kinds[1].Kind, "job.yaml", text, lookup)
+}
+
+// faultsOf are the faults of a file, in an error.
+func faultsOf(t testing.TB, err error) (all []yamlfile.Fault) {
+	t.Helper()
+	for _, each := range yamlfile.Separate(err) {
+		f, ok := errors.AsType[yamlfile.Fault](each)
+		if !ok {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	return all
 }

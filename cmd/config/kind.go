@@ -17,40 +17,45 @@ const (
 	KindWatch    = "watch"
 )
 
-// kindIn is the kind of a file by its keys, or "".
-func kindIn(t *yamlfile.File) string {
-	switch {
-	case t.Has("jobs"):
-		return KindSchedule
-	case t.Has("target"):
-		return KindJob
-	case t.Has("state"):
-		return KindWatch
-	case t.Has("model"):
-		return KindScore
-	default:
-		return ""
+// A kind is a kind of files.
+type kind struct {
+	yamlfile.Kind
+	of       reflect.Type
+	key      string   // that no other kind before it has
+	required []string // keys for which there are no flags
+}
+
+var kinds = []kind{
+	kindOf[ScheduleFile](KindSchedule, "bad schedule", "jobs"),
+	kindOf[JobFile](KindJob, "bad job", "target", "source"),
+	kindOf[WatchFile](KindWatch, "bad watch file", "state", "model", "source"),
+	kindOf[ScoreFile](KindScore, "bad score file", "model", "source", "output"),
+}
+
+// kindOf is a kind of files that decode into a T.
+func kindOf[T any](name, bad, key string, required ...string) kind {
+	k := kind{
+		Kind: yamlfile.Kind{Name: name, Page: "docs/reference/" + name + ".md", Bad: bad, Err: job.ErrConfig, Renamed: renamed, Nearest: ingest.Nearest},
+		of:   reflect.TypeFor[T](), key: key, required: append(required, key),
 	}
+	if name == KindJob {
+		k.Examples = docs.Examples
+	}
+	return k
+}
+
+// kindWhere is the first kind that is so, else that of jobs.
+func kindWhere(is func(k kind) bool) (kind, bool) {
+	for _, k := range kinds {
+		if is(k) {
+			return k, true
+		}
+	}
+	return kinds[1], false
 }
 
 // renamed has the keys of earlier builds, in any file.
 var renamed = map[string][]string{
 	"roles": {"split"}, "bad_rows": {"rejected"}, "copies": {"duplicates"}, "judge": {"require"},
 	"keep": {"retain", "passthrough"}, "tolerance": {"limit"},
-}
-
-// kindOf is the kind of file that decodes into a type.
-func kindOf(t reflect.Type) yamlfile.Kind {
-	k := yamlfile.Kind{Err: job.ErrConfig, Renamed: renamed, Nearest: ingest.Nearest}
-	switch t {
-	case reflect.TypeFor[ScheduleFile]():
-		k.Name, k.Page, k.Bad = KindSchedule, "docs/reference/schedule.md", "bad schedule"
-	case reflect.TypeFor[ScoreFile]():
-		k.Name, k.Page, k.Bad = KindScore, "docs/reference/score.md", "bad score file"
-	case reflect.TypeFor[WatchFile]():
-		k.Name, k.Page, k.Bad = KindWatch, "docs/reference/watch.md", "bad watch file"
-	default:
-		k.Name, k.Page, k.Bad, k.Examples = KindJob, "docs/reference/job.md", "bad job", docs.Examples
-	}
-	return k
 }

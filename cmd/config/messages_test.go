@@ -15,7 +15,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 var update = flag.Bool("update", false, "write what is said of wrong files into testdata/messages.golden")
@@ -31,9 +30,8 @@ var golden = filepath.Join("testdata", "messages.golden")
 // The examples that messages show are of the form that their sections take.
 func TestExamplesOfSections(t *testing.T) {
 	for key, value := range docs.Examples {
-		_, faults, err := checkJob(t.Context(), tiny(keys{key: value}).write(t, t.TempDir()), with(nil), Overrides{})
-		fatal.If(t, err)
-		for _, f := range faults {
+		_, err := ReadJob(t.Context(), tiny(keys{key: value}).write(t, t.TempDir()), with(nil), Overrides{})
+		for _, f := range faultsOf(t, err) {
 			if strings.HasPrefix(f.Key, key) && (strings.Contains(f.Text, "want ") || strings.Contains(f.Text, "unknown")) {
 				t.Errorf("%s: %s: %s", key, value, f.Text)
 			}
@@ -102,26 +100,24 @@ func TestMessages(t *testing.T) {
 func (f wrongFile) messages(t *testing.T) string {
 	dir, text := t.TempDir(), f.file
 	fatal.If(t, os.Mkdir(filepath.Join(dir, "lake"), 0o700))
-	var faults []yamlfile.Fault
 	var err error
 	switch f.kind {
 	case KindJob:
-		_, faults, err = checkJob(t.Context(), tiny(changes(text)).write(t, dir), with(f.variables), Overrides{})
+		_, err = ReadJob(t.Context(), tiny(changes(text)).write(t, dir), with(f.variables), Overrides{})
 	case KindSchedule:
 		text, job, _ := strings.Cut(text, "job.yaml:\n")
 		tiny(changes(job)).write(t, dir)
 		text = "jobs:\n  - name: waves\n    job: job.yaml\n    " + strings.ReplaceAll(text, "\n", "\n    ")
-		_, _, faults, err = checkSchedule(t.Context(), writeFile(t, filepath.Join(dir, "schedule.yaml"), text), with(f.variables))
+		_, _, err = checkSchedule(t.Context(), writeFile(t, filepath.Join(dir, "schedule.yaml"), text), with(f.variables))
 	case KindScore:
-		_, faults, err = checkScore(t.Context(), writeFile(t, filepath.Join(dir, "score.yaml"), text), with(f.variables))
+		_, err = ReadScore(t.Context(), writeFile(t, filepath.Join(dir, "score.yaml"), text), with(f.variables))
 	case KindWatch:
-		_, faults, err = checkWatch(t.Context(), writeFile(t, filepath.Join(dir, "watch.yaml"), text), with(f.variables))
+		_, err = ReadWatch(t.Context(), writeFile(t, filepath.Join(dir, "watch.yaml"), text), with(f.variables))
 	default:
-		faults, err = Check(t.Context(), writeFile(t, filepath.Join(dir, "job.yaml"), text), with(f.variables))
+		err = Check(t.Context(), writeFile(t, filepath.Join(dir, "job.yaml"), text), with(f.variables))
 	}
-	fatal.If(t, err)
 	var said strings.Builder
-	for _, f := range faults {
+	for _, f := range faultsOf(t, err) {
 		fmt.Fprintf(&said, "[%d:%d] %s: %s\n", f.Line, f.Column, f.Key, strings.TrimPrefix(f.Text, f.Key+": "))
 	}
 	return strings.ReplaceAll(said.String(), dir, "DIR")

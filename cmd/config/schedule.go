@@ -109,10 +109,7 @@ type ScheduledTask struct {
 // ReadSchedule reads a schedule file and all its jobs, and reports all faults. Outputs use the
 // file system; software identifies the program for certificates.
 func ReadSchedule(ctx context.Context, path string, env Environment, fsys durable.FS, software string) (ScheduleFile, []*ScheduledTask, error) {
-	c, tasks, faults, err := checkSchedule(ctx, path, env)
-	if err == nil {
-		err = yamlfile.Err(faults)
-	}
+	c, tasks, err := checkSchedule(ctx, path, env)
 	if err != nil {
 		return c, nil, err
 	}
@@ -128,13 +125,10 @@ func (c ScheduleFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll
 
 // checkSchedule reads a schedule file with its jobs, and finds their faults before a row is read.
 // Without a fault there is a task for each job.
-func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []Task, []yamlfile.Fault, error) {
+func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []Task, error) {
 	c, t, err := readConfiguration[ScheduleFile](path, env.Lookup)
 	if err != nil {
-		return c, nil, nil, err
-	}
-	if t.Empty() {
-		return c, nil, t.Faults, nil
+		return c, nil, err
 	}
 	var faults yamlfile.Faults
 	folder := filepath.Dir(path)
@@ -158,7 +152,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 		p, err := ReadJob(ctx, j.Job, env, Overrides{scheduled: true})
 		if err != nil {
 			if ctx.Err() != nil {
-				return c, nil, nil, ctx.Err()
+				return c, nil, ctx.Err()
 			}
 			faults.Within(at+".job", err)
 			continue
@@ -171,7 +165,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 		p.Job.Repeated = true
 		tasks = append(tasks, p)
 	}
-	return c, tasks, t.Merge(faults), nil
+	return c, tasks, t.Merge(faults)
 }
 
 // check fills in the defaults of the schedule's own keys and adds their faults.

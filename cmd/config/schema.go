@@ -16,40 +16,20 @@ type schema = yamlfile.Schema
 
 // Schema is the JSON Schema of a kind of files: keys, their meaning, and the form of their
 // values.
-func Schema(kind string) map[string]any {
-	switch kind {
-	case KindSchedule:
-		return schemaOf[ScheduleFile](pageOf(kind), "jobs")
-	case KindScore:
-		return schemaOf[ScoreFile](pageOf(kind), "model", "source", "output")
-	case KindWatch:
-		return schemaOf[WatchFile](pageOf(kind), "model", "source", "state")
-	default:
-		return schemaOf[JobFile](pageOf(kind), "source", "target") // for the others there are flags
-	}
-}
-
-// pageOf is the page with the keys of a kind of files.
-func pageOf(kind string) string {
-	return map[string]string{KindJob: docs.Job, KindSchedule: docs.Schedule, KindScore: docs.Score, KindWatch: docs.Watch}[kind]
-}
-
-// schemaOf makes the schema of a file from its Go type: structures give the keys, other types
-// the forms of their values, and the page the meanings.
-func schemaOf[T any](page string, required ...string) schema {
-	of := reflect.TypeFor[T]()
-	kind := kindOf(of).Name
-	s := (&schemer{kind, docs.Meanings(page)}).of("", of)
+func Schema(name string) map[string]any {
+	k, _ := kindWhere(func(k kind) bool { return k.Name == name })
+	s := (&schemer{name, docs.Meanings(name)}).of("", k.of)
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
-	s["title"] = "pacsgp " + kind
-	s["required"] = required
+	s["title"] = "pacsgp " + name
+	s["required"] = k.required
 	s["definitions"] = schema{
 		"variable": schema{"type": "string", "pattern": `\$\{[A-Za-z_][A-Za-z0-9_]*\}`, "description": "with variables of the environment"},
 	}
 	return s
 }
 
-// A schemer makes the schema of a type.
+// A schemer makes the schema of a type: structures give the keys, other types the forms of their values,
+// and the page the meanings.
 type schemer struct {
 	kind      string
 	described map[string]string

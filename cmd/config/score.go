@@ -125,23 +125,11 @@ func (c ScoreFile) ToTopic() bool { return c.Output.Kafka != "" }
 // Shared reports whether the members of the group share the partitions of the topic.
 func (c ScoreFile) Shared() bool { return c.Members == GroupShared }
 
-// ReadScore reads a score file, and reports all faults.
-func ReadScore(ctx context.Context, path string, env Environment) (ScoreFile, error) {
-	c, faults, err := checkScore(ctx, path, env)
-	if err == nil {
-		err = yamlfile.Err(faults)
-	}
-	return c, err
-}
-
-// checkScore reads a score file, and finds its faults before a row is read.
-func checkScore(_ context.Context, path string, env Environment) (ScoreFile, []yamlfile.Fault, error) {
+// ReadScore reads a score file, and finds all faults before a row is read.
+func ReadScore(_ context.Context, path string, env Environment) (ScoreFile, error) {
 	c, t, err := readConfiguration[ScoreFile](path, env.Lookup)
 	if err != nil {
-		return c, nil, err
-	}
-	if t.Empty() {
-		return c, t.Faults, nil
+		return c, err
 	}
 	c.resolve(path, &c.Output.Folder)
 	var faults yamlfile.Faults
@@ -161,7 +149,7 @@ func checkScore(_ context.Context, path string, env Environment) (ScoreFile, []y
 		}
 		faults.Unless(!slices.Contains(c.Keep[:i], name), fmt.Sprintf("passthrough[%d]", i), "%q is named twice", name)
 	}
-	return c, t.Merge(faults), nil
+	return c, t.Merge(faults)
 }
 
 // canKeep refuses the name of a column to keep that predictions have themselves.

@@ -44,15 +44,6 @@ func Argument(err error) error { return ArgumentError{err} }
 // Unwrap returns the fault.
 func (e ArgumentError) Unwrap() error { return e.error }
 
-// ReadJob reads the job file, applies the flags and checks the whole.
-func ReadJob(ctx context.Context, path string, env Environment, o Overrides) (Task, error) {
-	p, faults, err := checkJob(ctx, path, env, o)
-	if err == nil {
-		err = yamlfile.Err(faults)
-	}
-	return p, err
-}
-
 // A Task is a runnable job file: the job, the origin of its rows and the locations of its results.
 type Task struct {
 	Job       job.Job
@@ -70,24 +61,21 @@ type Task struct {
 	file      *yamlfile.File // that it was read from; nil: from none
 }
 
-// checkJob reads a job, and finds its faults before a row is read.
-func checkJob(_ context.Context, path string, env Environment, o Overrides) (Task, []yamlfile.Fault, error) {
+// ReadJob reads a job, applies the flags, and finds all faults before a row is read.
+func ReadJob(_ context.Context, path string, env Environment, o Overrides) (Task, error) {
 	c, t, err := readConfiguration[JobFile](path, env.Lookup)
 	if err != nil {
-		return Task{}, nil, err
-	}
-	if t.Empty() {
-		return Task{}, t.Faults, nil
+		return Task{}, err
 	}
 	c.relativeTo(filepath.Dir(path))
 	c.Source.file, c.Source.scheduled = path, o.scheduled
 	c.Kafka.Told = env.Warning
 	if err := o.apply(&c); err != nil {
-		return Task{}, nil, ArgumentError{err}
+		return Task{}, ArgumentError{err}
 	}
 	p, faults := c.task()
 	p.file = t
-	return p, t.Merge(faults), nil
+	return p, t.Merge(faults)
 }
 
 // MaxWorkers bounds the goroutines of a job. Each has buffers of its own.

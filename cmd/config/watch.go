@@ -30,29 +30,17 @@ type watchedUnit struct {
 	Wait   int            `yaml:"wait"` // later units that must have begun before one ends
 }
 
-// ReadWatch reads a watch file, and reports all faults.
-func ReadWatch(ctx context.Context, path string, env Environment) (WatchFile, error) {
-	c, faults, err := checkWatch(ctx, path, env)
-	if err == nil {
-		err = yamlfile.Err(faults)
-	}
-	return c, err
-}
-
-// checkWatch reads a watch file, and finds its faults before a row is read.
-func checkWatch(_ context.Context, path string, env Environment) (WatchFile, []yamlfile.Fault, error) {
+// ReadWatch reads a watch file, and finds all faults before a row is read.
+func ReadWatch(_ context.Context, path string, env Environment) (WatchFile, error) {
 	c, t, err := readConfiguration[WatchFile](path, env.Lookup)
 	if err != nil {
-		return c, nil, err
-	}
-	if t.Empty() {
-		return c, t.Faults, nil
+		return c, err
 	}
 	c.resolve(path, &c.State)
 	var faults yamlfile.Faults
 	c.followed.check(&faults)
 	c.check(&faults)
-	return c, t.Merge(faults), nil
+	return c, t.Merge(faults)
 }
 
 // scoring is the score file that reads the same rows by the same models.

@@ -69,22 +69,24 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 	bad, env := 0, w.environment()
 	env.Offline = offline
 	for _, path := range paths {
-		faults, err := config.Check(ctx, path, env)
-		switch {
-		case ctx.Err() != nil:
+		err := config.Check(ctx, path, env)
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case errors.Is(err, job.ErrConfig): // it could not be read
-			text := inPlainWords(strings.TrimPrefix(err.Error(), job.ErrConfig.Error()+": "))
-			faults = []yamlfile.Fault{{File: path, Text: strings.TrimPrefix(text, path+": ")}}
-		case err != nil:
-			return err
 		}
-		if len(faults) > 0 {
+		if err != nil {
 			bad++
 		} else if !asJSON {
 			_, _ = fmt.Fprintf(w.stdout, "%s: ok\n", oneLine(path))
 		}
-		for _, f := range faults {
+		for _, each := range yamlfile.Separate(err) {
+			f, ok := errors.AsType[yamlfile.Fault](each)
+			switch {
+			case !ok && !errors.Is(each, job.ErrConfig):
+				return err
+			case !ok: // it could not be read
+				text := inPlainWords(strings.TrimPrefix(each.Error(), job.ErrConfig.Error()+": "))
+				f = yamlfile.Fault{File: path, Text: strings.TrimPrefix(text, path+": ")}
+			}
 			out.Faults = append(out.Faults, lintedItem{cmp.Or(f.File, path), max(f.Line, 1), max(f.Column, 1), f.Key, job.Shortened(inPlainWords(f.Text))})
 		}
 	}

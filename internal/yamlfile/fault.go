@@ -103,8 +103,8 @@ func (f *Faults) Err(err error) error {
 }
 
 // Merge joins the faults of the file's form with those of its values, in the order of their positions.
-// Consequences of unreadable values are left out.
-func (t *File) Merge(among Faults) []Fault {
+// Consequences of unreadable values are left out. Each error that was joined is a [Fault].
+func (t *File) Merge(among Faults) error {
 	faults := slices.Clone(t.Faults)
 	for _, one := range among.all {
 		f := Fault{File: t.path, Key: one.key, Text: one.key + ": " + one.text, bad: t.Kind.Bad, err: t.Kind.Err}
@@ -117,7 +117,11 @@ func (t *File) Merge(among Faults) []Fault {
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return faults
+	var all []error
+	for _, f := range faults {
+		all = append(all, f)
+	}
+	return errors.Join(all...)
 }
 
 // follows reports whether a fault may be a consequence of another one: of an unreadable value, or
@@ -159,13 +163,4 @@ func (t *File) Position(key string) string {
 	}
 	at := node.GetToken().Position
 	return fmt.Sprintf("%s:%d:%d: ", t.path, at.Line, at.Column)
-}
-
-// Err joins faults.
-func Err(faults []Fault) error {
-	var all []error
-	for _, f := range faults {
-		all = append(all, f)
-	}
-	return errors.Join(all...)
 }

@@ -134,8 +134,5 @@ func (k Kind) takenApart(text []byte) (token.Tokens, error) {
 	return tokens, errors.Join(faults...)
 }
 
-// Empty reports whether the file says nothing, or could not be taken apart.
-func (t *File) Empty() bool { return t.Root == nil }
-
 // Has reports whether the file has a key, outside of all sections.
 func (t *File) Has(key string) bool { return t.nodes[key] != nil }
