@@ -151,13 +151,13 @@ func TestSpreadsMerge(t *testing.T) {
 	if *merged[key].Spread != *whole.Spread || *other.Spread == *whole.Spread {
 		t.Error("two parts are not the whole, or merging changed one")
 	}
-	read, err := ReadLossSums(merged.AppendBinary(nil), 500)
+	read, err := ReadPart(part(t, merged), 500)
 	fatal.If(t, err)
 	if *read[key].Spread != *whole.Spread || read[key].Risk != whole.Risk {
-		t.Error("the binary form reads back as something else")
+		t.Error("the form of parts reads back as something else")
 	}
 	whole.Spread[7]++
-	if _, err := ReadLossSums(LossSums{key: &whole}.AppendBinary(nil), 500); err == nil {
+	if _, err := ReadPart(part(t, LossSums{key: &whole}), 500); err == nil {
 		t.Error("a spread of parts of a row passes")
 	}
 	if new(Spread).Add(math.NaN()) == nil || new(Spread).Add(1.1) == nil {

@@ -186,22 +186,3 @@ func (t *LossSum) validateGroups(n int64, ev Evidence) error {
 	}
 	return nil
 }
-
-// readGroups reads the counts by group, if there are any, and returns the rest of data.
-func (t *LossSum) readGroups(data []byte, rows int64) ([]byte, error) {
-	if len(data) < 8 {
-		return nil, errors.New("certify: a loss sum ends too early")
-	}
-	n := binary.LittleEndian.Uint64(data)
-	if data = data[8:]; n > MaxGroupValues+1 || uint64(len(data)) < 16*n {
-		return nil, fmt.Errorf("certify: rows of %d groups", n)
-	}
-	for ; n > 0; n-- {
-		of := Group{N: int64(binary.LittleEndian.Uint64(data)), Misses: int64(binary.LittleEndian.Uint64(data[8:]))} //nolint:gosec // negative ones are found here
-		if of.Misses < 0 || of.Misses > of.N || of.N > rows {
-			return nil, fmt.Errorf("certify: a group misses %d of %d rows, of %d", of.Misses, of.N, rows)
-		}
-		t.Groups, rows, data = append(t.Groups, of), rows-of.N, data[16:]
-	}
-	return data, nil
-}

@@ -148,20 +148,20 @@ func TestLossSumsWithGroupsMergeAndAreReadAgain(t *testing.T) {
 	if err := a.Merge(of(2, 2, 1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	data, whole := a.AppendBinary(nil), of(0, 2, 2, 2, 1, 0)
-	if !slices.Equal(data, whole.AppendBinary(nil)) {
+	data := part(t, a)
+	if !slices.Equal(data, part(t, of(0, 2, 2, 2, 1, 0))) {
 		t.Error("parts have other bytes than the whole")
 	}
-	again, err := ReadLossSums(data, 6)
+	again, err := ReadPart(data, 6)
 	if err != nil || !slices.Equal(again.Of(PredictorMean, SubsetHoldout).Groups, []Group{{N: 2, Misses: 1}, {N: 1}, {N: 3, Misses: 2}}) {
 		t.Fatal(again.Of(PredictorMean, SubsetHoldout), err)
 	}
-	for cut := range len(data) - 1 {
-		if _, err := ReadLossSums(data[:cut+1], 6); err == nil {
-			t.Fatalf("%d of %d bytes are read", cut+1, len(data))
+	for cut := range data {
+		if _, err := ReadPart(data[:cut], 6); err == nil {
+			t.Fatalf("%d of %d bytes are read", cut, len(data))
 		}
 	}
-	if _, err := ReadLossSums(data, 5); err == nil {
+	if _, err := ReadPart(data, 5); err == nil {
 		t.Error("more rows than were read")
 	}
 	other := LossSums{}

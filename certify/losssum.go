@@ -2,15 +2,13 @@ package certify
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 )
 
-// Predictors and subsets, numbered from 1 on in files.
+// Predictors and subsets, in their order in files.
 var (
 	predictors = []predictorForm{
 		{PredictorDraw, 2},
@@ -109,92 +107,6 @@ func (t *LossSum) clone() *LossSum {
 	return &own
 }
 
-// lossSumBytes is the length of the binary form of a loss sum with its key, without spread and counts of errors.
-const lossSumBytes = 48 + RiskSumBytes
-
-// appendBinary appends the number of unproven rows, the number of the spread's multiples that have
-// losses, the sum, index and parts of each such multiple, the number of tolerances, the count at
-// each tolerance, the number of groups, and the rows and misses of each.
-func (t *LossSum) appendBinary(b []byte) []byte {
-	var spread []uint64
-	if t.Spread != nil {
-		for i, parts := range t.Spread {
-			if parts > 0 {
-				spread = append(spread, uint64(i), parts)
-			}
-		}
-	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(t.Unproven)) //nolint:gosec // not negative
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(spread)/2))
-	b = t.Risk.AppendBinary(b)
-	for _, v := range spread {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(t.Beyond)))
-	for _, n := range t.Beyond {
-		b = binary.LittleEndian.AppendUint64(b, uint64(n)) //nolint:gosec // not negative
-	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(t.Groups)))
-	for _, g := range t.Groups {
-		b = binary.LittleEndian.AppendUint64(b, uint64(g.N))      //nolint:gosec // not negative
-		b = binary.LittleEndian.AppendUint64(b, uint64(g.Misses)) //nolint:gosec // not negative
-	}
-	return b
-}
-
-// readBinary reads the form of appendBinary, for at most so many rows, and returns the rest of data.
-func (t *LossSum) readBinary(data []byte, rows int64) ([]byte, error) {
-	t.Unproven = int64(binary.LittleEndian.Uint64(data)) //nolint:gosec // a negative one is found below
-	multiples := binary.LittleEndian.Uint64(data[8:])
-	if err := t.Risk.UnmarshalBinary(data[16 : 16+RiskSumBytes]); err != nil {
-		return nil, err
-	}
-	data = data[16+RiskSumBytes:]
-	if t.Unproven < 0 || max(t.Risk.Count(), t.Unproven) > rows || multiples > uint64(len(data)/16) {
-		return nil, fmt.Errorf("certify: %d losses, %d unproven, at %d multiples, of %d rows", t.Risk.Count(), t.Unproven, multiples, rows)
-	}
-	if multiples == 0 {
-		return t.readBeyond(data, rows)
-	}
-	t.Spread = &Spread{}
-	for last := uint64(0); multiples > 0; multiples-- {
-		at, parts := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
-		if at >= uint64(len(t.Spread)) || at < last || parts == 0 {
-			return nil, fmt.Errorf("certify: %d parts at the multiple %d of 1/%d, after %d", parts, at, spreadCells, last)
-		}
-		t.Spread[at], last, data = parts, at+1, data[16:]
-	}
-	if err := t.Spread.validate(t.Risk.Count()); err != nil {
-		return nil, err
-	}
-	return t.readBeyond(data, rows)
-}
-
-// readBeyond reads the counts at tolerances and by groups, if there are any, and returns the rest of
-// data.
-func (t *LossSum) readBeyond(data []byte, rows int64) ([]byte, error) {
-	if len(data) < 8 {
-		return nil, errors.New("certify: a loss sum ends too early")
-	}
-	n := binary.LittleEndian.Uint64(data)
-	if data = data[8:]; n == 0 {
-		return t.readGroups(data, rows)
-	}
-	if n != curveTolerances || len(data) < 8*curveTolerances {
-		return nil, fmt.Errorf("certify: errors are counted at %d tolerances", n)
-	}
-	t.Beyond = make([]int64, curveTolerances)
-	last := rows
-	for i := range t.Beyond {
-		k := int64(binary.LittleEndian.Uint64(data[8*i:])) //nolint:gosec // a negative one is found here
-		if k < 0 || k > last {
-			return nil, fmt.Errorf("certify: %d rows are beyond tolerance %d, of %d", k, i, last)
-		}
-		t.Beyond[i], last = k, k
-	}
-	return t.readGroups(data[8*curveTolerances:], rows)
-}
-
 // validate reports all faults of the losses on n rows.
 func (t *LossSum) validate(n int64, ev Evidence) error {
 	faults := []error{t.Risk.validate()}
@@ -280,40 +192,4 @@ func (all LossSums) For(d Delta) LossSums {
 		own[key] = t.clone()
 	}
 	return own
-}
-
-// AppendBinary appends the binary form: for each loss sum the numbers of predictor and subset, by which
-// loss sums are ordered, and the loss sum.
-func (all LossSums) AppendBinary(b []byte) []byte {
-	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
-		b = binary.LittleEndian.AppendUint64(b, uint64(key.Predictor.number()+1))            //nolint:gosec // small
-		b = binary.LittleEndian.AppendUint64(b, uint64(slices.Index(subsets, key.Subset)+1)) //nolint:gosec // small
-		b = all[key].appendBinary(b)
-	}
-	return b
-}
-
-// ReadLossSums reads the binary form of loss sums of at most so many rows each. Any other bytes are an
-// error.
-func ReadLossSums(data []byte, rows int64) (LossSums, error) {
-	all, last := LossSums{}, uint64(0)
-	for len(data) >= lossSumBytes {
-		p, r := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
-		if p < 1 || p > uint64(len(predictors)) || r < 1 || r > uint64(len(subsets)) {
-			return nil, fmt.Errorf("a loss sum of predictor %d on subset %d is none of this version", p, r)
-		}
-		at := p<<8 | r
-		if at <= last {
-			return nil, errors.New("a loss sum is out of order")
-		}
-		last = at
-		var err error
-		if data, err = all.At(predictors[p-1].predictor, subsets[r-1]).readBinary(data[16:], rows); err != nil {
-			return nil, err
-		}
-	}
-	if len(data) > 0 {
-		return nil, fmt.Errorf("%d bytes are no loss sum", len(data))
-	}
-	return all, nil
 }

@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ type lossSumJSON struct {
 	riskSumJSON
 	Bound    float64    `json:"bound,omitempty"` // in place of the sum
 	Unproven int64      `json:"unproven,omitempty"`
-	Beyond   []stepJSON `json:"beyond,omitempty"`
+	Beyond   []stepJSON `json:"beyond,omitempty"` // the first tolerance is that of index 0
 	Groups   []Group    `json:"by_group,omitempty"`
 }
 
@@ -25,27 +26,34 @@ type stepJSON struct {
 	Misses int64 `json:"misses"`
 }
 
+// keys are the keys in the order of files.
+func (all LossSums) keys() []LossKey { return slices.SortedFunc(maps.Keys(all), compareKeys) }
+
 // MarshalJSON writes a list, in the order of files.
 func (all LossSums) MarshalJSON() ([]byte, error) {
 	list := []lossSumJSON{}
-	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
-		t := all[key]
-		j := lossSumJSON{Predictor: key.Predictor, Subset: key.Subset, riskSumJSON: t.Risk.form(), Unproven: t.Unproven, Groups: t.Groups}
-		if t.Bound != 0 {
-			j.Sum, j.Bound = "", t.Bound
-		}
-		last := int64(-1)
-		for i, n := range t.Beyond {
-			if n != last {
-				j.Beyond, last = append(j.Beyond, stepJSON{i, n}), n
-			}
-		}
-		list = append(list, j)
+	for _, key := range all.keys() {
+		list = append(list, all[key].form(key))
 	}
 	return json.Marshal(list)
 }
 
-// UnmarshalJSON reads the form of MarshalJSON. The first tolerance of beyond is that of index 0.
+// form is the loss sum of a key in a document.
+func (t *LossSum) form(key LossKey) lossSumJSON {
+	j := lossSumJSON{Predictor: key.Predictor, Subset: key.Subset, riskSumJSON: t.Risk.form(), Unproven: t.Unproven, Groups: t.Groups}
+	if t.Bound != 0 {
+		j.Sum, j.Bound = "", t.Bound
+	}
+	last := int64(-1)
+	for i, n := range t.Beyond {
+		if n != last {
+			j.Beyond, last = append(j.Beyond, stepJSON{i, n}), n
+		}
+	}
+	return j
+}
+
+// UnmarshalJSON reads the form of MarshalJSON.
 func (all *LossSums) UnmarshalJSON(data []byte) error {
 	var list []lossSumJSON
 	if err := unmarshalStrict(data, &list); err != nil {
@@ -53,36 +61,128 @@ func (all *LossSums) UnmarshalJSON(data []byte) error {
 	}
 	*all = make(LossSums, len(list))
 	for _, j := range list {
-		key := LossKey{j.Predictor, j.Subset}
-		if !slices.ContainsFunc(predictors, func(p predictorForm) bool { return p.predictor == j.Predictor }) || !slices.Contains(subsets, j.Subset) || (*all)[key] != nil {
-			return fmt.Errorf("losses of a %q on %q rows, which are unknown or there twice", j.Predictor, j.Subset)
+		if _, err := j.readInto(*all); err != nil {
+			return err
 		}
-		t := &LossSum{Unproven: j.Unproven, Groups: j.Groups, Bound: j.Bound}
-		var err error
-		switch {
-		case j.Sum != "" && j.Bound == 0:
-			if t.Risk, err = j.read(); err != nil {
-				return err
-			}
-		case j.Sum == "" && j.N > 0 && j.Bound > 0:
-			t.Risk.count = j.N
-		default:
-			return errors.New("losses with a bound, or without both")
-		}
-		if len(j.Beyond) > 0 {
-			t.Beyond = make([]int64, curveTolerances)
-			n, next := int64(-1), j.Beyond // a first tolerance that is missing is found by its count
-			for i := range t.Beyond {
-				if len(next) > 0 && next[0].Index == i {
-					n, next = next[0].Misses, next[1:]
-				}
-				t.Beyond[i] = n
-			}
-			if len(next) > 0 {
-				return fmt.Errorf("rows beyond a tolerance of the index %d", next[0].Index)
-			}
-		}
-		(*all)[key] = t
 	}
 	return nil
+}
+
+// readInto adds the loss sum to others, and returns it.
+func (j lossSumJSON) readInto(all LossSums) (*LossSum, error) {
+	key := LossKey{j.Predictor, j.Subset}
+	if !slices.ContainsFunc(predictors, func(p predictorForm) bool { return p.predictor == j.Predictor }) || !slices.Contains(subsets, j.Subset) || all[key] != nil {
+		return nil, fmt.Errorf("losses of a %q on %q rows, which are unknown or there twice", j.Predictor, j.Subset)
+	}
+	t := &LossSum{Unproven: j.Unproven, Groups: j.Groups, Bound: j.Bound}
+	var err error
+	switch {
+	case j.Sum != "" && j.Bound == 0:
+		if t.Risk, err = j.read(); err != nil {
+			return nil, err
+		}
+	case j.Sum == "" && j.N > 0 && j.Bound > 0:
+		t.Risk.count = j.N
+	default:
+		return nil, errors.New("losses with a bound, or without both")
+	}
+	if len(j.Beyond) > 0 {
+		t.Beyond = make([]int64, curveTolerances)
+		n, next := int64(-1), j.Beyond // a first tolerance that is missing is found by its count
+		for i := range t.Beyond {
+			if len(next) > 0 && next[0].Index == i {
+				n, next = next[0].Misses, next[1:]
+			}
+			t.Beyond[i] = n
+		}
+		if len(next) > 0 {
+			return nil, fmt.Errorf("rows beyond a tolerance of the index %d", next[0].Index)
+		}
+	}
+	all[key] = t
+	return t, nil
+}
+
+// A partSumJSON is a loss sum in a part of a pass. Documents have no spread.
+type partSumJSON struct {
+	lossSumJSON
+	Spread map[int]uint64 `json:"spread,omitempty"` // the parts at each multiple that has some
+}
+
+// MarshalPart returns the form for a part of a pass: that of MarshalJSON, with spreads.
+func (all LossSums) MarshalPart() ([]byte, error) {
+	list := []partSumJSON{}
+	for _, key := range all.keys() {
+		t := all[key]
+		j := partSumJSON{lossSumJSON: t.form(key)}
+		if t.Spread != nil {
+			j.Spread = map[int]uint64{}
+			for i, parts := range t.Spread {
+				if parts > 0 {
+					j.Spread[i] = parts
+				}
+			}
+		}
+		list = append(list, j)
+	}
+	return json.Marshal(list)
+}
+
+// ReadPart reads the form of MarshalPart, of loss sums of at most so many rows each. Any other bytes are
+// an error.
+func ReadPart(data []byte, rows int64) (LossSums, error) {
+	var list []partSumJSON
+	if err := unmarshalStrict(data, &list); err != nil {
+		return nil, err
+	}
+	all := LossSums{}
+	for _, j := range list {
+		t, err := j.readInto(all)
+		if err != nil {
+			return nil, err
+		}
+		if j.Spread != nil {
+			t.Spread = &Spread{}
+		}
+		for i, parts := range j.Spread {
+			if i < 0 || i >= len(t.Spread) {
+				return nil, fmt.Errorf("%d parts at the multiple %d of 1/%d", parts, i, spreadCells)
+			}
+			t.Spread[i] = parts
+		}
+		if err := t.fits(rows); err != nil {
+			return nil, fmt.Errorf("the losses of a %s on %s rows: %w", j.Predictor, j.Subset, err)
+		}
+	}
+	if again, err := all.MarshalPart(); err != nil || !bytes.Equal(again, data) {
+		return nil, errors.Join(errors.New("the loss sums are not in the form of this version"), err)
+	}
+	return all, nil
+}
+
+// fits returns an error unless the losses can be those of at most so many rows of a part.
+func (t *LossSum) fits(rows int64) error {
+	if t.Bound != 0 || t.Unproven < 0 || max(t.Risk.Count(), t.Unproven) > rows {
+		return fmt.Errorf("%d losses, %d unproven, the bound %v, of %d rows", t.Risk.Count(), t.Unproven, t.Bound, rows)
+	}
+	last := rows
+	for i, k := range t.Beyond {
+		if k < 0 || k > last {
+			return fmt.Errorf("%d rows are beyond tolerance %d, of %d", k, i, last)
+		}
+		last = k
+	}
+	if len(t.Groups) > MaxGroupValues+1 {
+		return fmt.Errorf("rows of %d groups", len(t.Groups))
+	}
+	for _, of := range t.Groups {
+		if of.Misses < 0 || of.Misses > of.N || of.N > rows || of.Bound != 0 {
+			return fmt.Errorf("a group misses %d of %d rows, of %d", of.Misses, of.N, rows)
+		}
+		rows -= of.N
+	}
+	if t.Spread == nil {
+		return nil
+	}
+	return t.Spread.validate(t.Risk.Count())
 }

@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -179,33 +178,6 @@ func (j riskSumJSON) read() (RiskSum, error) {
 		}
 	}
 	return read, read.validate()
-}
-
-// RiskSumBytes is the length of the binary form of a RiskSum.
-const RiskSumBytes = 24
-
-// AppendBinary appends the binary form: the upper and the lower half of the 128-bit
-// sum in units of 2⁻⁶⁰, and the count, 8 bytes each, little endian.
-func (s RiskSum) AppendBinary(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, s.hi)
-	b = binary.LittleEndian.AppendUint64(b, s.lo)
-	return binary.LittleEndian.AppendUint64(b, uint64(s.count)) //nolint:gosec // not negative
-}
-
-// UnmarshalBinary reads the form of AppendBinary. A sum above its count is an error.
-func (s *RiskSum) UnmarshalBinary(data []byte) error {
-	if len(data) != RiskSumBytes {
-		return fmt.Errorf("certify: risk sum of %d bytes, want %d", len(data), RiskSumBytes)
-	}
-	read := RiskSum{
-		hi: binary.LittleEndian.Uint64(data), lo: binary.LittleEndian.Uint64(data[8:]),
-		count: int64(binary.LittleEndian.Uint64(data[16:])), //nolint:gosec // validate finds a negative one
-	}
-	if err := read.validate(); err != nil {
-		return err
-	}
-	*s = read
-	return nil
 }
 
 // validate checks that the sum is one of losses in [0, 1].

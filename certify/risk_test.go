@@ -122,28 +122,3 @@ func TestRiskSumJSON(t *testing.T) {
 		}
 	}
 }
-
-// What was written reads back, and no sum above its count is read.
-func TestRiskSumAsBytes(t *testing.T) {
-	var s RiskSum
-	for _, loss := range []float64{1, 0, 0.3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1} { // more than 64 bits
-		if err := s.Add(loss); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data := s.AppendBinary(nil)
-	var again RiskSum
-	if err := again.UnmarshalBinary(data); err != nil || again != s {
-		t.Errorf("%v became %v: %v", s, again, err)
-	}
-	for name, change := range map[string]func([]byte) []byte{
-		"count below the sum": func(b []byte) []byte { b[16] = 1; return b },
-		"negative count":      func(b []byte) []byte { b[23] = 0x80; return b },
-		"short":               func(b []byte) []byte { return b[:23] },
-		"long":                func(b []byte) []byte { return append(b, 0) },
-	} {
-		if err := again.UnmarshalBinary(change(s.AppendBinary(nil))); err == nil || again != s {
-			t.Errorf("%s: error %v, sum %v", name, err, again)
-		}
-	}
-}

@@ -24,13 +24,13 @@ import (
 //	subject    rows, rejected rows, outside rows, shards, columns (u64); layout, model, configuration, sample,
 //	           secret (32 bytes each); constant (f64); values of groups, their number (u64) and each (f64)
 //	shards     their number (u64), then each, by index
-//	loss sums    their bytes (u64), then each, by the numbers of its key
+//	loss sums  [certify.LossSums.MarshalPart] (its length as u64, then the text)
 //	held       0, or of a first pass 1 and the multiset of the held-out rows (5 u64)
-//	duplicates     1 and the counts of the whole sample, or 0, the number of rows (u64),
+//	duplicates 1 and the counts of the whole sample, or 0, the number of rows (u64),
 //	           and mark and ordinal of each, sorted (16 bytes)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/12"
+const partFormat = "pacsgp-part/13"
 
 // longestArithmetic bounds the name of an arithmetic.
 const longestArithmetic = 64
@@ -70,9 +70,9 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 		e.Integers(int64(i))
 		e.shard(p.shards[i])
 	}
-	lossSums := p.lossSums.AppendBinary(nil)
-	e.Integers(int64(len(lossSums)))
-	e.Bytes(lossSums)
+	lossSums, err := p.lossSums.MarshalPart()
+	e.Fail(err)
+	e.Text(string(lossSums))
 	e.held(p.held)
 	if p.marks == nil {
 		e.Integers(1, p.duplicates.Rows, p.duplicates.Distinct)
@@ -181,10 +181,9 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		}
 		p.shards[i], last, rows = s, i, rows+s.rows
 	}
-	lossSums := make([]byte, d.Count(1))
-	d.Bytes(lossSums)
+	lossSums := d.Text(d.Left())
 	var err error
-	if p.lossSums, err = certify.ReadLossSums(lossSums, rows); err != nil {
+	if p.lossSums, err = certify.ReadPart([]byte(lossSums), rows); err != nil {
 		d.Failf("%w", err)
 		return p
 	}
