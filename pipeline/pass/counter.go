@@ -92,7 +92,7 @@ func (c *counter) add(ctx context.Context, records []rowRecord) error {
 	}
 }
 
-// spill sorts the kept records and appends them to the file as a run.
+// spill sorts the kept records and appends them to the file as runs.
 func (c *counter) spill(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -104,24 +104,23 @@ func (c *counter) spill(ctx context.Context) error {
 		}
 		c.file = file
 	}
-	c.sort()
 	out := bufio.NewWriterSize(c.file, 1<<18)
 	var b []byte
-	for _, r := range c.kept {
-		b = b[:0]
-		for k := range len(r) {
-			b = binary.LittleEndian.AppendUint64(b, r[k])
+	for _, run := range c.sorted() {
+		from := c.size
+		for _, r := range run {
+			b = binary.LittleEndian.AppendUint64(b[:0], r[0])
+			b = binary.LittleEndian.AppendUint64(b, r[1])
+			if _, err := out.Write(b); err != nil {
+				return c.failed(err)
+			}
 		}
-		if _, err := out.Write(b); err != nil {
-			return c.failed(err)
-		}
+		c.size += int64(len(run)) * recordBytes
+		c.runs = append(c.runs, sortedRun{file: c.file, from: from, to: c.size})
 	}
 	if err := out.Flush(); err != nil {
 		return c.failed(err)
 	}
-	from := c.size
-	c.size += int64(len(c.kept)) * recordBytes
-	c.runs = append(c.runs, sortedRun{file: c.file, from: from, to: c.size})
 	c.kept = c.kept[:0]
 	return nil
 }
@@ -132,11 +131,10 @@ func (c *counter) failed(err error) error {
 		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, recordBytes)
 }
 
-// seal turns the kept records into a sorted run in memory. No more are added.
+// seal turns the kept records into sorted runs in memory. No more are added.
 func (c *counter) seal() {
-	if len(c.kept) > 0 {
-		c.sort()
-		c.runs = append(c.runs, sortedRun{kept: c.kept})
+	for _, run := range c.sorted() {
+		c.runs = append(c.runs, sortedRun{kept: run})
 	}
 	c.kept = nil
 }
@@ -184,65 +182,15 @@ func (c *counter) close() error {
 	return err
 }
 
-// sort sorts the kept records: groups of one first byte, with several workers.
-func (c *counter) sort() {
-	bounds := partition(c.kept, 0)
-	work := make(chan []rowRecord)
+// sorted sorts the kept records, in as many runs as there are workers.
+func (c *counter) sorted() (runs [][]rowRecord) {
 	var running sync.WaitGroup
-	for range c.workers {
-		running.Go(func() {
-			for group := range work {
-				sortFrom(group, 1)
-			}
-		})
+	for part := range slices.Chunk(c.kept, max(leastRecords, (len(c.kept)+c.workers-1)/c.workers)) {
+		runs = append(runs, part)
+		running.Go(func() { slices.SortFunc(part, rowRecord.compare) })
 	}
-	for i := range 256 {
-		work <- c.kept[bounds[i]:bounds[i+1]]
-	}
-	close(work)
 	running.Wait()
-}
-
-// sortFrom sorts records whose marks agree in the bytes before this one.
-func sortFrom(records []rowRecord, digit int) {
-	const few = 128
-	if len(records) <= few || digit == 8 {
-		slices.SortFunc(records, rowRecord.compare)
-		return
-	}
-	bounds := partition(records, digit)
-	for i := range 256 {
-		sortFrom(records[bounds[i]:bounds[i+1]], digit+1)
-	}
-}
-
-// partition orders records by a byte of their marks, in place (McIlroy, Bostic and McIlroy, 1993,
-// "American flag sort"). It returns the beginnings of the groups, and the end.
-func partition(records []rowRecord, digit int) [257]int {
-	of := func(r rowRecord) int { return int(r[0] >> (56 - 8*digit) & 0xff) }
-	var count, next [256]int
-	for _, r := range records {
-		count[of(r)]++
-	}
-	var bounds [257]int
-	for i, k := range count {
-		next[i] = bounds[i]
-		bounds[i+1] = bounds[i] + k
-	}
-	for i := range 256 {
-		for next[i] < bounds[i+1] {
-			r := records[next[i]]
-			at := of(r)
-			for at != i { // carry records to their groups until one belongs here
-				r, records[next[at]] = records[next[at]], r
-				next[at]++
-				at = of(r)
-			}
-			records[next[i]] = r
-			next[i]++
-		}
-	}
-	return bounds
+	return runs
 }
 
 // mergeBuffers is the memory of a merge, in bytes.
