@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"image/color"
 	"math"
 	"path/filepath"
@@ -156,82 +155,13 @@ func oneScale(panels [][]*plot.Plot) {
 	}
 }
 
-// drawTable draws the rows of boston over the tolerance, and those of another table as bars.
-func drawTable(name string, rows []row, out string) error {
-	if name == "boston" {
-		panels := [][]*plot.Plot{curves("boston", "ε", rows, func(r row) float64 { return r.Epsilon }, func(r row) string { return r.Method })}
-		return savePanels(filepath.Join(out, name), panels, vg.Points(1150), vg.Points(260))
-	}
-	return drawBars(name, rows, out)
+// drawBoston draws the rows of boston over the tolerance.
+func drawBoston(rows []row, out string) error {
+	panels := [][]*plot.Plot{curves("boston", "ε", rows, func(r row) float64 { return r.Epsilon }, func(r row) string { return r.Method })}
+	return savePanels(filepath.Join(out, "boston"), panels, vg.Points(1150), vg.Points(260))
 }
 
-// drawBars draws the bounds of a table as bars, one panel a data set and tolerance, the
-// paper's numbers as marks.
-func drawBars(name string, rows []row, out string) error {
-	order, groups := grouped(rows, func(r row) string { return fmt.Sprintf("%s, ε = %g", r.ofSet(), r.Epsilon) })
-	if len(order) == 0 {
-		return nil
-	}
-	var line []*plot.Plot
-	top := 0.0
-	for i, key := range order {
-		line = append(line, barPanel(key, groups[key], i == 0))
-		top = max(top, line[i].Y.Max)
-	}
-	for _, p := range line {
-		p.Y.Max = top
-	}
-	return savePanels(filepath.Join(out, name), [][]*plot.Plot{line}, vg.Length(len(line))*vg.Points(230), vg.Points(300))
-}
-
-// barPanel draws the bounds of one data set and tolerance; the first panel has the words.
-func barPanel(title string, rows []row, first bool) *plot.Plot {
-	p := newPanel(title, "", "")
-	if first {
-		p.Y.Label.Text = "bound B; dark: training risk"
-	}
-	p.Y.Min, p.Y.Max = 0, 0
-	var labels []string
-	var marks plotter.XYs
-	for i, r := range rows {
-		label := r.Method
-		if r.Start == pretrained || r.Start == minibatch {
-			label += ", " + r.Start
-		}
-		if r.Method == "VFE" {
-			label += fmt.Sprintf(", α %g", r.Alpha)
-		}
-		if r.Method == freeForm && r.Inducing > 0 {
-			label += fmt.Sprintf(", M %d", r.Inducing)
-		}
-		labels = append(labels, label)
-		bound, risk := r.ours["B"].mean, r.ours["R_train"].mean
-		p.Add(
-			&plotter.BarChart{Values: plotter.Values{bound}, Width: vg.Points(16), XMin: float64(i), Color: color.NRGBA{0x9c, 0xb8, 0xd8, 0xff}},
-			&plotter.BarChart{Values: plotter.Values{risk}, Width: vg.Points(16), XMin: float64(i), Color: palette[0]},
-		)
-		if e := r.ours["B"]; !math.IsNaN(e.se) {
-			p.Add(errorBar(float64(i), e))
-		}
-		p.Y.Max = max(p.Y.Max, 1.15*bound, 1.15*risk)
-		if v := r.paper["B"].mean; !math.IsNaN(v) && v > 0 && !r.extra() {
-			marks = append(marks, plotter.XY{X: float64(i), Y: v})
-			p.Y.Max = max(p.Y.Max, 1.15*v)
-		}
-	}
-	if len(marks) > 0 {
-		dots := newDots(marks, draw.CrossGlyph{}, 4, palette[1])
-		p.Add(dots)
-		if first {
-			p.Legend.Add("paper", dots)
-		}
-	}
-	p.NominalX(labels...)
-	p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/5, draw.XRight, draw.YCenter
-	return p
-}
-
-// errorBar is the standard error of a bar.
+// errorBar is the standard error of a number of the paper.
 func errorBar(x float64, e estimate) *plotter.YErrorBars {
 	bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: grey, Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth}
 	bars.XYs = plotter.XYs{{X: x, Y: e.mean}}

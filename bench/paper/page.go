@@ -32,7 +32,7 @@ func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, 
 	for _, path := range folders {
 		err = errors.Join(err, writeCSV(path, records))
 	}
-	return errors.Join(err, savePanels(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)), o.onPage(name, text))
+	return errors.Join(err, savePanels(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)), o.storeFigure(name), o.onPage(name, text))
 }
 
 // pathOf is the path of a file next to the page.
@@ -57,8 +57,8 @@ func writeCurves(name string, head []string, more string, digits int, rows []row
 	return writeFigure(name, records, nil, panels, 1150, 250*float64(len(panels)), o)
 }
 
-// onPage writes a section of the page and its figure, with -write.
-func (o options) onPage(name, text string) error {
+// storeFigure puts a figure next to the page, with -write.
+func (o options) storeFigure(name string) error {
 	if !o.write {
 		return nil
 	}
@@ -66,8 +66,13 @@ func (o options) onPage(name, text string) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(durable.OS{}, o.pathOf(name+".png"), figure); err != nil {
-		return err
+	return durable.WriteFile(durable.OS{}, o.pathOf(name+".png"), figure)
+}
+
+// onPage writes a section of the page, with -write.
+func (o options) onPage(name, text string) error {
+	if !o.write {
+		return nil
 	}
 	if err := measured.ReplaceSection(o.page, "paper "+name, text); err != nil {
 		return err

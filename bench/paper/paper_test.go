@@ -66,11 +66,13 @@ func TestExperiments(t *testing.T) {
 					}
 				}
 			}
-			f, err := os.Open(filepath.Join(o.out, file+".png"))
-			fatal.If(t, err)
-			defer f.Close()
-			if _, err := png.Decode(f); err != nil {
-				t.Error(err)
+			if name != "sparse" && name != "exp-loss" { // which are tables alone
+				f, err := os.Open(filepath.Join(o.out, file+".png"))
+				fatal.If(t, err)
+				defer f.Close()
+				if _, err := png.Decode(f); err != nil {
+					t.Error(err)
+				}
 			}
 			if c.only == "" {
 				return

@@ -314,17 +314,20 @@ func (r row) verdict(name string) (difference float64, words string) {
 	return difference, words
 }
 
-// writeTable writes the rows, their figure and, with -write, the stored results and the page.
+// writeTable writes the rows, the figure of boston and, with -write, the stored results and the page.
 func writeTable(name string, rows []row, o options) error {
-	if err := errors.Join(writeRows(filepath.Join(o.out, name+".csv"), rows), o.keep(rows)); err != nil {
-		return err
-	}
-	if !o.write {
-		return drawTable(name, rows, o.out)
-	}
-	rows, text, err := o.section(name)
+	err := errors.Join(writeRows(filepath.Join(o.out, name+".csv"), rows), o.keep(rows))
 	if err != nil {
 		return err
 	}
-	return errors.Join(drawTable(name, rows, o.out), o.onPage(name, text))
+	text := ""
+	if o.write {
+		if rows, text, err = o.section(name); err != nil {
+			return err
+		}
+	}
+	if name == "boston" {
+		err = errors.Join(drawBoston(rows, o.out), o.storeFigure(name))
+	}
+	return errors.Join(err, o.onPage(name, text))
 }
