@@ -92,11 +92,12 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, size, err := objects.OpenFile(ctx, reference)
+	f, err := objects.NewView().Open(ctx, reference)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
+	size := f.Size()
 	if size > MaxCertificate {
 		if err := sink.CheckModelSize(f, size); err != nil {
 			return nil, fmt.Errorf("%s: it has %d bytes, more than a certificate (%d MiB), and is no model: %w", reference, size, MaxCertificate>>20, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -21,7 +22,7 @@ func isArrow(file io.ReaderAt) bool {
 }
 
 // describeArrow reads the footer of an Arrow file; its record batches are its row groups.
-func describeArrow(_ context.Context, file blob, l listed) (*dataFile, error) {
+func describeArrow(_ context.Context, file objects.File, l listed) (*dataFile, error) {
 	in, err := arrowipc.Open(file, file.Size(), true)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
@@ -23,7 +24,7 @@ import (
 type batches struct {
 	src     *Source
 	shard   shard
-	file    blob
+	file    objects.File
 	tools   *tools
 	cursors []*cursor   // by column; nil for a key of the path
 	fixed   []float64   // by column, the values of keys of the path

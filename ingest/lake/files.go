@@ -29,7 +29,7 @@ type File struct {
 
 // list returns the data files of declared files, directories and globs, in the order of their rows.
 // It opens none.
-func list(ctx context.Context, from store, paths []string) ([]string, error) {
+func list(ctx context.Context, from *objects.View, paths []string) ([]string, error) {
 	found, _, err := listFiles(ctx, from, paths)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func list(ctx context.Context, from store, paths []string) ([]string, error) {
 // reads their footers, but no row. The warnings say
 // which files were skipped.
 func Files(ctx context.Context, paths []string) (files []File, warnings []string, err error) {
-	found, warnings, err := listWithFooters(ctx, newStore(), paths)
+	found, warnings, err := listWithFooters(ctx, objects.NewView(), paths)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +70,7 @@ type dataFile struct {
 	arrow     bool           // an Arrow IPC file: its groups are record batches
 }
 
-func listWithFooters(ctx context.Context, from store, paths []string) ([]*dataFile, []string, error) {
+func listWithFooters(ctx context.Context, from *objects.View, paths []string) ([]*dataFile, []string, error) {
 	found, warnings, err := listFiles(ctx, from, paths)
 	if err != nil {
 		return nil, nil, err
@@ -101,7 +101,7 @@ func listWithFooters(ctx context.Context, from store, paths []string) ([]*dataFi
 const farAtOnce = 16
 
 // describeFiles describes files at the same time. Its error is about the first one with one.
-func describeFiles(ctx context.Context, from store, found []listed, textKeys map[string]bool, files []*dataFile) error {
+func describeFiles(ctx context.Context, from *objects.View, found []listed, textKeys map[string]bool, files []*dataFile) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func describeFiles(ctx context.Context, from store, found []listed, textKeys map
 				failed[i] = fmt.Errorf("lake: %s: %w", l.path, err)
 				return
 			}
-			if info, err := from.stat(ctx, l.path); err == nil {
+			if info, err := from.Stat(ctx, l.path); err == nil {
 				f.modified = info.ModTime().UTC()
 				if o, ok := info.(*objects.Info); ok {
 					f.tag = o.Tag()
@@ -145,8 +145,8 @@ func textKeys(files []listed) map[string]bool {
 	return text
 }
 
-func describeFile(ctx context.Context, from store, l listed, textKeys map[string]bool) (*dataFile, error) {
-	file, err := from.open(ctx, l.path)
+func describeFile(ctx context.Context, from *objects.View, l listed, textKeys map[string]bool) (*dataFile, error) {
+	file, err := from.Open(ctx, l.path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -165,7 +165,7 @@ func describeFile(ctx context.Context, from store, l listed, textKeys map[string
 }
 
 // describeParquet reads the footer, and page headers if its claims are suspicious.
-func describeParquet(ctx context.Context, file blob, l listed) (*dataFile, error) {
+func describeParquet(ctx context.Context, file objects.File, l listed) (*dataFile, error) {
 	foot, err := readFooter(file, file.Size())
 	if err == nil {
 		err = foot.lookAtPages(ctx, file)
@@ -261,7 +261,7 @@ const (
 
 // find returns the footer of an open file, from the cache if size and end of the file are those of
 // a cached one. A footer that has changed since the source was opened is an error.
-func (c *footerCache) find(f *dataFile, file blob) (kept, error) {
+func (c *footerCache) find(f *dataFile, file objects.File) (kept, error) {
 	size := file.Size()
 	end := make([]byte, min(tailBytes, size))
 	if _, pinned := file.(*objects.Blob); !pinned { // else each read asks for the version of the first one
@@ -290,7 +290,7 @@ func (c *footerCache) find(f *dataFile, file blob) (kept, error) {
 
 var errOtherFile = errors.New("the file has changed since it was looked at first; start again when nobody writes to it")
 
-func (k *kept) read(file blob) error {
+func (k *kept) read(file objects.File) error {
 	if k.file.arrow {
 		in, err := arrowipc.Open(file, file.Size(), false)
 		if err != nil {

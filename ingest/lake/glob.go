@@ -19,7 +19,7 @@ const maxMatches = 1 << 20
 // expand returns the paths that a pattern matches, as filepath.Glob does, except hidden names
 // that the pattern does not spell out. It searches a folder once on each level: folders linked
 // to each other can have exponentially many paths.
-func expand(ctx context.Context, from store, pattern string) ([]string, error) {
+func expand(ctx context.Context, from *objects.View, pattern string) ([]string, error) {
 	dir, wanted := filepath.Split(pattern)
 	folders := []string{cmp.Or(dir, ".")}
 	if isPattern(dir) {
@@ -44,7 +44,7 @@ func expand(ctx context.Context, from store, pattern string) ([]string, error) {
 		if !fresh {
 			continue
 		}
-		entries, err := from.readDir(ctx, folder)
+		entries, err := from.ReadDir(ctx, folder)
 		if err != nil && len(entries) == 0 {
 			continue
 		}
@@ -70,15 +70,15 @@ func expand(ctx context.Context, from store, pattern string) ([]string, error) {
 
 // unseen reports whether the path leads to a folder that is not in seen, and adds it. A folder
 // reached with other keys in its path counts as another one; rows found there are an error later.
-func unseen(ctx context.Context, from store, folder string, seen map[string]bool) (bool, error) {
-	info, err := from.stat(ctx, folder)
+func unseen(ctx context.Context, from *objects.View, folder string, seen map[string]bool) (bool, error) {
+	info, err := from.Stat(ctx, folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && objects.IsAddress(folder) {
 		return false, err // a store that does not answer has no fewer matches
 	}
 	if err != nil || !info.IsDir() {
 		return false, nil //nolint:nilerr // as filepath.Glob does
 	}
-	resolved, err := from.realPath(folder)
+	resolved, err := realPath(folder)
 	if err != nil {
 		return false, nil //nolint:nilerr // as filepath.Glob does
 	}

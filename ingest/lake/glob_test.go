@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
 // globTree makes empty files, whose folders are named by the parts of a path.
@@ -39,7 +40,7 @@ func TestExpandIsGlob(t *testing.T) {
 			want, err := filepath.Glob(p)
 			fatal.If(t, err)
 			want = slices.DeleteFunc(want, func(m string) bool { return hiddenMatch(p, m) })
-			got, err := expand(t.Context(), newStore(), p)
+			got, err := expand(t.Context(), objects.NewView(), p)
 			fatal.If(t, err)
 			slices.Sort(want)
 			slices.Sort(got)
@@ -64,7 +65,7 @@ func TestExpandSearchesAFolderOnceALevel(t *testing.T) {
 	}
 	began := time.Now()
 	pattern := filepath.Join(dir, strings.Repeat("*"+string(filepath.Separator), 12)+"*.parquet")
-	found, err := expand(t.Context(), newStore(), pattern)
+	found, err := expand(t.Context(), objects.NewView(), pattern)
 	if err != nil || len(found) != len(names) {
 		t.Errorf("%q, %v, want each of the %d files once", found, err, len(names))
 	}
@@ -73,7 +74,7 @@ func TestExpandSearchesAFolderOnceALevel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := expand(ctx, newStore(), pattern); !errors.Is(err, context.Canceled) {
+	if _, err := expand(ctx, objects.NewView(), pattern); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

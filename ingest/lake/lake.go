@@ -9,6 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -51,7 +52,7 @@ const maxSample = 1 << 50
 
 // A Source reads the rows of a lake. It keeps no file open between readings.
 type Source struct {
-	store     store
+	store     *objects.View
 	columns   []string
 	meanings  []job.Meaning
 	shards    []shard
@@ -83,7 +84,7 @@ type group struct {
 // Open lists the files, reads their footers, but no row, and chooses the columns. [Source.Open] reads
 // rows; a file that has changed since is an error.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
-	from := newStore()
+	from := objects.NewView()
 	if cfg.BatchRows < 0 {
 		return nil, fmt.Errorf("lake: batches of %d rows", cfg.BatchRows)
 	}
@@ -230,7 +231,7 @@ func (s *Source) Open(ctx context.Context, i int) (dataset.Batches, error) {
 		return nil, fmt.Errorf("lake: there is no shard %d; there are %d", i, len(s.shards))
 	}
 	sh := s.shards[i]
-	file, err := s.store.open(ctx, sh.file.path)
+	file, err := s.store.Open(ctx, sh.file.path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}

@@ -32,7 +32,7 @@ var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 // listFiles returns the data files of the declared paths in the order of declaration, and below a path
 // in bytewise order of paths with slashes. A file that is found twice is listed once. The warnings say
 // which files were skipped.
-func listFiles(ctx context.Context, from store, paths []string) (files []listed, warnings []string, err error) {
+func listFiles(ctx context.Context, from *objects.View, paths []string) (files []listed, warnings []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
@@ -66,7 +66,7 @@ func (l *lister) warnings() []string {
 // isNew reports whether a file was not listed yet, also by way of links: else its rows would count
 // twice. Two paths with different keys are an error: the rows cannot have both.
 func (l *lister) isNew(path string) (bool, error) {
-	resolved, err := l.store.realPath(path)
+	resolved, err := realPath(path)
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
 	}
@@ -86,7 +86,7 @@ func sameKeys(what, first, second string, keys, others []hiveKey) error {
 }
 
 type lister struct {
-	store   store
+	store   *objects.View
 	folders map[string]string // the path under which a directory was searched, by its real path
 	files   map[string]string // the path under which a file was listed, by its real path
 	tables  map[string]bool   // folders that are those of no table
@@ -103,7 +103,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		return nil, err
 	}
 	path = objects.Clean(path)
-	info, err := l.store.stat(ctx, path)
+	info, err := l.store.Stat(ctx, path)
 	switch {
 	case err == nil && info.IsDir():
 		l.again = false
@@ -146,7 +146,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		if err := oneLine(m); err != nil {
 			return nil, err
 		}
-		info, err := l.store.stat(ctx, m)
+		info, err := l.store.Stat(ctx, m)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("lake: %w", err)
@@ -189,7 +189,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	resolved, err := l.store.realPath(dir)
+	resolved, err := realPath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -202,7 +202,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	}
 	l.folders[resolved] = dir
 	above = append(slices.Clip(above), resolved)
-	entries, err := l.store.readDir(ctx, dir)
+	entries, err := l.store.ReadDir(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -218,7 +218,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 		if err := oneLine(path); err != nil {
 			return nil, err
 		}
-		info, err := l.store.stat(ctx, path) // of what a link points to
+		info, err := l.store.Stat(ctx, path) // of what a link points to
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("lake: %w", err)
@@ -248,7 +248,7 @@ func (l *lister) noTable(ctx context.Context, dir string, entries []fs.DirEntry)
 		case ".hoodie":
 			return fmt.Errorf(said, dir, "Hudi", fmt.Sprintf(`from hudi import HudiTableBuilder as T; print(*(f.base_file_relative_path() for f in T.from_base_uri(%q).build().get_file_slices()), sep="\n")`, dir))
 		case "metadata":
-			below, err := l.store.readDir(ctx, path)
+			below, err := l.store.ReadDir(ctx, path)
 			last := slices.IndexFunc(below, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), ".metadata.json") })
 			if err == nil && last >= 0 {
 				return fmt.Errorf(said, dir, "Iceberg", fmt.Sprintf(`from pyiceberg.table import StaticTable as T; print(*(f.file.file_path for f in T.from_metadata(%q).scan().plan_files()), sep="\n")`, objects.Join(path, "NEWEST.metadata.json")))
@@ -264,7 +264,7 @@ func (l *lister) noTableAt(ctx context.Context, dir string) error {
 		return nil
 	}
 	l.tables[dir] = true
-	entries, err := l.store.readDir(ctx, dir)
+	entries, err := l.store.ReadDir(ctx, dir)
 	if err != nil {
 		return fmt.Errorf("lake: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
@@ -57,7 +58,7 @@ type knownFile struct {
 
 // Read calls use for each file that exists now.
 func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumns]) error) error {
-	from := newStore()
+	from := objects.NewView()
 	paths, err := list(ctx, from, r.cfg.Paths)
 	if err != nil {
 		return score.Later(err)
@@ -76,12 +77,12 @@ func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumn
 type unpredictedFile struct {
 	of   *Unpredicted
 	path string
-	from store // of the listing
+	from *objects.View // of the listing
 }
 
 // File reads the footer if the file is new or has changed.
 func (f unpredictedFile) File(ctx context.Context) (score.File, error) {
-	info, err := f.from.stat(ctx, f.path)
+	info, err := f.from.Stat(ctx, f.path)
 	if err != nil {
 		return score.File{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -26,7 +27,7 @@ type Sample struct {
 // opens only files with the size of one of the sample.
 func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sample, error) {
 	var found Sample
-	from := newStore()
+	from := objects.NewView()
 	names, err := list(ctx, from, paths)
 	if err != nil {
 		return found, err
@@ -44,7 +45,7 @@ func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sa
 		if err := ctx.Err(); err != nil {
 			return found, err
 		}
-		if info, err := from.stat(ctx, name); err != nil || !sizes[info.Size()] {
+		if info, err := from.Stat(ctx, name); err != nil || !sizes[info.Size()] {
 			continue
 		}
 		if f, _, err := Files(ctx, []string{name}); err == nil && len(f) == 1 {

@@ -7,17 +7,19 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
 // Stored reads columns of one file, of any flat type, without converting their values.
 type Stored struct {
-	store   store
+	store   *objects.View
 	file    *dataFile
 	columns []StoredColumn
 	most    int64 // bytes of a page
 	cache   footerCache
 
-	open  blob
+	open  objects.File
 	group int           // index of the next row group
 	left  int64         // rows that are left of the current one
 	cells []storedCells // of the current one, by column
@@ -48,7 +50,7 @@ const leastStored = 16 << 20
 // bytes of a page in memory. Columns that are not flat, of an uncertain type, or of a repeated name
 // are errors.
 func OpenStored(ctx context.Context, path string, names []string, most int64) (*Stored, error) {
-	from := newStore()
+	from := objects.NewView()
 	files, _, err := listWithFooters(ctx, from, []string{path})
 	if err != nil {
 		return nil, err
@@ -178,7 +180,7 @@ func (s *Stored) begin(ctx context.Context) error {
 func (s *Stored) footer(ctx context.Context) (kept, error) {
 	if s.open == nil {
 		var err error
-		if s.open, err = s.store.open(ctx, s.file.path); err != nil {
+		if s.open, err = s.store.Open(ctx, s.file.path); err != nil {
 			return kept{}, err
 		}
 	}

@@ -87,7 +87,7 @@ func (n *Told) extend(lo, hi float64) { n.Least, n.Most = min(n.Least, lo), max(
 
 // footer reads the footer of a Parquet file again.
 func (s *Source) footer(ctx context.Context, f *dataFile) (*footer, error) {
-	file, err := s.store.open(ctx, f.path)
+	file, err := s.store.Open(ctx, f.path)
 	if err != nil {
 		return nil, err
 	}

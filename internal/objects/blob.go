@@ -3,13 +3,10 @@ package objects
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 const (
@@ -40,41 +37,6 @@ type window struct {
 // has reports whether all bytes of p from an offset on are in the window.
 func (w *window) has(p []byte, at int64) bool {
 	return at >= w.at && at+int64(len(p)) <= w.at+int64(len(w.data))
-}
-
-// A File is a file or an object.
-type File interface {
-	io.ReaderAt
-	io.Closer
-}
-
-// OpenFile opens a regular file or an object, and returns its size.
-func OpenFile(ctx context.Context, path string) (File, int64, error) {
-	if !IsAddress(path) {
-		f, size, err := durable.OpenRegular(path)
-		if err != nil {
-			return nil, 0, err
-		}
-		return f, size, nil
-	}
-	b, err := NewView().Open(ctx, path)
-	if err != nil {
-		return nil, 0, err
-	}
-	return b, b.size, nil
-}
-
-// Open opens an object. Its reads end with ctx.
-func (v *View) Open(ctx context.Context, address string) (*Blob, error) {
-	address = Clean(address)
-	at, err := v.Stat(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	if at.IsDir() {
-		return nil, fmt.Errorf("%s is a folder", address)
-	}
-	return v.client.blob(ctx, address, at), nil
 }
 
 func (c *client) blob(ctx context.Context, address string, at *Info) *Blob {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -14,10 +15,12 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// A View is the objects of a store, each as it was when the view saw it first. Its methods may be
-// called from several goroutines.
+// A View is the files of this machine, and the objects of a store, each as it was when the view saw
+// it first. Its methods may be called from several goroutines.
 type View struct {
 	client *client
 
@@ -69,8 +72,56 @@ func (i *Info) Mode() fs.FileMode {
 // Sys is nil.
 func (i *Info) Sys() any { return nil }
 
-// Stat describes the object or the folder at an address. A folder has objects below it.
-func (v *View) Stat(ctx context.Context, address string) (*Info, error) {
+// A File is an open file or object. Several goroutines may read it at any offset.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+type machineFile struct {
+	*os.File
+	size int64
+}
+
+// Size returns the number of bytes when the file was opened.
+func (f machineFile) Size() int64 { return f.size }
+
+// Open opens a regular file, without waiting for the writer of a pipe, or an object, whose reads end
+// with ctx.
+func (v *View) Open(ctx context.Context, path string) (File, error) {
+	if !IsAddress(path) {
+		f, size, err := durable.OpenRegular(path)
+		if err != nil {
+			return nil, err
+		}
+		return machineFile{f, size}, nil
+	}
+	path = Clean(path)
+	at, err := v.seen(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if at.IsDir() {
+		return nil, fmt.Errorf("%s is a folder", path)
+	}
+	return v.client.blob(ctx, path, at), nil
+}
+
+// Stat describes a file, an object or a folder, or what is at the end of a link. A folder of a store
+// has objects below it.
+func (v *View) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
+	if !IsAddress(path) {
+		return os.Stat(path)
+	}
+	at, err := v.seen(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return at, nil
+}
+
+func (v *View) seen(ctx context.Context, address string) (*Info, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.stat(ctx, Clean(address))
@@ -109,22 +160,21 @@ func (v *View) stat(ctx context.Context, address string) (*Info, error) {
 
 // IsFolder reports whether there is a folder at a path or an address.
 func IsFolder(ctx context.Context, path string) (bool, error) {
-	if !IsAddress(path) {
-		at, err := os.Stat(path)
-		return err == nil && at.IsDir(), nil
-	}
 	at, err := NewView().Stat(ctx, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	if err != nil && (!IsAddress(path) || errors.Is(err, fs.ErrNotExist)) {
+		return false, nil //nolint:nilerr // it is no folder
 	}
 	return err == nil && at.IsDir(), err
 }
 
-// ReadDir lists a folder, in the order of names. All objects below it are known afterwards.
-func (v *View) ReadDir(ctx context.Context, address string) ([]fs.DirEntry, error) {
+// ReadDir lists a folder, in the order of names. All objects below one of a store are known afterwards.
+func (v *View) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
+	if !IsAddress(path) {
+		return os.ReadDir(path)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	address = Clean(address)
+	address := Clean(path)
 	if at, err := v.stat(ctx, address); err != nil {
 		return nil, err
 	} else if !at.IsDir() {
