@@ -316,7 +316,7 @@ func upper(t *testing.T, terms certify.Terms) float64 {
 // that every prediction near 0 hits. There is power because they are a tenth of
 // the rows and the risk is 0.9 on the others, where no height can be learnt: counted as well, they put the
 // empirical risk at 0.81, and the bound below the risk in nearly every run.
-func TestReferenceRowsMayBeAnything(t *testing.T) {
+func TestPriorRowsMayBeAnything(t *testing.T) {
 	const rows, delta, epsilon = 400, 0.3, 0.1
 	law := terrace{3, 0, 1}
 	j := testJob(t, func(j *job.Job) {

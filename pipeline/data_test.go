@@ -94,12 +94,12 @@ func TestSmallestSamplesSayNothing(t *testing.T) {
 func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 	for name, change := range map[string]func(columns [][]float64) *lake{
 		"training row": func(c [][]float64) *lake {
-			c[2][trainRow] = math.Nextafter(c[2][trainRow], 9)
+			c[2][trainingRow] = math.Nextafter(c[2][trainingRow], 9)
 			return newLake(c, 100, 100)
 		},
-		"feature":        func(c [][]float64) *lake { c[1][trainRow] += 1e-9; return newLake(c, 100, 100) },
-		"prior row":      func(c [][]float64) *lake { c[2][referenceRow()] += 1e-9; return newLake(c, 100, 100) },
-		"rows exchanged": func(c [][]float64) *lake { swap(c, trainRow, trainRow+1); return newLake(c, 100, 100) },
+		"feature":        func(c [][]float64) *lake { c[1][trainingRow] += 1e-9; return newLake(c, 100, 100) },
+		"prior row":      func(c [][]float64) *lake { c[2][priorRow()] += 1e-9; return newLake(c, 100, 100) },
+		"rows exchanged": func(c [][]float64) *lake { swap(c, trainingRow, trainingRow+1); return newLake(c, 100, 100) },
 		"row groups":     func(c [][]float64) *lake { return newLake(c, 99, 101) },
 		"a row less":     func(c [][]float64) *lake { return newLake([][]float64{c[0][:199], c[1][:199], c[2][:199]}, 100, 99) },
 	} {
@@ -125,11 +125,11 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 	}
 }
 
-// trainRow and the next one are training rows of 200.
-const trainRow = 57
+// trainingRow and the next one are training rows of 200.
+const trainingRow = 57
 
-func referenceRow() int64 {
-	return pipeline.ReferenceRows(pipeline.NewSplit("pacsgp", 200, false, 1))[3]
+func priorRow() int64 {
+	return pipeline.PriorRows(pipeline.NewSplit("pacsgp", 200, false, 1))[3]
 }
 
 func swap(columns [][]float64, i, j int) {

@@ -60,7 +60,7 @@ func plainly(columns [][]float64, key string) plain {
 // and the scaling is that of the prior rows and of no other row. (A sum of
 // differently fused products may differ in last bits on other processors, hence
 // the tolerance for the scaling.)
-func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
+func TestEmpiricalRiskIsThatOfTheTrainingRows(t *testing.T) {
 	columns := waves(400, 0.2, 30)
 	for i := range columns[0] {
 		if i%7 == 0 {
@@ -164,7 +164,7 @@ func TestCertificateHoldsEveryTermOfTheBound(t *testing.T) {
 // same to the last bit. There is power because the other training rows lie
 // elsewhere, are five times as wide and vary three times as fast: whatever is
 // estimated on them moves.
-func TestPriorDoesNotSeeTheTrainRows(t *testing.T) {
+func TestPriorDoesNotSeeTheTrainingRows(t *testing.T) {
 	columns, other := waves(300, 0.1, 33), waves(300, 0.4, 34)
 	for _, column := range other {
 		for i := range column {

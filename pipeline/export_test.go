@@ -16,8 +16,8 @@ func SplitHash(key string, ordinal int64) uint64 {
 	return dataset.NewSplitHasher(key).Rank(ordinal).Hash
 }
 
-// ReferenceRows are the ordinals of the prior rows, ascending.
-func ReferenceRows(r dataset.Split) []int64 { return r.PriorRows }
+// PriorRows are the ordinals of the prior rows, ascending.
+func PriorRows(r dataset.Split) []int64 { return r.PriorRows }
 
 // A Feed opens the feed of a job's training rows to tests of this folder.
 type Feed struct{ f *fit.Feed }
@@ -118,9 +118,9 @@ func NewSplitWithin(ctx context.Context, key string, n int64, unscaled bool, dup
 // Share is where the i-th of so many parts of n rows begins.
 func Share(n, i, parts int64) int64 { return dataset.ShareOf(n, i, parts) }
 
-// TrainRows are the ordinals of the training rows, block by block, and whether each
+// TrainingRows are the ordinals of the training rows, block by block, and whether each
 // has the position among them that trainIndex says.
-func TrainRows(r dataset.Split, blockRows int) (ordinals []int64, inPlace bool) {
+func TrainingRows(r dataset.Split, blockRows int) (ordinals []int64, inPlace bool) {
 	inPlace = true
 	for first := int64(0); first < r.Rows; first += int64(blockRows) {
 		b := dataset.Block{First: first, Rows: int(min(int64(blockRows), r.Rows-first))}

@@ -161,7 +161,7 @@ func TestMeanIsAddedBack(t *testing.T) {
 
 // A column that may have been fitted to the prior rows leaves too little of them: a warning says that
 // deviations may be too small, unless they come from rows that the column has not seen.
-func TestMeanThatMayKnowReferenceRows(t *testing.T) {
+func TestMeanThatMayKnowPriorRows(t *testing.T) {
 	columns := waves(400, 0.2, 4)
 	knows := func(_ int, _, y float64) float64 { return y + 1e-3*math.Sin(1e3*y) }
 	within := corrected(t, columns, knows, func(*job.Job) {})
@@ -216,7 +216,7 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 }
 
 // A column that knows the training rows is a doubt where it was to be fitted on outside rows alone.
-func TestMeanThatKnowsTrainRows(t *testing.T) {
+func TestMeanThatKnowsTrainingRows(t *testing.T) {
 	columns := waves(900, 0.2, 4)
 	var train []bool
 	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), source(columns, 400), job.Resources{}, func(r pipeline.RowSubset) error {

@@ -77,11 +77,11 @@ func boundMutants() []mutant {
 
 // splitMutants let rows be used for what their subset does not allow.
 func splitMutants() []mutant {
-	const prior = "TestPriorDoesNotSeeTheTrainRows"
+	const prior = "TestPriorDoesNotSeeTheTrainingRows"
 	// What the last pass compares with would give these away: they lie there too.
 	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.Reference {\n", "	for i, a := range e.Reference[:0] {\n"}
 	return []mutant{
-		{"subset separation: certified on prior rows too", "pipeline", "TestReferenceRowsMayBeAnything", []edit{
+		{"subset separation: certified on prior rows too", "pipeline", "TestPriorRowsMayBeAnything", []edit{
 			{"pipeline/dataset/split.go", "range r.referenceIn(b.First+int64(from), b.First+int64(end))", "range r.referenceIn(0, 0)"},
 			{"pipeline/dataset/split.go", "return r.Rows - r.Reference() - r.Out.Size()", "return r.Rows - r.Out.Size()"},
 			{"pipeline/dataset/split.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},

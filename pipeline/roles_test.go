@@ -58,10 +58,10 @@ func TestSplitHashVectors(t *testing.T) {
 	}
 }
 
-func TestReferenceRowsVectors(t *testing.T) {
-	for _, v := range vectors(t, "reference_rows.csv") {
+func TestPriorRowsVectors(t *testing.T) {
+	for _, v := range vectors(t, "prior_rows.csv") {
 		n := integer(t, v[1])
-		rows := pipeline.ReferenceRows(pipeline.NewSplit(v[0], n, false, 3))
+		rows := pipeline.PriorRows(pipeline.NewSplit(v[0], n, false, 3))
 		digest := sha256.New()
 		for _, ordinal := range rows {
 			digest.Write(binary.LittleEndian.AppendUint64(nil, uint64(ordinal)))

@@ -26,12 +26,12 @@ func TestDuplicatesChangeNoSubsetOfOtherRows(t *testing.T) {
 				keep := func(ordinals []int64) []int64 {
 					return slices.DeleteFunc(slices.Clone(ordinals), duplicates.Has)
 				}
-				if got, want := pipeline.ReferenceRows(with), keep(pipeline.ReferenceRows(without)); !slices.Equal(got, want) {
+				if got, want := pipeline.PriorRows(with), keep(pipeline.PriorRows(without)); !slices.Equal(got, want) {
 					t.Fatalf("%d rows, %d duplicates: %d prior rows, want the %d that are no duplicates", n, len(members), len(got), len(want))
 				}
-				all, _ := pipeline.TrainRows(without, int(n))
+				all, _ := pipeline.TrainingRows(without, int(n))
 				for _, blockRows := range []int{7, 100, int(n)} {
-					got, inPlace := pipeline.TrainRows(with, blockRows)
+					got, inPlace := pipeline.TrainingRows(with, blockRows)
 					if want := keep(all); !slices.Equal(got, want) || !inPlace || int64(len(got)) != with.Train() {
 						t.Fatalf("%d rows, %d duplicates, blocks of %d: %d training rows (%d by count), in place: %v; want %d",
 							n, len(members), blockRows, len(got), with.Train(), inPlace, len(want))

@@ -62,19 +62,19 @@ func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
 	l := &lake{names: []string{"a", "b", "c", "y"}, columns: [][]float64{columns[0], columns[1], make([]float64, 150), columns[2]}, shards: []int{150}}
 	p := publish(t, l, func(j *job.Job) { tiny(j); j.Grid.Prior = "peaked" })
 	for changed := range 4 { // the last pass, the features, the peaks; there is no fourth reading
-		readings, value := 0, columns[2][trainRow]
+		readings, value := 0, columns[2][trainingRow]
 		open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 			src, err := l.open(ctx, want.Features)
 			return &faulty{Source: src, batch: -1, seen: func(_, batch int) {
 				if batch == 0 {
 					if readings++; readings == changed+1 {
-						columns[2][trainRow] = value + 1e-9
+						columns[2][trainingRow] = value + 1e-9
 					}
 				}
 			}}, err
 		}
 		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, job.Resources{Memory: 1}) // so that no reading is kept
-		columns[2][trainRow] = value
+		columns[2][trainingRow] = value
 		if want := [...]error{job.ErrRefused, job.ErrChanged, job.ErrChanged, nil}[changed]; !errors.Is(err, want) {
 			t.Errorf("a change at reading %d of %d: %v, want %v", changed+1, readings, err, want)
 		}

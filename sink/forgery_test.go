@@ -87,7 +87,7 @@ func factored(t testing.TB, m *pass.Model) bool {
 // losses are what the last pass finds of a model on the training rows of the lake.
 func losses(t testing.TB, p published, m pass.Model) (upper certify.RiskSum, unproven int64) {
 	t.Helper()
-	columns, reference := lakeWaves(), referenceRows(p.result.Certificate)
+	columns, reference := lakeWaves(), priorRows(p.result.Certificate)
 	var x, y []float64
 	for i := range columns[0] {
 		if reference[i] {

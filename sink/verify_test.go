@@ -20,8 +20,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// referenceRows reports which rows of a certificate's sample are prior rows.
-func referenceRows(c certify.Certificate) map[int]bool {
+// priorRows reports which rows of a certificate's sample are prior rows.
+func priorRows(c certify.Certificate) map[int]bool {
 	type rank struct {
 		hash    uint64
 		ordinal int

@@ -24,9 +24,9 @@ type watchedFiles struct {
 	of *Watching
 
 	mu      sync.Mutex
-	counted map[string]bool   // files that were counted: their names, and what the state has of them
-	digests map[string]string // of the values of files on their way, by their paths
-	known   map[testedFile]bool   // of files on their way
+	counted map[string]bool     // files that were counted: their names, and what the state has of them
+	digests map[string]string   // of the values of files on their way, by their paths
+	known   map[testedFile]bool // of files on their way
 	told    map[string]bool
 }
 

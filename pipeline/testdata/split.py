@@ -29,7 +29,7 @@ with open("split_hashes.csv", "w", newline="", encoding="utf-8") as f:
         for ordinal in ORDINALS:
             out.writerow([key, ordinal, split_hash(key, ordinal)])
 
-with open("reference_rows.csv", "w", newline="", encoding="utf-8") as f:
+with open("prior_rows.csv", "w", newline="", encoding="utf-8") as f:
     out = csv.writer(f, lineterminator="\n")
     out.writerow(["key", "rows", "reference", "sha256 of the ordinals, ascending, 8 bytes little endian each"])
     for key in ["pacsgp", "other"]:
