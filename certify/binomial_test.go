@@ -104,7 +104,7 @@ func TestBinomialUpperIsOrdered(t *testing.T) {
 			t.Errorf("%d of %d: %v, want 1", n, n, before)
 		}
 	}
-	// Whatever a document states is told within seconds, from above.
+	// Whatever a document states is computed within seconds, from above.
 	for _, far := range []struct {
 		k, n  int64
 		delta float64

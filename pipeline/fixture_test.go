@@ -128,7 +128,7 @@ func mustFit(ev *certify.Evidence) {
 // errSource is what a faulty source fails with.
 var errSource = errors.New("the disk is on fire")
 
-// A faulty source fails at a batch of a shard, if it is told to, and counts
+// A faulty source fails at a batch of a shard, where the test wants it, and counts
 // what was opened and closed.
 type faulty struct {
 	dataset.Source
@@ -153,7 +153,7 @@ type faultyBatches struct {
 	shard, now int
 }
 
-// Next fails where it is told to.
+// Next fails where the test wants it.
 func (b *faultyBatches) Next(ctx context.Context) (arrow.Record, error) {
 	now := b.now
 	b.now++

@@ -230,7 +230,7 @@ func TestMeanThatKnowsTrainingRows(t *testing.T) {
 			}
 			return y + 0.3*float64(i%5-2)
 		}, outside)
-		if told := r.result.Certificate.Warned(certify.WarnMeanFitted); told != (share < 1) {
+		if warned := r.result.Certificate.Warned(certify.WarnMeanFitted); warned != (share < 1) {
 			t.Errorf("%s: warnings %v", name, r.result.Certificate.Warnings)
 		}
 	}

@@ -118,12 +118,12 @@ func TestPredictionsWithoutNoise(t *testing.T) {
 // them.
 func TestPredictorTellsOfItsRows(t *testing.T) {
 	l := newLake(waves(500, 0.2, 4), 200, 300)
-	var told [][2]int64
+	var reported [][2]int64
 	env := l.environment(&pipelinetest.Store{})
 	env.Resources = job.Resources{Workers: 2, Memory: 1}
-	env.Observer.Fitting = func(done, most int64) { told = append(told, [2]int64{done, most}) }
+	env.Observer.Fitting = func(done, most int64) { reported = append(reported, [2]int64{done, most}) }
 	r := run(t, testJob(t, withHoldout(0.3)), env)
-	if n := r.Certificate.Counts.Train; !slices.Equal(told, [][2]int64{{n, n}}) {
-		t.Errorf("of %d training rows it told %v", n, told)
+	if n := r.Certificate.Counts.Train; !slices.Equal(reported, [][2]int64{{n, n}}) {
+		t.Errorf("of %d training rows it reported %v", n, reported)
 	}
 }

@@ -45,7 +45,7 @@ func newTrial(t *testing.T) *trial {
 	}
 }
 
-// train runs a job, and counts the steps that it is told of.
+// train runs a job, and counts the steps that it reports.
 func (t *trial) train(j job.Job) (o *pipeline.Outcome, steps int, err error) {
 	t.Helper()
 	t.how.Observer.Progress = func(job.Progress) { steps++ }

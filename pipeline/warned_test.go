@@ -50,8 +50,8 @@ func TestWarned(t *testing.T) {
 		l := newLake(columns)
 		l.names[1] = c.column
 		env := l.environment(&pipelinetest.Store{})
-		var told []string
-		env.Observer.Warning = func(text string) { told = append(told, text) }
+		var warned []string
+		env.Observer.Warning = func(text string) { warned = append(warned, text) }
 		r, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 			tiny(j)
 			if c.delta > 0 {
@@ -65,13 +65,13 @@ func TestWarned(t *testing.T) {
 			t.Errorf("%s: features %v", name, features)
 		}
 		said := ""
-		for _, text := range told {
+		for _, text := range warned {
 			if strings.Contains(text, "identifier") || strings.Contains(text, "two values") || strings.Contains(text, "straight line") || strings.Contains(text, "delta") {
 				said += text
 			}
 		}
 		if !strings.Contains(said, c.says) || (said == "") != (c.says == "") {
-			t.Errorf("%s: told %q", name, told)
+			t.Errorf("%s: warnings %q", name, warned)
 		}
 	}
 }

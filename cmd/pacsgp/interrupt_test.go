@@ -46,7 +46,7 @@ func interrupted(t *testing.T, word string, args ...string) answer {
 	}
 	explain(&message, err)
 	if strings.Contains(message.String(), "context canceled") {
-		t.Errorf("a user is told %q", &message)
+		t.Errorf("the user reads %q", &message)
 	}
 	return answer{stdout: stdout.String(), message: message.String(), status: status(err)}
 }

@@ -98,7 +98,7 @@ func TestDocumentedMetricsMove(t *testing.T) {
 		}
 	}
 	if rows := found["pacsgp_rows_total"]; rows != 120 {
-		t.Errorf("%v rows are told of, want those of a window", rows)
+		t.Errorf("%v rows are counted, want those of a window", rows)
 	}
 	r.end(t)
 }

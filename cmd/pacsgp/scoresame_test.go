@@ -107,7 +107,7 @@ func TestScoreOfATopicMadeAgain(t *testing.T) {
 
 // Files say by themselves which topic they are of: another group does not go on behind
 // those of a topic that was made again. Where nothing says it, as before there was a word of
-// it, offsets count; and one that the topic does not have is an error that says who told it.
+// it, offsets count; and one that the topic does not have is an error that names its origin.
 func TestFilesSayWhichTopic(t *testing.T) {
 	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "")

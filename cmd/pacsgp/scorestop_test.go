@@ -11,7 +11,7 @@ import (
 
 // A scorer of files that is to end in the middle of a file ends without an error; with
 // --once it was not done, and says so.
-func TestScoreToldToEnd(t *testing.T) {
+func TestScoreInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	succeed(t, "train", "-c", tiny(nil).write(t, dir))
@@ -33,7 +33,7 @@ func TestScoreToldToEnd(t *testing.T) {
 			t.Errorf("score %s: %v", once, err)
 		}
 		if ctx.Err() == nil {
-			t.Error("it was not told to end")
+			t.Error("it was not interrupted")
 		}
 		end()
 	}

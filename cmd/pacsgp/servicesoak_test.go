@@ -48,17 +48,17 @@ func TestStreamIsFlat(t *testing.T) {
 	address := said.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 	var flat map[string]float64 // after some windows
 	most := 0.0                 // of the spools
-	told := -1.0
+	reported := -1.0
 	for done := 0.0; done < 19; time.Sleep(200 * time.Millisecond) {
 		if time.Since(began) > time.Hour {
 			t.Fatalf("%v windows in an hour", done)
 		}
 		now := scrape(t, address)
 		most = max(most, now["pacsgp_spool_bytes"])
-		if done = now["pacsgp_certificate_latency_seconds_count"]; done == told {
+		if done = now["pacsgp_certificate_latency_seconds_count"]; done == reported {
 			continue
 		}
-		told = done
+		reported = done
 		t.Logf("after %2.0f windows, %4.0f s: %4.0f MB resident, %3.0f goroutines, %2.0f files, spools %3.0f MB, lag %8.0f offsets, latency %.1f s on average", done, time.Since(began).Seconds(),
 			now["process_resident_memory_bytes"]/1e6, now["go_goroutines"], now["process_open_fds"], now["pacsgp_spool_bytes"]/1e6, now["pacsgp_group_lag_offsets"],
 			now["pacsgp_certificate_latency_seconds_sum"]/max(1, done))

@@ -35,9 +35,9 @@ import (
 
 // The test binary is the program, too: a worker as an engine starts one, or a driver.
 func TestMain(m *testing.M) {
-	if told := os.Getenv("PACSGP_BEAM"); told != "" {
-		if filepath.IsAbs(told) {
-			tell(told)
+	if reported := os.Getenv("PACSGP_BEAM"); reported != "" {
+		if filepath.IsAbs(reported) {
+			tell(reported)
 		}
 		main()
 		os.Exit(0)
@@ -233,24 +233,24 @@ func TestWorkersOfTheirOwn(t *testing.T) {
 // Workers with other instructions make the same parts, which the engine compares with those that are
 // there already.
 func TestInstructionSets(t *testing.T) {
-	path, told := testJob(t), filepath.Join(t.TempDir(), "told")
-	workers{told: told, environment: map[string]string{"GODEBUG": "cpu.avx2=off"}}.use(t)
+	path, reported := testJob(t), filepath.Join(t.TempDir(), "reported")
+	workers{reported: reported, environment: map[string]string{"GODEBUG": "cpu.avx2=off"}}.use(t)
 	d, j := withTrainingState(t, path)
 	folder := filepath.Join(d.task.Output, partsPrefix+j.TrainingState[:16])
 	fatal.If(t, os.Mkdir(folder, 0o700))
 	for _, hidden := range []string{"cpu.avx512f=off", "cpu.avx2=off", ""} {
-		workers{told: told, environment: map[string]string{"GODEBUG": hidden}}.use(t)
+		workers{reported: reported, environment: map[string]string{"GODEBUG": hidden}}.use(t)
 		fatal.If(t, execute(t.Context(), parts(j, folder, []int{1, 2, 3}, 3)))
 	}
 	finished(t, d.certify(t.Context()))
 	demandSame(t, alone(t, path), d.published(t))
-	demandSets(t, told, 5)
+	demandSets(t, reported, 5)
 }
 
-// demandSets fails the test unless so many workers, one of them without assembly, have told.
-func demandSets(t *testing.T, told string, least int) {
+// demandSets fails the test unless so many workers, one of them without assembly, have reported.
+func demandSets(t *testing.T, reported string, least int) {
 	t.Helper()
-	text, err := os.ReadFile(told)
+	text, err := os.ReadFile(reported)
 	fatal.If(t, err)
 	lines, portable := strings.Count(string(text), "\n"), strings.Count(string(text), " portable\n")
 	if lines < least || portable == 0 || portable == lines && model.InstructionSet() != "portable" {

@@ -103,7 +103,7 @@ func freePorts(t testing.TB, n int) (ports []string) {
 type workers struct {
 	runner, endpoint string
 	command          string
-	told             string // file that workers name themselves in
+	reported         string // file that workers name themselves in
 	environment      map[string]string
 }
 
@@ -116,8 +116,8 @@ func (w workers) use(t testing.TB) {
 	fatal.If(t, os.WriteFile(staged, []byte("x"), 0o600))
 	environment := map[string]string{"PACSGP_BEAM": "1"}
 	maps.Copy(environment, w.environment)
-	if w.told != "" {
-		environment["PACSGP_BEAM"] = w.told
+	if w.reported != "" {
+		environment["PACSGP_BEAM"] = w.reported
 	}
 	if w.command == "" {
 		w.command = self

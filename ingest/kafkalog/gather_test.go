@@ -36,7 +36,7 @@ func TestWindowOfRows(t *testing.T) {
 			defer func() { done <- err }()
 			w, err = Spool(t.Context(), cfg)
 			return err
-		}() //nolint:errcheck // told by the channel
+		}() //nolint:errcheck // the channel reports it
 		if i == 1 { // of which 300 are there
 			time.Sleep(3 * pollEvery)
 			send(500)

@@ -83,11 +83,11 @@ func TestMemoryIsFlat(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), memoryVariable+"="+strings.Join([]string{c.ListenAddrs()[0], filepath.Join(t.TempDir(), "spool"), topic}, "\n"))
 		out, err := cmd.CombinedOutput()
-		told := strings.Fields(string(out))
-		if err != nil || len(told) != 2 || told[0] != strconv.Itoa(n) {
+		printed := strings.Fields(string(out))
+		if err != nil || len(printed) != 2 || printed[0] != strconv.Itoa(n) {
 			t.Fatalf("%d rows: %v: %s", n, err, out)
 		}
-		kilobytes, err := strconv.Atoi(told[1])
+		kilobytes, err := strconv.Atoi(printed[1])
 		fatal.If(t, err)
 		t.Logf("%d rows: %d MiB at most", n, kilobytes>>10)
 		if kilobytes>>10 > mostMemory {

@@ -148,10 +148,10 @@ func TestArrowFiles(t *testing.T) {
 		b, err := src.Open(t.Context(), 0)
 		fatal.If(t, err)
 		if _, err := b.Next(t.Context()); err == nil || !strings.Contains(err.Error(), "row 7 (from 0), column \"double\" is null") {
-			t.Errorf("%s: a null is told as %v", name, err)
+			t.Errorf("%s: a null is reported as %v", name, err)
 		}
-		if told, err := src.Told(t.Context()); err != nil || told[0].UncountedRows != 25_000 {
-			t.Errorf("%s: told %+v, %v", name, told, err)
+		if found, err := src.Told(t.Context()); err != nil || found[0].UncountedRows != 25_000 {
+			t.Errorf("%s: found %+v, %v", name, found, err)
 		}
 		_ = b.Close()
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// fencedAtEachStep: a writer that a later one of its id has ended is told so, whatever it
+// fencedAtEachStep: a writer that a later one of its id has ended gets that error, whatever it
 // asks next.
 func fencedAtEachStep(t *testing.T, c *broker.Client) {
 	t.Helper()

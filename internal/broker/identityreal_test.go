@@ -51,7 +51,7 @@ func TestIdentity(t *testing.T) {
 			return nil, nil, false
 		})
 		if got, err := client.Identity(t.Context(), "rows"); err != nil || got != (broker.Identity{}) {
-			t.Errorf("%+v, %v: want that nothing is told", got, err)
+			t.Errorf("%+v, %v: want no report", got, err)
 		}
 	})
 	t.Run("Apache Kafka", func(t *testing.T) {

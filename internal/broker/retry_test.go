@@ -57,10 +57,10 @@ func TestUnreachable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var told atomic.Pointer[string]
+			var reported atomic.Pointer[string]
 			client := newClient(t, broker.Config{Brokers: []string{c.address}, Patience: 6 * time.Second, Told: func(text string) {
-				if !told.CompareAndSwap(nil, &text) {
-					t.Error("told twice")
+				if !reported.CompareAndSwap(nil, &text) {
+					t.Error("reported twice")
 				}
 			}})
 			for range 2 {
@@ -69,8 +69,8 @@ func TestUnreachable(t *testing.T) {
 					t.Errorf("%v, want one that has %q, the address and a hint", err, c.want)
 				}
 			}
-			if told.Load() == nil || !strings.Contains(*told.Load(), c.want) || !strings.Contains(*told.Load(), "tried again until 6s are over") {
-				t.Fatalf("told %v, want %q", told.Load(), c.want)
+			if reported.Load() == nil || !strings.Contains(*reported.Load(), c.want) || !strings.Contains(*reported.Load(), "tried again until 6s are over") {
+				t.Fatalf("reported %v, want %q", reported.Load(), c.want)
 			}
 		})
 	}

@@ -124,10 +124,10 @@ func TestDeletedTopic(t *testing.T) {
 		},
 	}
 	var clients []*broker.Client
-	var told sync.Map
+	var reported sync.Map
 	for range asks {
 		at := len(clients)
-		client := newClient(t, broker.Config{Brokers: c.ListenAddrs(), Patience: 24 * time.Hour, Told: func(text string) { told.Store(at, text) }})
+		client := newClient(t, broker.Config{Brokers: c.ListenAddrs(), Patience: 24 * time.Hour, Told: func(text string) { reported.Store(at, text) }})
 		if _, err := client.Partitions(t.Context(), "rows"); err != nil {
 			t.Fatal(err)
 		}
@@ -140,13 +140,13 @@ func TestDeletedTopic(t *testing.T) {
 	for at, ask := range asks {
 		all.Go(func() {
 			err := ask(ctx, clients[at])
-			text, _ := told.Load(at)
+			text, _ := reported.Load(at)
 			if !errors.Is(err, broker.ErrNoTopic) || !strings.Contains(err.Error(), `topic "rows"`) {
 				t.Errorf("request %d ends with %v", at, err)
 			}
 			for _, want := range []string{`topic "rows": the brokers do not know it`, "tried again until 10s are over"} {
 				if !strings.Contains(fmt.Sprint(text), want) {
-					t.Errorf("request %d: it is told %v, want %q", at, text, want)
+					t.Errorf("request %d: reported %v, want %q", at, text, want)
 				}
 			}
 		})

@@ -92,8 +92,8 @@ func leftOut(ctx context.Context, s *pass.FirstPass, env Environment) error {
 	err = dataset.Stream(ctx, src, order, env.Resources.Workers, func(b dataset.Block) error {
 		for _, ordinal := range (dataset.Shard{First: b.First, Rows: int64(b.Rows)}).Among(s.Split.PriorRows) {
 			for i, c := range at {
-				if v, told := b.Columns[i][ordinal-b.First], s.Reference.Row(next)[c]; math.Float64bits(v) != math.Float64bits(told) {
-					return fmt.Errorf("%w: column %q is %v in row %d, a prior row, and the first pass had %v", job.ErrChanged, names[i], v, ordinal, told)
+				if v, before := b.Columns[i][ordinal-b.First], s.Reference.Row(next)[c]; math.Float64bits(v) != math.Float64bits(before) {
+					return fmt.Errorf("%w: column %q is %v in row %d, a prior row, and the first pass had %v", job.ErrChanged, names[i], v, ordinal, before)
 				}
 			}
 			next++

@@ -42,8 +42,8 @@ func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 }
 
 // Fit adds up all training rows, and finds least squares at the features of a posterior. It tells of the rows that
-// are added, unless told is nil.
-func (f *Feed) Fit(ctx context.Context, p *model.Posterior, rows int64, workers int, told func(done, most int64)) (*model.Fit, error) {
+// are added, unless onAdded is nil.
+func (f *Feed) Fit(ctx context.Context, p *model.Posterior, rows int64, workers int, onAdded func(done, most int64)) (*model.Fit, error) {
 	sums, err := model.NewRegression(p, rows, workers)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
@@ -51,8 +51,8 @@ func (f *Feed) Fit(ctx context.Context, p *model.Posterior, rows int64, workers 
 	defer sums.Close()
 	added := int64(0)
 	err = f.Full(ctx, func(x, y []float64) error {
-		if added += int64(len(y)); told != nil {
-			told(added, rows)
+		if added += int64(len(y)); onAdded != nil {
+			onAdded(added, rows)
 		}
 		return sums.Add(x, y)
 	})

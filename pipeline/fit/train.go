@@ -455,7 +455,7 @@ func inChunks(x, y []float64, add func(x, y []float64) error) error {
 func (t *Training) spent() time.Duration { return t.state.Spent + time.Since(t.entered) }
 
 // Machine names what decides how training rounds: the architecture, its level where the
-// compiler was told of one that fuses multiplication and addition, and the instruction set
+// compiler may use one that fuses multiplication and addition, and the instruction set
 // of the kernels.
 func Machine() string {
 	level := ""

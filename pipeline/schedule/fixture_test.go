@@ -28,7 +28,7 @@ var (
 	errDies = errors.New("it dies")
 )
 
-// A stage is a scheduler of one job in memory, whose time is told and whose training only
+// A stage is a scheduler of one job in memory, whose time the test sets and whose training only
 // makes certificates up.
 type stage struct {
 	*schedule.Scheduler

@@ -45,12 +45,12 @@ func (s *stage) follow() (offsets int64) {
 // The lag triggers at exactly so many offsets, and the windows follow one another.
 func TestLagOfATopic(t *testing.T) {
 	s, log := onTopic(t, 100, 50, 49)
-	told := int64(0)
-	s.Lagged = func(_ *schedule.Job, offsets int64) { told = offsets }
+	lag := int64(0)
+	s.Lagged = func(_ *schedule.Job, offsets int64) { lag = offsets }
 	for i := range int64(3) {
 		now := someDay.Add(time.Duration(i) * time.Hour)
-		if r := s.at(now); r != nil || told != 99 {
-			t.Fatalf("it runs with a lag of 99: %+v, %d", r, told)
+		if r := s.at(now); r != nil || lag != 99 {
+			t.Fatalf("it runs with a lag of 99: %+v, %d", r, lag)
 		}
 		log.rows[1]++
 		r := s.at(now.Add(time.Minute))

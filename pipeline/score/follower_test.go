@@ -30,22 +30,22 @@ func TestFollowerKeepsTheModelBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		moves string
 		fits  func(pass.Model) error
-		told  string // "": the model predicts
+		warns string // "": the model predicts
 		fault string // "": the model is refused
 	}{
 		"another model":    {moves: "two"},
-		"another subject":  {moves: "other", told: "refused: the targets are \"\" and \"rule\", as it is written"},
-		"a missing column": {moves: "wide", fits: narrow, told: `no column "z"`},
-		"a missing model":  {moves: "none", told: "none: file does not exist", fault: "the current model cannot be read"},
-		"no pointer":       {told: "nothing is current", fault: "the pointer cannot be read"},
-		"a damaged model":  {moves: "damaged", told: broken.Error()},
-		"a false name":     {moves: "false", told: "has the id two, and the pointer names false"},
+		"another subject":  {moves: "other", warns: "refused: the targets are \"\" and \"rule\", as it is written"},
+		"a missing column": {moves: "wide", fits: narrow, warns: `no column "z"`},
+		"a missing model":  {moves: "none", warns: "none: file does not exist", fault: "the current model cannot be read"},
+		"no pointer":       {warns: "nothing is current", fault: "the pointer cannot be read"},
+		"a damaged model":  {moves: "damaged", warns: broken.Error()},
+		"a false name":     {moves: "false", warns: "has the id two, and the pointer names false"},
 		"the same model":   {moves: "one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := models()
 			p.Put("damaged", nil, "x")
-			var told []string
+			var warned []string
 			asked := 0
 			f := score.NewFollower(score.Config{
 				Pointers: misnamed{p},
@@ -55,7 +55,7 @@ func TestFollowerKeepsTheModelBefore(t *testing.T) {
 					}
 					return nil, nil
 				},
-				Warning: func(text string) { told = append(told, text) },
+				Warning: func(text string) { warned = append(warned, text) },
 				Keeps:   func() string { return ", as it is written" },
 			})
 			defer f.Close()
@@ -69,13 +69,13 @@ func TestFollowerKeepsTheModelBefore(t *testing.T) {
 			before := asked
 			for range 3 {
 				by, err := f.Follow(t.Context(), c.fits)
-				if err != nil || (by.ID == "one") != (c.told != "" || c.moves == "one") {
+				if err != nil || (by.ID == "one") != (c.warns != "" || c.moves == "one") {
 					t.Errorf("follows to %s, %v", by.ID, err)
 				}
 			}
 			want := cmp.Or(c.fault, "the current model is refused") + ", and the model of certificate one… stays: "
-			if c.told == "" && len(told) > 0 || c.told != "" && (len(told) != 1 || !strings.HasPrefix(told[0], want) || !strings.Contains(told[0], c.told)) {
-				t.Errorf("it tells %q, want %q", told, want+c.told)
+			if c.warns == "" && len(warned) > 0 || c.warns != "" && (len(warned) != 1 || !strings.HasPrefix(warned[0], want) || !strings.Contains(warned[0], c.warns)) {
+				t.Errorf("it warns %q, want %q", warned, want+c.warns)
 			}
 			if c.moves == "wide" && asked != before+3 {
 				t.Errorf("rows that came later are not asked for their columns: %d", asked-before)

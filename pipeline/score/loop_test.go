@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// events are what a loop has told.
+// events are what a loop has reported.
 type events struct {
 	mu     sync.Mutex
 	all    []string

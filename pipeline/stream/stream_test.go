@@ -35,7 +35,7 @@ func TestWindowsFollowOneAnother(t *testing.T) {
 		}
 	}
 	if w.certified != 5 || !w.says(" of run 5: predictions have the bound ") {
-		t.Errorf("it told of %d certificates: %q", w.certified, w.said)
+		t.Errorf("it reported %d certificates: %q", w.certified, w.said)
 	}
 }
 

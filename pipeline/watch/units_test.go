@@ -104,8 +104,8 @@ func read(t *testing.T, k *kept, by []*score.Predictor, files []file, last, wait
 	}
 }
 
-// A told unit is one as the definition has it.
-type told struct {
+// A definedUnit is a unit as the definition has it.
+type definedUnit struct {
 	first, over int    // files: of its first row, and in which it ends; after all files: it is open
 	by          int    // the model of its first row
 	cut         bool   // by a row of another model
@@ -114,13 +114,13 @@ type told struct {
 }
 
 // byDefinition are the units of files, each found by itself.
-func byDefinition(files []file, wait int) map[string]*told {
-	all := map[string]*told{}
+func byDefinition(files []file, wait int) map[string]*definedUnit {
+	all := map[string]*definedUnit{}
 	has := func(f int, day string) bool {
 		return slices.ContainsFunc(files[f].rows, func(r row) bool { return r.labelled && r.day == day })
 	}
 	begins := map[int]bool{}
-	later := func(u *told, f int) (n int) { // units that have begun behind it, up to a file
+	later := func(u *definedUnit, f int) (n int) { // units that have begun behind it, up to a file
 		for _, o := range all {
 			if o.position[0] <= f && slices.Compare(o.position[:], u.position[:]) > 0 {
 				n++
@@ -131,7 +131,7 @@ func byDefinition(files []file, wait int) map[string]*told {
 	for f := range files {
 		for i, r := range files[f].rows {
 			if r.labelled && r.day != "" && all[r.day] == nil {
-				all[r.day], begins[f] = &told{first: f, over: len(files), by: files[f].by, position: [2]int{f, i}}, true
+				all[r.day], begins[f] = &definedUnit{first: f, over: len(files), by: files[f].by, position: [2]int{f, i}}, true
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func expected(t *testing.T, files []file, by, wait int, id string, bound float64
 	want.Alarm, err = certify.NewAlarm(bound, watch.DefaultDelta)
 	fatal.If(t, err)
 	units := byDefinition(files, wait)
-	var over []*told
+	var over []*definedUnit
 	for _, f := range files {
 		for _, r := range f.rows {
 			switch {
@@ -187,7 +187,7 @@ func expected(t *testing.T, files []file, by, wait int, id string, bound float64
 			want.Rows, want.Late, over = want.Rows+n, want.Late-n, append(over, u)
 		}
 	}
-	slices.SortFunc(over, func(a, b *told) int {
+	slices.SortFunc(over, func(a, b *definedUnit) int {
 		if a.over != b.over {
 			return a.over - b.over
 		}

@@ -20,16 +20,16 @@ func TestAwait(t *testing.T) {
 		fsys := durabletest.NewMemory()
 		other, err := lake.Open("out", fsys)
 		fatal.If(t, err)
-		told := 0
+		reports := 0
 		hears := func(err error) {
-			if told++; !errors.Is(err, pipeline.ErrHeld) {
-				t.Errorf("it is told %v", err)
+			if reports++; !errors.Is(err, pipeline.ErrHeld) {
+				t.Errorf("it reports %v", err)
 			}
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		if _, err := lake.Await(ctx, "out", fsys, hears); !errors.Is(err, context.DeadlineExceeded) || told == 0 {
-			t.Errorf("told %d times: %v", told, err)
+		if _, err := lake.Await(ctx, "out", fsys, hears); !errors.Is(err, context.DeadlineExceeded) || reports == 0 {
+			t.Errorf("reported %d times: %v", reports, err)
 		}
 		go func() {
 			time.Sleep(time.Hour)
