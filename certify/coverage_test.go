@@ -8,7 +8,7 @@ import (
 
 // The theorem over finite classes of predictors with everything known: each has
 // losses 0 and 1, independent of the others', with one probability p, and Q is
-// the one that looks best on the rows. Whether the risk of that one is above its
+// the one that does best on the rows. Whether the risk of that one is above its
 // bound is a sum over binomials, so that nothing here is simulated: a bound
 // without one of its terms fails by what it lacks and not by chance.
 

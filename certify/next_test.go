@@ -89,7 +89,7 @@ var chances = map[string]func(most, now float64, t, since int) float64{
 	},
 }
 
-// Who looks after every row and stops at the worst one is wrong with probability δ at most,
+// A reader who checks after every row and stops at the worst one is wrong with probability δ at most,
 // whether or not rows depend on each other.
 func TestNextBoundHoldsAtEveryRow(t *testing.T) {
 	const delta, runs, rows = .05, 200, 1500
@@ -150,7 +150,7 @@ func TestBetsAreSoundOnVectors(t *testing.T) {
 	}
 }
 
-// An alarm whose bound holds at every row is ever raised with probability δ at most, no matter who looks
+// An alarm whose bound holds at every row is ever raised with probability δ at most, however often one checks
 // and when.
 func TestAlarmIsRarelyFalse(t *testing.T) {
 	const bound, delta, runs, rows = .05, .05, 400, 4000

@@ -33,7 +33,7 @@ func TestEditDistance(t *testing.T) {
 // A wide table is searched at once: 300,000 columns took seconds.
 func TestNearestAmongMany(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it looks at the clock, which says nothing under the race detector")
+		t.Skip("it reads the clock, which says nothing under the race detector")
 	}
 	var names []string
 	for i := range 300_000 {

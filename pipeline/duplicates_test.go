@@ -272,7 +272,7 @@ func TestForgedDuplicatesAreRefused(t *testing.T) {
 	}
 }
 
-// A value that changes while duplicates are looked for, or after, is detected.
+// A value that changes while duplicates are searched, or after, is detected.
 func TestDuplicatesThatChangeMeanwhileAreDetected(t *testing.T) {
 	columns := repeated(200, 2, 0.2, 78)
 	for opened := 2; opened <= 5; opened++ { // the first one counts, two more are for training, and two in the last pass

@@ -52,7 +52,7 @@ func TestCertificateRowReadsBackAsTheCertificate(t *testing.T) {
 		}
 	}
 	if sink.IsCertificateRow(encode(t, testModel(3, 2, true))) {
-		t.Error("a model file looks like a certificate row")
+		t.Error("a model file is taken for a certificate row")
 	}
 }
 

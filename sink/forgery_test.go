@@ -125,7 +125,7 @@ func moved(t testing.TB, sum certify.RiskSum, part float64) certify.RiskSum {
 	return heavier(t, sum, int64(part*float64(sum.Count())*certify.UnitsPerLoss))
 }
 
-// Models whose losses float64 gets wrong, if nobody looks at its errors: a point so
+// Models whose losses float64 gets wrong, if its errors are ignored: a point so
 // far away that differences to it have no digits, points that nearly coincide under
 // hardly any jitter, a law that is nearly a point. A certificate may say of them what
 // was proven, and not less.

@@ -24,7 +24,7 @@ import (
 
 var makeCorpus = flag.String("make-corpus", "", "the cases of testdata/corpus, as a pattern (* for all), whose models, certificates and verdicts are made again from their jobs and rows")
 
-// corpus has a folder for each case: job.yaml, a job before.yaml that looked at its rows before, rows
+// corpus has a folder for each case: job.yaml, a job before.yaml that used its rows before, rows
 // (those of the folder above, if it has none of its own), model, certificate and verdict.
 var corpus = filepath.Join("testdata", "corpus")
 

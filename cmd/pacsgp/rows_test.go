@@ -43,7 +43,7 @@ func (c table) bytes(t *testing.T) []byte {
 	writers := w.ColumnWriters()
 	for j, field := range group.Fields() {
 		values := cells(c[field.Name()], j)
-		if len(values) == 0 { // the library looks at the first value
+		if len(values) == 0 { // the library reads the first value
 			continue
 		}
 		if _, err := writers[j].WriteRowValues(values); err != nil {

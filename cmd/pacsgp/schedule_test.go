@@ -58,7 +58,7 @@ type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// at looks at a moment, by which all files are written.
+// at polls at a moment, by which all files are written.
 func (s *stage) at(t *testing.T, now time.Time) *pipeline.RunState {
 	t.Helper()
 	writtenBy(t, s.lake, now)

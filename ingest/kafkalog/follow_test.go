@@ -8,7 +8,7 @@ import (
 // A topic that ends before the offset to go on at was made again or has lost records: its
 // rows are not passed over in silence.
 func TestFollowBehindTheEnd(t *testing.T) {
-	t.Parallel() // it looks again for seconds
+	t.Parallel() // it polls for seconds
 	c := newCluster(t, 2)
 	produce(t, c.producer(t), row(0, 1, 2), row(1, 3, 4))
 	cfg := c.config(t)

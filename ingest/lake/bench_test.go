@@ -205,7 +205,7 @@ func openBench(b *testing.B, path string, digests bool) *lake.Source {
 //
 //	MB/s               ours, without digests
 //	digest-MB/s        ours, with digests
-//	raw-MB/s           parquet-go's pages, read and not looked at
+//	raw-MB/s           parquet-go's pages, read and not decoded
 //	values-MB/s        parquet-go's pages, their values put into an array, unchecked
 //	of-raw, of-values  MB/s as a multiple of these
 func BenchmarkDecode(b *testing.B) {

@@ -42,7 +42,7 @@ func Example() {
 }
 
 // A job that is trained again whenever a file has come. Its output keeps what is known between runs;
-// Serve, instead of Look, looks for ever.
+// Serve, instead of Look, polls until it is stopped.
 func Example_schedule() {
 	ctx, folder := context.Background(), must(os.MkdirTemp("", "lake"))
 	defer os.RemoveAll(folder)

@@ -64,7 +64,7 @@ func TestSharedBytesAreRefused(t *testing.T) {
 	}
 }
 
-// A footer of many chunks is looked at in a time that grows little faster than they do.
+// A footer of many chunks is checked in a time that grows little faster than they do.
 func TestManySharedBytes(t *testing.T) {
 	const groups = 200_000
 	f := &footer{start: 1 << 40, columns: []column{{kind: kindDouble, width: 8, physical: format.Double, depth: 1}}}

@@ -62,7 +62,7 @@ func (r *Upper) Draws(laws Laws, hi []float64) {
 }
 
 // Points does the same for the losses of the means: of every prediction that is within
-// the accuracy of the exact mean. Variances are not looked at. A loss that is 0 or 1 has
+// the accuracy of the exact mean. Variances are not read. A loss that is 0 or 1 has
 // whole bounds.
 func (r *Upper) Points(laws Laws, hi []float64) {
 	r.bounds(laws, r.loss.points, r.near, hi)

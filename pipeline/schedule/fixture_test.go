@@ -136,7 +136,7 @@ func (s *stage) train(ctx context.Context, job job.Job, rows dataset.Rows, how p
 	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
 }
 
-// at looks at a time.
+// at polls at a time.
 func (s *stage) at(now time.Time) *pipeline.RunState {
 	s.t.Helper()
 	r, err := s.Look(s.t.Context(), s.job, now)
@@ -232,7 +232,7 @@ type taken struct {
 	lacks    string // a column that is no feature
 }
 
-// Open only looks at the columns: nobody reads the rows.
+// Open reads only the columns, and no rows.
 func (of taken) Open(_ context.Context, c dataset.Choice) (dataset.Opened, error) {
 	if slices.Contains(c.Features, of.lacks) {
 		return nil, fmt.Errorf("%q is text", of.lacks)

@@ -75,12 +75,12 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 	start := time.Date(2026, 5, 1, 0, 0, 30, 0, time.UTC)
 	c, err := Cron("0 * * * *", "UTC")
 	fatal.If(t, err)
-	for name, looks := range map[string][]time.Duration{
+	for name, polls := range map[string][]time.Duration{
 		"each minute": {time.Minute}, "with jumps": {90 * time.Minute, -80 * time.Minute, time.Second},
 	} {
 		last, now, seen := start, start, 0
 		for i := 0; now.Sub(start) < 24*time.Hour; i++ {
-			now = now.Add(looks[i%len(looks)])
+			now = now.Add(polls[i%len(polls)])
 			if moment := dueSince(c, last, now); moment.After(last) {
 				last, seen = moment, seen+1
 			}

@@ -294,7 +294,7 @@ func TestLatestThatCannotBeTold(t *testing.T) {
 	}
 }
 
-// A window that was frozen and cannot be begun with is not looked at again at every poll.
+// A window that was frozen and cannot be begun with is not read again at every poll.
 func TestFrozenWindowThatCannotBegin(t *testing.T) {
 	s, _ := onTopic(t, 60, 60)
 	s.op = func(effect func() error) error {

@@ -190,7 +190,7 @@ func TestDayOfHours(t *testing.T) {
 	}
 }
 
-// The last 30 days by a key of the paths, and files that cannot be chosen: they are not looked
+// The last 30 days by a key of the paths, and files that cannot be chosen: they are not read
 // at again at every poll; once they can, they are.
 func TestFilesOfTheLastDays(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) {

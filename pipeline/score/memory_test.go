@@ -50,7 +50,7 @@ func (p *Pointers) Move(id string) {
 	p.now = id
 }
 
-// Current looks up the pointer.
+// Current returns the pointer.
 func (p *Pointers) Current(context.Context) (pipeline.Current, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -109,8 +109,8 @@ def check_findings(cert, job):
     for subset in ("prior", "training") if "mean" in cert else ():
         total(cert["mean"][subset], counts[subset])
     need(("sequence" in job) == ("sequence" in cert["delta"]), "the job and the certificate do not agree on whether there is a sequence")
-    looks = cert["delta"].get("holdout_reuse")  # the publisher's word, as are name and number in the sequence
-    need(looks is None or counts["holdout"] and 0 < len(looks["earlier"]) < 1000, "the looks before this one are none that there can be")
+    reuse = cert["delta"].get("holdout_reuse")  # the publisher's word, as are name and number in the sequence
+    need(reuse is None or counts["holdout"] and 0 < len(reuse["earlier"]) < 1000, "the earlier uses of the held-out rows are impossible")
     attempt, training = said["attempt"], said["training"]
     need(attempt["on_these_rows"] <= attempt["in_this_log"], "there were more attempts on these rows than in all")
     need("stopped_after" not in training or "time_seconds" in job["train"], "training was stopped by a time limit that the job does not have")

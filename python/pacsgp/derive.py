@@ -33,8 +33,8 @@ def derive(model, job, cert, holds):
     return {**document, "claims": claims(cert, methods), "assumptions": assumptions(cert), "warnings": warnings(cert)}, methods
 
 
-def looked(cert):
-    """By how much looks divide the part of the held-out rows (formats.md, 6.6)."""
+def reused(cert):
+    """By how much earlier uses divide the part of δ for held-out rows (formats.md, 6.6)."""
     earlier = cert["delta"].get("holdout_reuse", {}).get("earlier", [])
     j = len(earlier) + 1
     return Decimal(math.prod(n + 1 for n in earlier) * 10 * j * (j + 1)) if earlier else Decimal(20) / 19
@@ -48,7 +48,7 @@ def claims(cert, methods):
     if "sequence" in cert["delta"]:
         number = cert["delta"]["sequence"]["run"]
         shared *= number * (number + 1)
-    found = [g for m in methods for g in m.claims((shared * (looked(cert) if m.subset == "holdout" else 1) / Decimal(weights[m.subset]) / declared).ln())]
+    found = [g for m in methods for g in m.claims((shared * (reused(cert) if m.subset == "holdout" else 1) / Decimal(weights[m.subset]) / declared).ln())]
     baseline = cert["claims"][0].get("baseline")
     close(baseline, Decimal(kl_inverse(Decimal(mean_of(total(cert["baseline"]["sum"], n), n, False)), per_example(-declared.ln(), n))), "the bound of the constant")
     useful = lambda g: any(b < 1 and b < baseline for b in (g["bound"], *(e["bound"] for e in g.get("by_group", []))))

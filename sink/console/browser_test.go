@@ -143,7 +143,7 @@ func (b *browser) accessible(t *testing.T, where string) {
 	fatal.If(t, err)
 	yes := true
 	said := order(t, b, runtime.Evaluate, runtime.EvaluateParams{
-		Expression:   string(source) + `;axe.run().then(r => r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html).join(" ")).join("\n") + (r.passes.length > 10 ? "" : "nothing was looked at"))`,
+		Expression:   string(source) + `;axe.run().then(r => r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html).join(" ")).join("\n") + (r.passes.length > 10 ? "" : "nothing was checked"))`,
 		AwaitPromise: &yes, ReturnByValue: &yes,
 	})
 	if said.ExceptionDetails != nil || string(said.Result.Value) != `""` {

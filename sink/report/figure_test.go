@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// testFigure looks like a run on a noisy target.
+// testFigure is like that of a run on a noisy target.
 func testFigure() Figure {
 	rng := rand.New(rand.NewPCG(1, 2))
 	f := Figure{
