@@ -21,8 +21,8 @@ func TestRatioIsTakenWithinRounds(t *testing.T) {
 	// The third round ran next to something else: both took longer.
 	m := rounds{{"ours": 10, "peer": 20}, {"ours": 11, "peer": 22}, {"ours": 40, "peer": 80}}
 	got := m.medianOf(func(r round) float64 { return over(r["peer"], r["ours"]) })
-	if got != 2 || m.median("ours") != 11 || m.median("nobody") != 0 {
-		t.Errorf("ratio %g, ours %g, nobody %g, want 2, 11 and 0", got, m.median("ours"), m.median("nobody"))
+	if got != 2 || m.median("ours") != 11 || m.median("absent") != 0 {
+		t.Errorf("ratio %g, ours %g, absent %g, want 2, 11 and 0", got, m.median("ours"), m.median("absent"))
 	}
 }
 

@@ -71,7 +71,7 @@ func TestCurveSteps(t *testing.T) {
 	}
 }
 
-// What an earlier curve has shown is paid by nobody.
+// No price pays for what an earlier curve has shown.
 func TestCurveEndsReuse(t *testing.T) {
 	ev := withCurve(t, 10, MethodPACBayes, MethodHoldout, MethodCurve)
 	ev.Delta.Reuse = &Reuse{Earlier: []int64{85}, Ended: true}
@@ -114,11 +114,11 @@ func TestCurveFaultsAreErrors(t *testing.T) {
 // A document cannot state other steps than follow.
 func TestForgedCurvesAreRefused(t *testing.T) {
 	for name, forge := range map[string]func(*Curve){
-		"the level":        func(c *Curve) { c.Level *= 2 },
-		"a bound":          func(c *Curve) { c.Steps[0].Bound *= 0.999 },
-		"a count":          func(c *Curve) { c.Steps[0].Misses-- },
-		"a tolerance":      func(c *Curve) { c.Steps[0].Tolerance *= 0.999 },
-		"a step of nobody": func(c *Curve) { c.Steps = append(c.Steps, Step{Tolerance: 1e9, Misses: 0, Bound: .01}) },
+		"the level":      func(c *Curve) { c.Level *= 2 },
+		"a bound":        func(c *Curve) { c.Steps[0].Bound *= 0.999 },
+		"a count":        func(c *Curve) { c.Steps[0].Misses-- },
+		"a tolerance":    func(c *Curve) { c.Steps[0].Tolerance *= 0.999 },
+		"a foreign step": func(c *Curve) { c.Steps = append(c.Steps, Step{Tolerance: 1e9, Misses: 0, Bound: .01}) },
 	} {
 		c := certificate(t, withCurve(t, 16, MethodPACBayes, MethodCurve))
 		for i := range c.Claims {

@@ -127,7 +127,7 @@ func TestGridFaultsAreErrors(t *testing.T) {
 	}
 }
 
-// Grids that nobody could check in a lifetime are refused at once.
+// Grids that could not be checked in a lifetime are refused at once.
 func TestGridsOfManyValues(t *testing.T) {
 	peaked := Parameter{Name: "x", Grid: Grid{Min: -6, Step: 1e-4, Count: MaxGridCount, Prior: PriorPeaked, Centre: 7, Width: 5}}
 	theta := slices.Repeat([]Parameter{peaked}, 1<<20)

@@ -93,7 +93,7 @@ func TestGroupFaultsAreErrors(t *testing.T) {
 		"values out of order":    func(ev *Evidence, _ []Group) { ev.Grouping.Values = []float64{9, 7} },
 		"NaN":                    func(ev *Evidence, _ []Group) { ev.Grouping.Values[1] = math.NaN() },
 		"the target":             func(ev *Evidence, _ []Group) { ev.Grouping.Column = "delay" },
-		"a column of nobody":     func(ev *Evidence, _ []Group) { ev.Grouping.Column = "carrier" },
+		"a column of no row":     func(ev *Evidence, _ []Group) { ev.Grouping.Column = "carrier" },
 		"a feature as none":      func(ev *Evidence, _ []Group) { ev.Grouping.Column, ev.Grouping.NotAFeature = "distance", true },
 		"the method, no groups":  func(ev *Evidence, _ []Group) { ev.Grouping = nil },
 		"the method, no numbers": func(ev *Evidence, _ []Group) { ev.LossSums.At(PredictorMean, SubsetHoldout).Groups = nil },

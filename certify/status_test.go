@@ -87,7 +87,7 @@ func TestStatusOfEvidence(t *testing.T) {
 	}
 }
 
-// A certificate lists what nobody can check, and names training again only where rows are held out.
+// A certificate lists what cannot be checked, and names training again only if rows are held out.
 func TestAssumptionsOfHeldOutRows(t *testing.T) {
 	has := func(c Certificate) bool {
 		return slices.Contains(c.Assumptions, Assumption{ID: AssumeHoldoutUnseen, Checked: CheckRetraining})

@@ -232,7 +232,7 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 	}
 	software := p.restate(t, `"software": "pacsgp test"`, `"software": "pacsgp test, audited and approved by the authority"`)
 	if _, err := p.verify(t, software, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
-		t.Errorf("the maker's word: Verify = %v, want acceptance, for nobody can check it", err)
+		t.Errorf("the maker's word: Verify = %v, want acceptance, for it cannot be checked", err)
 	}
 }
 

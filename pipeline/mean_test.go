@@ -236,7 +236,7 @@ func TestMeanThatKnowsTrainingRows(t *testing.T) {
 	}
 }
 
-// Nobody states another column or other distances than the rows give.
+// A certificate cannot state another column or other distances than the rows give.
 func TestForgedMeanIsRefused(t *testing.T) {
 	r := corrected(t, waves(900, 0.2, 4), line, outside)
 	for name, forged := range map[string]func(ev *certify.Evidence){

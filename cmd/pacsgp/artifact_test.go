@@ -42,7 +42,7 @@ func limitedTo(t *testing.T, mebibytes int, args ...string) answer {
 	return answer{stdout: stdout.String(), message: stderr.String(), status: cmd.ProcessState.ExitCode()}
 }
 
-// files that everybody can name and nobody wants to read to their end.
+// files that anybody can name and that are too long to read.
 func endless(t *testing.T, model []byte) map[string]string {
 	t.Helper()
 	dir := t.TempDir()

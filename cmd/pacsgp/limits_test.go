@@ -21,7 +21,7 @@ func numbered(n int, format string) string {
 const mostJobBytes = 1 << 16
 
 // The worst job files within the limit are read, or refused, in a time in which
-// nobody thinks that the command hangs. The bound leaves room for a slow machine.
+// the command does not seem to hang. The bound leaves room for a slow machine.
 func TestWorstJobFilesAreRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"keys":              numbered(7000, "c%d: 1\n"),

@@ -34,7 +34,7 @@ func (j topicJob) write(t *testing.T, dir string) string {
 	}).write(t, dir)
 }
 
-// whole is the record of a run that nobody disturbs, and how long it took.
+// whole is the record of an undisturbed run, and how long it took.
 func (j topicJob) whole(t *testing.T) (want pipeline.RunRecord, took time.Duration) {
 	t.Helper()
 	dir := t.TempDir()

@@ -60,7 +60,7 @@ func (s *sharers) start(t *testing.T) (*exec.Cmd, *utterances) {
 func (s *sharers) await(t *testing.T, when string) (times [sharedPartitions]map[int64]int) {
 	t.Helper()
 	want := s.sent.Load()
-	// What is asked is a topic, which tells nobody that it grows. Two minutes bound the wait.
+	// What is asked is a topic, which does not say that it grows. Two minutes bound the wait.
 	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
 		left := sharedPartitions * want
 		for p := range times {

@@ -30,7 +30,7 @@ func (s *aTopic) remake(t *testing.T, group string, times int) {
 	w, err := client.NewWriter(t.Context(), "")
 	fatal.If(t, err)
 	for _, p := range partitions {
-		// Members may still be there: nobody is asked.
+		// Members may still be there: there is no prompt.
 		if err := w.CommitOffsetsAs(t.Context(), broker.Member{Generation: -1}, group, "features", map[int]int64{p: at[p]}, texts[p]); err != nil && !broker.Stale(err) {
 			t.Fatal(err)
 		}

@@ -440,7 +440,7 @@ func TestOtherArithmeticIsRefused(t *testing.T) {
 	fatal.If(t, os.WriteFile(path, data, 0o600))
 	digest := sha256.Sum256(data)
 	j.TrainingState = hex.EncodeToString(digest[:])
-	fatal.If(t, os.RemoveAll(filepath.Join(filepath.Dir(j.Job), "lake"))) // nobody reads it
+	fatal.If(t, os.RemoveAll(filepath.Join(filepath.Dir(j.Job), "lake"))) // it has no reader
 	fatal.If(t, os.Mkdir(filepath.Join(filepath.Dir(j.Job), "lake"), 0o700))
 	_, worker := j.part(t.Context(), pass.Whole)
 	engine := execute(t.Context(), parts(j, t.TempDir(), []int{1}, 1))

@@ -84,7 +84,7 @@ func await(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// freePorts are ports of this machine that nobody listens on.
+// freePorts are free ports of this machine.
 func freePorts(t testing.TB, n int) (ports []string) {
 	t.Helper()
 	for range n {

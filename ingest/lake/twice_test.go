@@ -15,7 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// One file in two folders with different keys has rows of which nobody knows the
+// One file in two folders with different keys has rows with an unknown
 // key.
 func TestListTwiceUnderOtherKeys(t *testing.T) {
 	dir := tree(t, "k=1/x.parquet", "k=2/z.parquet")

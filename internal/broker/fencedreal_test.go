@@ -16,12 +16,12 @@ func fencedAtEachStep(t *testing.T, c *broker.Client) {
 	}
 	r := broker.Record{Key: []byte("k"), Value: []byte("v")}
 	at := map[int]int64{0: 1}
-	nobody := broker.Member{Generation: -1}
+	unknown := broker.Member{Generation: -1}
 	steps := map[string]func(*broker.Writer) error{
 		"join": func(w *broker.Writer) error { return w.Send(t.Context(), "fenced", 1, r) },
 		"send": func(w *broker.Writer) error { return w.Send(t.Context(), "fenced", 0, r) },
 		"offsets": func(w *broker.Writer) error {
-			return w.CommitOffsetsAs(t.Context(), nobody, "fenced", "fenced", at, "")
+			return w.CommitOffsetsAs(t.Context(), unknown, "fenced", "fenced", at, "")
 		},
 		"commit": func(w *broker.Writer) error { return w.Commit(t.Context()) },
 	}

@@ -94,7 +94,7 @@ func TestDamageIsFound(t *testing.T) {
 	unread := reader(good)
 	unread.Number()
 	if err := unread.Close(); err == nil {
-		t.Error("content that nobody has read is not found")
+		t.Error("unread content is not found")
 	}
 }
 

@@ -224,7 +224,7 @@ func race(t *testing.T) {
 	slices.Sort(taken)
 	for i, n := range slices.Compact(slices.Clone(taken)) {
 		// A write whose answer was lost, and which somebody has overwritten before it was made again,
-		// has taken its number for nobody.
+		// has taken its number for no object.
 		if n < i+1 {
 			t.Errorf("number %d is the %dth", n, i+1)
 		}
@@ -256,7 +256,7 @@ func TestStoresWithoutConditions(t *testing.T) {
 	fatal.If(t, held.Close())
 }
 
-// If nobody knows whether the last of some files was written, the others stay; if it was refused,
+// If it is unknown whether the last of some files was written, the others stay; if it was refused,
 // none do.
 func TestCommitAllInAStore(t *testing.T) {
 	s := objectstest.New(t)

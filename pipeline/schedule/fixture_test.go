@@ -241,7 +241,7 @@ func (of taken) Open(_ context.Context, c dataset.Choice) (dataset.Opened, error
 }
 func (taken) Release(bool) error { return nil }
 
-// noFiles are rows that nobody reads.
+// noFiles are rows that are never read.
 type noFiles struct{ dataset.Opened }
 
 func (noFiles) Files() []dataset.File { return nil }
@@ -277,7 +277,7 @@ type topic struct {
 	latest bool
 	away   bool
 	fault  error
-	left   []string // windows that nobody goes on with
+	left   []string // windows that are left unfinished
 }
 
 func (k *topic) Name() string   { return k.name }

@@ -42,7 +42,7 @@ type world struct {
 
 	steps, killAt int // changes so far, and the one that is made, or not any more, by half a process; 0: none
 	after         bool
-	inTraining    func() // is called while a window is trained; nil: nobody is
+	inTraining    func() // if not nil, is called while a window is trained
 }
 
 // A disk is what a process finds again.

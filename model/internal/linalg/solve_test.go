@@ -11,7 +11,7 @@ import (
 var triangleSizes = []int{1, 2, 3, 5, 8, 23, 24, 25, 47, 48, 49, 95, 96, 97, 100, 144, 150, 383, 384, 385, 436}
 
 // randLower returns a well-conditioned lower triangular matrix; above the diagonal
-// stands NaN, which nobody may read.
+// stands NaN, which must not be read.
 func randLower(r *rand.Rand, n, gap int) Mat {
 	l := randMat(r, n, n, gap)
 	for i := range n {
