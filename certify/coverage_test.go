@@ -21,7 +21,7 @@ type class struct {
 // point is a grid of one value, which costs nothing.
 func point() Grid { return Grid{Step: 1, Count: 1, Prior: PriorFlat} }
 
-// guarantees returns the certified guarantees about a draw of Q for every
+// guarantees returns the certified guarantees about random draws for every
 // number of losses of 1 among n rows, Q being at the first values of the grids.
 func (c class) guarantees(t *testing.T, n int, delta float64) []Claim {
 	t.Helper()

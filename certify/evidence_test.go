@@ -16,7 +16,7 @@ func dependence(rows int64, correlation float64) Series {
 	return m
 }
 
-// sound returns evidence whose certificate is certified: a draw of Q loses
+// sound returns evidence whose certificate is certified: a random draw loses
 // about 0.011 on 12,000 rows, a constant about 0.66.
 func sound(t testing.TB) Evidence {
 	t.Helper()

@@ -56,7 +56,7 @@ func (n nature) missRisk(x, m, v, epsilon float64) float64 {
 // bayesError is the risk of the best predictor: the signal.
 func (n nature) bayesError(epsilon float64) float64 { return n.missRisk(0, n.signal(0), 0, epsilon) }
 
-// risks are the true risks of a draw of Q and of its mean, in the units of the
+// risks are the true risks of a random draw and of the mean of Q, in the units of the
 // posterior scaled back by target and feature: the closed form above, by the
 // midpoint rule over x.
 func (n nature) risks(q *model.Posterior, feature, target job.Affine, epsilon float64) (draw, mean float64, err error) {
@@ -129,7 +129,7 @@ type outcome struct {
 	inducing       int
 }
 
-// A law draws rows and knows the risks of a draw of Q and of its mean.
+// A law draws rows and knows the risks of a random draw and of the mean of Q.
 type law interface {
 	draw(rows int, rng *rand.Rand) [][]float64
 	risks(q *model.Posterior, feature, target job.Affine, epsilon float64) (draw, mean float64, err error)
@@ -463,7 +463,7 @@ func missesOn(q *model.Posterior, columns [][]float64, epsilon float64) (float64
 // Where there is nothing to learn, nothing below the error of the best predictor
 // is certified, however many inducing points are there to fit the noise with.
 // The certificate says that it says nothing, unless the few prior rows chose
-// a constant that is worse than a draw of Q.
+// a constant that is worse than a random draw.
 func TestNoiseIsNeverCertifiedBelowItsBayesError(t *testing.T) {
 	const epsilon = 1.
 	law := noise()

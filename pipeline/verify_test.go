@@ -164,8 +164,8 @@ func (s scalar) falsified(t *testing.T) [][]byte {
 	return out
 }
 
-// Nobody can change one number or word of a certificate, wherever it stands.
-// Exempt is the maker's word: the name of the software, how it trained and the count of
+// No number or word of a certificate can be changed, wherever it stands.
+// Exempt is what cannot be checked: the name of the software, how it trained and the count of
 // attempts, which nothing can be held against. Only the certificate's id covers
 // these.
 func TestVerifyRefusesEveryChangeOfTheCertificate(t *testing.T) {

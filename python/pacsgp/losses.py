@@ -37,7 +37,7 @@ def density(x):
 
 
 class Losses:
-    """Upper bounds on the expected loss of a draw of Q at each row (formats.md, 5.3)."""
+    """Upper bounds on the expected loss of a random draw at each row (formats.md, 5.3)."""
 
     def __init__(self, model):
         loss, self.scale = model.loss, model.target["scale"]

@@ -161,7 +161,7 @@ func serve(t *testing.T, c serving.Config) *serving.Server {
 	return s
 }
 
-// One page passes axe without violations, asks nobody else, works by keyboard, and is not
+// One page passes axe without violations, loads nothing from elsewhere, works by keyboard, and is not
 // wider than a telephone.
 func TestPageInBrowser(t *testing.T) {
 	server := serve(t, serving.Config{Pages: handler([]string{anOutput(t)}, func() time.Time { return noon })})
