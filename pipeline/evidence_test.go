@@ -159,7 +159,7 @@ func TestCertificateHoldsEveryTermOfTheBound(t *testing.T) {
 	}
 }
 
-// The prior, the loss and the yardstick are functions of the prior rows and
+// The prior, the loss and the baseline are functions of the prior rows and
 // of the job: with other training rows and the same prior rows they are the
 // same to the last bit. There is power because the other training rows lie
 // elsewhere, are five times as wide and vary three times as fast: whatever is
@@ -193,7 +193,7 @@ func TestPriorDoesNotSeeTheTrainingRows(t *testing.T) {
 		return []any{meta.Features, meta.Target, meta.Loss, grids, p.certificate.Constant.Value}
 	}
 	if diff := cmp.Diff(prior(a), prior(b)); diff != "" {
-		t.Errorf("scaling, loss, grids or yardstick depend on training rows:\n%s", diff)
+		t.Errorf("scaling, loss, grids or baseline depend on training rows:\n%s", diff)
 	}
 	if *a.certificate.Claims[1].Risk == *b.certificate.Claims[1].Risk {
 		t.Error("the training rows make no difference at all")

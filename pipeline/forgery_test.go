@@ -143,7 +143,7 @@ func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 	}
 	for _, g := range p.certificate.Claims {
 		if g.Status != certify.StatusVacuous {
-			t.Errorf("%s on pure noise is %s: bound %v, yardstick %v", g.ID, g.Status, g.Bound, g.Baseline)
+			t.Errorf("%s on pure noise is %s: bound %v, baseline %v", g.ID, g.Status, g.Bound, g.Baseline)
 		}
 	}
 	forged := forge(t, p.certificate, func(ev *certify.Evidence) {

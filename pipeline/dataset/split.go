@@ -356,9 +356,9 @@ func (r Split) Runs(b Block, use func(from, to int) error) error {
 	})
 }
 
-// Yardstick returns the ordinals of the rows to choose the baseline's constant on, ascending: the
+// BaselineRows returns the ordinals of the rows to choose the baseline's constant on, ascending: the
 // prior rows, or the start rows if there are none.
-func (r Split) Yardstick() []int64 {
+func (r Split) BaselineRows() []int64 {
 	if r.Reference() > 0 {
 		return r.PriorRows
 	}

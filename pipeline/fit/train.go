@@ -86,7 +86,7 @@ func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 	if steps := env.StoppedAfter; steps != nil {
 		t.late = func() bool { return int64(len(t.state.Trace)) == *steps }
 	}
-	if err := dataset.NearMean(job.Mean, s.Yardstick(), s.Target.Scale); err != nil {
+	if err := dataset.NearMean(job.Mean, s.BaselineRows(), s.Target.Scale); err != nil {
 		return nil, err
 	}
 	t.start = s.Scaled(s.Start)

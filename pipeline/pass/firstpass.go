@@ -141,7 +141,7 @@ func (s *FirstPass) see(ctx context.Context, job job.Job, rows *rowPass, found *
 	}
 	s.Held = found.held.rows
 	s.Reference, s.Start = found.picked(kept, s.Split.PriorRows), found.picked(kept, rows.wanted).Ranked(rows.wanted, s.Split.Starts())
-	s.targets = found.picked(kept, s.Split.Yardstick()).Column(len(s.Columns) - 1)
+	s.targets = found.picked(kept, s.Split.BaselineRows()).Column(len(s.Columns) - 1)
 	summaries := found.summaries()
 	if err := s.scale(job); err != nil {
 		return false, err
@@ -200,7 +200,7 @@ func (s *FirstPass) scale(j job.Job) error {
 			return fmt.Errorf("%w: the target %q has one value, %v, on all prior rows: there is nothing to learn", job.ErrData, name, a.Centre)
 		case i == last:
 			s.Target = a
-			if err := errors.Join(j.Bears(a), dataset.KnowsTarget(j.Mean, s.Yardstick())); err != nil {
+			if err := errors.Join(j.Bears(a), dataset.KnowsTarget(j.Mean, s.BaselineRows())); err != nil {
 				return err
 			}
 			s.Target.Centre = j.Mean.Centre(s.Target.Centre)
@@ -233,8 +233,8 @@ func (s *FirstPass) scale(j job.Job) error {
 	return nil
 }
 
-// Yardstick are the rows that the baseline's constant is chosen on.
-func (s *FirstPass) Yardstick() dataset.RawRows {
+// BaselineRows are the rows that the baseline's constant is chosen on.
+func (s *FirstPass) BaselineRows() dataset.RawRows {
 	if s.Reference.N > 0 {
 		return s.Reference
 	}

@@ -184,7 +184,7 @@ func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
 	return meta.Means(src)
 }
 
-// The baseline is a yardstick: the bound's formula for a constant prediction. One rule chooses the
+// The baseline is the bound's formula for a constant prediction. One rule chooses the
 // constant for every kind of scaling, so that nobody can choose a bad one: on the prior rows, or
 // on the start rows if there are none. Sums of [loss.Loss.Least] have the same bits on every platform.
 

@@ -165,7 +165,7 @@ func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, know
 	if rows.grouped, err = job.GroupColumn(src.Columns()); err != nil {
 		return nil, err
 	}
-	rows.wanted = rows.split.Yardstick()
+	rows.wanted = rows.split.BaselineRows()
 	if rows.scorer, err = NewScorer(m, res.Workers); err != nil {
 		return nil, err
 	}
