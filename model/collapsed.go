@@ -118,7 +118,7 @@ func (c *Collapsed) aim() bool {
 }
 
 // answer gives the search the value at its point. One without a gradient is high, so that the
-// search turns back. Values of mini-batches choose no point: the last is taken.
+// search goes back. Values of mini-batches choose no point: the last is taken.
 func (c *Collapsed) answer(e evaluation) {
 	last := c.batching() && e.gradient != nil
 	if e = e.orUnusable(len(c.point)); last || e.value < c.best.value {
@@ -211,7 +211,7 @@ var errWithoutRows = errors.New("model: a pass without rows")
 // Begin starts a pass.
 func (c *Collapsed) Begin() error {
 	if c.Done() || c.open {
-		return errOutOfTurn
+		return errOutOfOrder
 	}
 	if c.open = c.batching(); c.open {
 		c.batch = Rows{X: c.batch.X[:0], Y: c.batch.Y[:0], Dim: c.cfg.Dim}
@@ -235,7 +235,7 @@ func (c *Collapsed) Begin() error {
 // Add adds rows to the pass: scaled features [n×d] and targets [n]. It does not keep the slices.
 func (c *Collapsed) Add(x, y []float64) error {
 	if !c.open || len(x) != len(y)*c.cfg.Dim {
-		return errOutOfTurn
+		return errOutOfOrder
 	}
 	if c.batching() {
 		c.batch.X, c.batch.Y = append(c.batch.X, x...), append(c.batch.Y, y...)
@@ -248,7 +248,7 @@ func (c *Collapsed) Add(x, y []float64) error {
 // End completes a pass.
 func (c *Collapsed) End() error {
 	if !c.open {
-		return errOutOfTurn
+		return errOutOfOrder
 	}
 	c.open = false
 	if c.batching() {

@@ -208,16 +208,16 @@ func refactor(p *Posterior) bool {
 // family, and
 // keeps what makes the share larger. Nothing may leave its interval.
 func TestNoPosteriorLeavesItsErrors(t *testing.T) {
-	starts, turns := 12, 150 // 36 and 250 were tried
+	starts, tries := 12, 150 // 36 and 250 were tried
 	if testing.Short() {
-		starts, turns = 4, 40
+		starts, tries = 4, 40
 	}
 	best := excess{}
 	for start := range starts {
 		rng := rand.New(rand.NewPCG(uint64(start), 77))
 		s := newSearch(t, kernel.Families()[start%len(kernel.Families())], rng)
 		at, score := s, 0.0
-		for range turns {
+		for range tries {
 			next := at.mutated(rng)
 			if !next.usable() {
 				continue

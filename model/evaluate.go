@@ -230,4 +230,4 @@ func (c *Collapsed) pulled() evaluation {
 	return c.flatten(c.point, e.value, e.gradient, scale*f.dNoise*f.noise)
 }
 
-var errOutOfTurn = errors.New("model: Begin, Add or End out of turn")
+var errOutOfOrder = errors.New("model: Begin, Add or End out of order")

@@ -225,7 +225,7 @@ func (f *fold) pull(n int, k, slope linalg.Mat) {
 	}
 }
 
-// pullRow turns row i of t, k·pullA, into (dF/dk)∘slope.
+// pullRow converts row i of t, k·pullA, into (dF/dk)∘slope.
 func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 	d, y := f.d[i], f.y[i]
 	pulled := linalg.Dot(k, t) + float64(y*linalg.Dot(k, f.pullB))

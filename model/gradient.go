@@ -4,7 +4,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// hyperGradient turns the sums of a sweep into the derivatives of J_b with
+// hyperGradient converts the sums of a sweep into the derivatives of J_b with
 // respect to θ and Z at fixed whitened m and S, which leaves the KL alone:
 //
 //	dJ = b Σ dE + d ln 1/p_θ

@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// wanted gives a trainer the rows that it asks for; those of a mini-batch come in turn.
+// wanted gives a trainer the rows that it asks for; those of a mini-batch come one after another.
 func wanted(t testing.TB, c *Collapsed, rows Rows, step int) {
 	t.Helper()
 	some := rows

@@ -57,7 +57,7 @@ func (t *Trainer) deriveCovariance() error {
 	return nil
 }
 
-// whiten turns the sweep's sums over kernel columns into sums over features:
+// whiten converts the sweep's sums over kernel columns into sums over features:
 // h ← L⁻¹h, H ← L⁻¹HL⁻ᵀ, in place, H symmetric.
 func (t *Trainer) whiten() {
 	s := t.sweep

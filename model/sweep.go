@@ -151,7 +151,7 @@ func (s *sweep) flush() {
 	}
 }
 
-// backward turns p = kᵀA into G = (g a + 2w p)∘s and adds up its moments.
+// backward converts p = kᵀA into G = (g a + 2w p)∘s and adds up its moments.
 func (s *sweep) backward(n int, k, slope, p linalg.Mat) {
 	s.pool.For(n, func(i int) {
 		g, w2 := s.g[i], 2*s.w[i]

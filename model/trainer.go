@@ -216,7 +216,7 @@ func (t *Trainer) skipEmptyPhases() {
 // Begin starts a pass.
 func (t *Trainer) Begin() error {
 	if t.Done() || t.open {
-		return fmt.Errorf("model: Begin out of turn (phase %v)", t.phase)
+		return fmt.Errorf("model: Begin out of order (phase %v)", t.phase)
 	}
 	if err := errors.Join(t.round(), t.derive()); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (t *Trainer) Begin() error {
 // not keep the slices.
 func (t *Trainer) Add(x, y []float64) error {
 	if !t.open || len(x) != len(y)*t.cfg.Dim {
-		return fmt.Errorf("model: Add out of turn, or %d feature values for %d targets of %d features", len(x), len(y), t.cfg.Dim)
+		return fmt.Errorf("model: Add out of order, or %d feature values for %d targets of %d features", len(x), len(y), t.cfg.Dim)
 	}
 	t.sweep.add(x, y)
 	return nil

@@ -27,11 +27,11 @@ func encoding(all ...job.Encoding) func(*job.Job) {
 // A phase is a point of the unit circle, with the same bits everywhere.
 func TestOnCircle(t *testing.T) {
 	for i := range 1200 {
-		turns := float64(i)/240 - 2
-		x, y := pipeline.OnCircle(turns)
-		s, c := math.Sincos(2 * math.Pi * (turns - math.Floor(turns) - 0.5))
+		revolutions := float64(i)/240 - 2
+		x, y := pipeline.OnCircle(revolutions)
+		s, c := math.Sincos(2 * math.Pi * (revolutions - math.Floor(revolutions) - 0.5))
 		if !(math.Abs(x-c) <= 1e-14 && math.Abs(y-s) <= 1e-14) {
-			t.Errorf("%v turns are at %v, %v, want %v, %v", turns, x, y, c, s)
+			t.Errorf("%v revolutions are at %v, %v, want %v, %v", revolutions, x, y, c, s)
 		}
 	}
 	if x, y := pipeline.OnCircle(13.0 / 24); x != 0x1.ee8dd4748bf15p-1 || y != 0x1.0907dc193068cp-2 { // computed by the Python package

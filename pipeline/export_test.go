@@ -193,8 +193,8 @@ func ScaledAs(m pass.Model, features []job.Affine, target job.Affine) (*model.Po
 	return fit.ScaledAs(m, features, target)
 }
 
-// OnCircle is a point of the unit circle at so many turns.
-func OnCircle(turns float64) (x, y float64) { return job.OnCircle(turns) }
+// OnCircle is a point of the unit circle after so many revolutions.
+func OnCircle(revolutions float64) (x, y float64) { return job.OnCircle(revolutions) }
 
 // Forge changes what a pass says of its shards with rows: the rows that it kept, and digests.
 func Forge(p *pass.Pass, forge func(kept []float64, columns []dataset.ColumnDigest) []float64) {

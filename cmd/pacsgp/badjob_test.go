@@ -27,7 +27,7 @@ func TestOutputInUse(t *testing.T) {
 	succeed(t, "train", "-c", job)
 }
 
-// A full disk or a failing one stops a job at each operation in turn. What stands under a
+// A full disk or a failing one stops a job at each operation, one after another. What stands under a
 // published name is whole, no model is seen without a certificate, nothing unfinished is left,
 // and once the disk works again the same command gives the same bytes.
 func TestFullDisk(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
-// evil is a name that clears a terminal, sets its title and turns the reading order
-// round. A file can have it; in YAML it stands in quotes.
+// evil is a name that clears a terminal, sets its title and reverses the reading
+// order. A file can have it; in YAML it stands in quotes.
 const (
 	evil     = "x\x1b[2J\x1b]0;t\a\u202eneddih\u2066\u009b31m\x7f\u200b"
 	evilYAML = `"x\x1b[2J\x1b]0;t\a\u202eneddih\u2066\u009b31m\x7f\u200b"`

@@ -78,13 +78,13 @@ func fillTopic(t *testing.T, address string, first int64) {
 	sendRows(t, address, first, 180)
 }
 
-// sendRows produces so many rows to the three partitions in turns.
+// sendRows produces so many rows to the three partitions, one after another.
 func sendRows(t *testing.T, address string, first, n int64) {
 	t.Helper()
 	send(t, address, recordsOf(t, "rows", first, n)...)
 }
 
-// recordsOf are the records of rows, for three partitions in turns.
+// recordsOf are the records of rows, for three partitions, one after another.
 func recordsOf(t testing.TB, topic string, first, n int64) (records []*kgo.Record) {
 	t.Helper()
 	rows := smallRows(t).Rows(first, int(n))

@@ -18,7 +18,7 @@ import (
 var instructions = []string{"", "GODEBUG=cpu.avx512f=off", "GODEBUG=cpu.avx2=off"}
 
 // trainedParts trains a job without its last pass, and makes the given number of parts,
-// each by a process of its own, at the same time, with instruction sets in turn.
+// each by a process of its own, at the same time, with alternating instruction sets.
 func trainedParts(t *testing.T, job, dir string, n int) []string {
 	t.Helper()
 	succeed(t, "train", "-c", job, "--no-pass")

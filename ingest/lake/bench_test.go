@@ -156,39 +156,39 @@ func readShards(b *testing.B, src dataset.Source) {
 	}
 }
 
-// A contender is one way to read a benchmark's file.
-type contender struct {
+// A candidate is one way to read a benchmark's file.
+type candidate struct {
 	metric string
 	read   func()
 	times  []time.Duration
 }
 
 // run reads once.
-func (c *contender) run() {
+func (c *candidate) run() {
 	start := time.Now()
 	c.read()
 	c.times = append(c.times, time.Since(start))
 }
 
 // median returns the median of the times in seconds.
-func (c *contender) median() float64 {
+func (c *candidate) median() float64 {
 	slices.Sort(c.times)
 	return c.times[len(c.times)/2].Seconds()
 }
 
-// turns lets the contenders read in turns, after one reading for the buffers and
+// alternate lets the candidates read one after another, after one reading for the buffers and
 // the page cache, and reports their rates in MB/s of decoded float64: medians.
-func turns(b *testing.B, src *lake.Source, contenders ...*contender) {
-	for _, c := range contenders {
+func alternate(b *testing.B, src *lake.Source, candidates ...*candidate) {
+	for _, c := range candidates {
 		c.read()
 	}
 	for b.Loop() {
-		for _, c := range contenders {
+		for _, c := range candidates {
 			c.run()
 		}
 	}
 	megabytes := float64(8*benchColumns*src.Files()[0].Rows) / 1e6
-	for _, c := range contenders {
+	for _, c := range candidates {
 		b.ReportMetric(megabytes/c.median(), c.metric)
 	}
 	b.ReportMetric(0, "ns/op") // of all of them together: says nothing
@@ -201,7 +201,7 @@ func openBench(b *testing.B, path string, digests bool) *lake.Source {
 }
 
 // BenchmarkDecode reads Parquet into float64 batches, every value checked, in
-// turns with parquet-go, all on one core:
+// alternation with parquet-go, all on one core:
 //
 //	MB/s               ours, without digests
 //	digest-MB/s        ours, with digests
@@ -217,11 +217,11 @@ func BenchmarkDecode(b *testing.B) {
 func benchDecode(b *testing.B, path string) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	plain, digested, put := openBench(b, path, false), openBench(b, path, true), valuesOf(b)
-	ours := contender{metric: "MB/s", read: func() { readShards(b, plain) }}
-	digest := contender{metric: "digest-MB/s", read: func() { readShards(b, digested) }}
-	raw := contender{metric: "raw-MB/s", read: func() { rawPages(b, path, func(parquet.Page) {}) }}
-	values := contender{metric: "values-MB/s", read: func() { rawPages(b, path, put) }}
-	turns(b, plain, &raw, &ours, &values, &digest)
+	ours := candidate{metric: "MB/s", read: func() { readShards(b, plain) }}
+	digest := candidate{metric: "digest-MB/s", read: func() { readShards(b, digested) }}
+	raw := candidate{metric: "raw-MB/s", read: func() { rawPages(b, path, func(parquet.Page) {}) }}
+	values := candidate{metric: "values-MB/s", read: func() { rawPages(b, path, put) }}
+	alternate(b, plain, &raw, &ours, &values, &digest)
 	b.ReportMetric(raw.median()/ours.median(), "of-raw")
 	b.ReportMetric(values.median()/ours.median(), "of-values")
 }

@@ -33,7 +33,7 @@ func (s Sample) Apart(share float64) int64 {
 	return int64(share * float64(s.Rows))
 }
 
-// Candidates are the configurations of a job's trainers in turn, as far as they are known before
+// Candidates are the configurations of a job's trainers in order, as far as they are known before
 // any row is read.
 func Candidates(j job.Job, s Sample) []model.Config {
 	sizes := j.Inducing

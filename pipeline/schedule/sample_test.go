@@ -88,7 +88,7 @@ func TestLengthOfARunDecidesNoSample(t *testing.T) {
 	}
 }
 
-// A column that turns into text in new files is no reason for a model without it: the run fails before
+// A column that becomes text in new files is no reason for a model without it: the run fails before
 // it takes a number, and its retry takes the mended files.
 func TestFeaturesOfASequenceStay(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers, j.Retries = []schedule.Trigger{hourly(t)}, 3 }))

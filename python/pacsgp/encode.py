@@ -34,8 +34,8 @@ def inputs(encoding, v, centre, scale):
     columns = [(v - centre) / scale] if "scaled" in encoding else []
     columns += [(v == level).astype(float) for level in encoding.get("one_hot", [])]
     for period in encoding.get("cyclic", []):
-        turns = v / period
-        a = 2 * math.pi * ((turns - np.floor(turns)) - 0.5)
+        revolutions = v / period
+        a = 2 * math.pi * ((revolutions - np.floor(revolutions)) - 0.5)
         square, x, y = a * a, np.ones_like(a), np.ones_like(a)
         for i in range(28, 0, -2):
             x, y = 1 - square * x / (i * (i - 1)), 1 - square * y / (i * (i + 1))

@@ -75,7 +75,7 @@ func squares(rows, d, cols int, x, z []float64, lddst int, dst []float64) {
 	}
 }
 
-// apply turns a panel of [squares] into values and, unless slope is nil, slopes.
+// apply converts a panel of [squares] into values and, unless slope is nil, slopes.
 func (f *Profile) apply(rows, cols, stride int, variance, steep float64, dst, slope []float64) {
 	at := f.At
 	for i := range rows {
