@@ -36,13 +36,13 @@ func tolerantDrop(j *job.Job) {
 	j.Duplicates = job.DuplicatesDecl{Policy: job.DuplicatesDropped}
 }
 
-// A shelf is a file of rejected rows in memory.
-type shelf struct {
+// A rejectedFile is a file of rejected rows in memory.
+type rejectedFile struct {
 	columns []string
 	rows    []dataset.RejectedRow
 }
 
-func (s *shelf) Put(_ context.Context, columns []string, _ []dataset.Shard, each func(func(dataset.RejectedRow) error) error) error {
+func (s *rejectedFile) Put(_ context.Context, columns []string, _ []dataset.Shard, each func(func(dataset.RejectedRow) error) error) error {
 	s.columns, s.rows = columns, nil
 	return each(func(r dataset.RejectedRow) error {
 		r.Values = slices.Clone(r.Values)
@@ -57,7 +57,7 @@ func TestToleratedRejectedRowsAreUsedForNothing(t *testing.T) {
 	spoilt := []int{3, 77, 130, 299, 300, 555} // of all shards' beginnings, middles and ends
 	clean := waves(600, 0.3, 12)
 	split := plainly(clean, "pacsgp")
-	publishWith := func(cell float64) (*published, *shelf) {
+	publishWith := func(cell float64) (*published, *rejectedFile) {
 		columns := [][]float64{slices.Clone(clean[0]), slices.Clone(clean[1]), slices.Clone(clean[2])}
 		for _, i := range spoilt {
 			for c := range columns {
@@ -67,7 +67,7 @@ func TestToleratedRejectedRowsAreUsedForNothing(t *testing.T) {
 		l := newLake(columns, 300, 300)
 		l.spoil(spoilt...)
 		p := &published{lake: l, store: &pipelinetest.Store{}}
-		kept := &shelf{}
+		kept := &rejectedFile{}
 		env := l.environment(p.store)
 		env.Rejects = kept
 		p.result = run(t, testJob(t, tolerant), env)
@@ -140,7 +140,7 @@ func TestTooManyRejectedRowsStopTheJob(t *testing.T) {
 			l.spoil(c.spoilt...)
 			l.mark = c.mark
 			var store pipelinetest.Store
-			env, kept := l.environment(&store), &shelf{}
+			env, kept := l.environment(&store), &rejectedFile{}
 			env.Rejects = kept
 			_, err := pipeline.Run(t.Context(), testJob(t, c.change), env)
 			if c.mark && len(kept.rows) != len(c.spoilt) {

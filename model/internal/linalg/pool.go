@@ -13,8 +13,8 @@ import (
 type Pool struct {
 	workers int
 	offers  chan *fork // unbuffered: a send succeeds only if a worker is idle
-	calls   shelf      // memory of whole operations
-	pieces  shelf      // memory of pieces of work
+	calls   freeList   // memory of whole operations
+	pieces  freeList   // memory of pieces of work
 	forks   sync.Pool  // of *fork
 	closing sync.Once
 	done    sync.WaitGroup
@@ -116,14 +116,14 @@ type buffer struct {
 	kernel  kernelBlock
 }
 
-// A shelf keeps free buffers: with those in use, as many as were ever in use at once.
-type shelf struct {
+// A freeList keeps free buffers: with those in use, as many as were ever in use at once.
+type freeList struct {
 	mu   sync.Mutex
 	free []*buffer
 }
 
 // borrow returns a buffer until put.
-func (s *shelf) borrow() *buffer {
+func (s *freeList) borrow() *buffer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.free)
@@ -135,7 +135,7 @@ func (s *shelf) borrow() *buffer {
 	return b
 }
 
-func (s *shelf) put(b *buffer) {
+func (s *freeList) put(b *buffer) {
 	clear(b.batch.blocks) // lets operands be freed
 	*b = buffer{data: b.data, offsets: b.offsets, batch: batch{blocks: b.batch.blocks[:0]}}
 	s.mu.Lock()
