@@ -197,7 +197,7 @@ func TestPeaksStandInCells(t *testing.T) {
 }
 
 // Forgery 10: a configuration that no run could have had, names of
-// hyper-parameters of the maker's own, and lengthscales a bit next to the grid's.
+// hyper-parameters of their own, and lengthscales a bit next to the grid's.
 func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), tiny)
 	for name, text := range map[string][2]string{
@@ -232,7 +232,7 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 	}
 	software := p.restate(t, `"software": "pacsgp test"`, `"software": "pacsgp test, audited and approved by the authority"`)
 	if _, err := p.verify(t, software, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
-		t.Errorf("the maker's word: Verify = %v, want acceptance, for it cannot be checked", err)
+		t.Errorf("what the publisher states: Verify = %v, want acceptance, for it cannot be checked", err)
 	}
 }
 

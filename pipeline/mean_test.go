@@ -80,7 +80,7 @@ func TestMeanThatIsRefused(t *testing.T) {
 }
 
 // A column that may have been fitted on training rows leaves the held-out rows alone; one that was fitted
-// on outside rows leaves all guarantees, each on its maker's word.
+// on outside rows leaves all guarantees, each under an assumption that cannot be checked.
 func TestMeanIsConditional(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*job.Job)
@@ -215,7 +215,7 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 	two.verify(t)
 }
 
-// A column that knows the training rows is a doubt where it was to be fitted on outside rows alone.
+// A column that knows the training rows gives a warning where it was to be fitted on outside rows alone.
 func TestMeanThatKnowsTrainingRows(t *testing.T) {
 	columns := waves(900, 0.2, 4)
 	var train []bool

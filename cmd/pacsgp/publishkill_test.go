@@ -69,7 +69,7 @@ func (j topicJob) finish(t *testing.T, when, dir string, want pipeline.RunRecord
 	}
 }
 
-// requests are those that change something on a cluster, as they come in.
+// requests are those that change something on a cluster, in their order.
 type requests struct {
 	mu   sync.Mutex
 	sent []kmsg.Key

@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// sharers are members of a shared group that predict rows as they come.
+// sharers are members of a shared group that predict rows as they arrive.
 type sharers struct {
 	*aTopic
 

@@ -66,7 +66,7 @@ func endsBy(t *testing.T, score string, running bool, ready func(r *runningServi
 
 // A topic that was made again under its name, while rows are predicted or between two
 // processes, is not taken for the one before, whether it has as many rows, more or fewer:
-// rows would be passed over. It says what to do.
+// rows would be skipped. It says what to do.
 func TestScoreOfATopicMadeAgain(t *testing.T) {
 	for name, of := range map[string]struct {
 		directory, running bool

@@ -77,7 +77,7 @@ func (s *aTopic) send(t *testing.T, more ...string) {
 	for i, r := range rows {
 		records = append(records, &kgo.Record{
 			Topic: "features", Partition: int32(i % 2), Key: fmt.Appendf(nil, "key-%d", i),
-			Value: fmt.Appendf(nil, `{"id": 90071992547409%05d, "x1":%v,"x2":%v,"text":"passed over"}`, i, r.X1, r.X2),
+			Value: fmt.Appendf(nil, `{"id": 90071992547409%05d, "x1":%v,"x2":%v,"text":"skipped"}`, i, r.X1, r.X2),
 		})
 	}
 	for _, text := range more {

@@ -6,7 +6,7 @@ import (
 )
 
 // A topic that ends before the offset to go on at was made again or has lost records: its
-// rows are not passed over in silence.
+// rows are not skipped in silence.
 func TestFollowBehindTheEnd(t *testing.T) {
 	t.Parallel() // it polls for seconds
 	c := newCluster(t, 2)

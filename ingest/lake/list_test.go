@@ -65,7 +65,7 @@ func TestListOrder(t *testing.T) {
 		}
 	}
 	if _, warnings := files(t, dir, "."); len(warnings) != 1 {
-		t.Errorf("warnings %q, want one on files that were passed over", warnings)
+		t.Errorf("warnings %q, want one on skipped files", warnings)
 	}
 }
 

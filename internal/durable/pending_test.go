@@ -96,7 +96,7 @@ func TestCommitAllShowsTheLastLast(t *testing.T) {
 	}
 }
 
-// A failure that passes leaves nothing, and a file that was given up is not published.
+// A failure that passes leaves nothing, and an abandoned file is not published.
 func TestCommitAllGivesAllUp(t *testing.T) {
 	m := durabletest.NewMemory()
 	m.Put("out/other", nil)
@@ -120,7 +120,7 @@ func TestCommitAllGivesAllUp(t *testing.T) {
 	}
 	for _, p := range files {
 		if err := p.Commit(); err == nil {
-			t.Error("a file that was given up is published")
+			t.Error("an abandoned file is published")
 		}
 	}
 }

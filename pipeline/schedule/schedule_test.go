@@ -224,7 +224,7 @@ func TestFilesOfTheLastDays(t *testing.T) {
 	}
 }
 
-// A scheduler whose run is begun again and again and always kills it gives up.
+// A scheduler whose run is begun again and again and always kills it stops trying.
 func TestRunThatKillsItsScheduler(t *testing.T) {
 	log := &topic{name: "rows", rows: []int64{60}}
 	s := newStage(t, declared(func(j *schedule.Job) {

@@ -6,7 +6,7 @@
 MODEL is a model file, CERTIFICATE its JSON document (of its row of Parquet the document is read), DATA files
 or directories of the lake in the order of the job. Everything is derived again from model, job and rows, and
 compared. Only sums of losses, the predictor and limits of a curve are held to bounds, because two programs round
-differently. Without DATA the findings about the rows are taken as stated.
+differently. Without DATA the facts about the rows are taken as stated.
 
 Exit status: 0 what was checked agrees, and predictions are certified, 1 something does not agree, 2 usage,
 3 it agrees, but they are not certified, or with --strict something that could be checked was not.

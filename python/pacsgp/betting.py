@@ -58,6 +58,6 @@ def check(bound, n, inverse):
 
 
 def agree(small, large, bound, n, inverse):
-    """A stated bound lies where losses allow it that are as small, and as large, as those of the maker may be."""
+    """A stated bound lies where losses allow it that are as small, and as large, as those of the publisher may be."""
     low, high = least(spread(np.maximum(small, 0)), n, inverse, -1), least(spread(np.minimum(large, 1)), n, inverse, 1)
     need(low <= steps(bound, n) <= high, f"the bound of the held-out rows is stated as {bound}, and is {low / n:.12f} to {high / n:.12f} by the losses that are proven here")

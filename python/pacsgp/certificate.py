@@ -84,8 +84,8 @@ def check_segments(cert):
         need(stated and parent["ranges"] and all(apart(a, b) for a in parent["ranges"] for b in stated), "training began with a model that may have seen held-out rows")
 
 
-def check_findings(cert, job):
-    """The findings on rows do not contradict the job or each other, as far as that is known without the rows."""
+def check_facts(cert, job):
+    """The facts about the rows do not contradict the job or each other, as far as that is known without the rows."""
     counts, duplicates, n, said = cert["counts"], cert["duplicates"], cert["counts"]["training"], cert["publisher"]
     k, rows, good = reference_count(counts["rows"], job), counts["rows"], counts["rows"] - counts["rejected"]
     policy, tolerated = job["duplicates"], job.get("rejected", {}).get("limit", 0)

@@ -1,4 +1,4 @@
-"""What follows from model, job and the findings on rows."""
+"""What follows from model, job and the facts about the rows."""
 import math
 from decimal import Decimal
 
@@ -13,7 +13,7 @@ from .refusal import need
 
 
 def derive(model, job, cert, holds):
-    """The document as it follows from model, job and findings, and its methods. Taken from the stated one are the findings,
+    """The document as it follows from model, job and facts about the rows, and its methods. Taken from the stated one are these facts,
     the numbers that are held to bounds, and the publisher's word."""
     meta, target = model.meta, model.target["name"]
     document = {
@@ -82,7 +82,7 @@ def assumptions(cert):
 
 
 def warnings(cert):
-    """The reasons to doubt (formats.md, 6.5)."""
+    """The warnings (formats.md, 6.5)."""
     counts, duplicates, found = cert["counts"], cert["duplicates"], []
     attempt, rows = cert["publisher"]["attempt"]["on_these_rows"], sum(counts[subset] for subset in ("prior", "training", "holdout"))
     if attempt > 1:

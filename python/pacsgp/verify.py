@@ -1,7 +1,7 @@
 """Checks a certificate against its model and its rows."""
 from . import unit
 from .bound import precise
-from .certificate import model_warnings, check_findings, claim, headline, read_certificate, read_job
+from .certificate import model_warnings, check_facts, claim, headline, read_certificate, read_job
 from .dependence import in_steps, series
 from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
@@ -24,7 +24,7 @@ def check_files(model, cert, document):
     ok(f"the model file is the one that the certificate names, {model.digest[:12]}…")
     job = read_job(cert, document)
     need(fine_enough(model.target, model.loss), f"float64 numbers around {model.target['centre']:.6g}, give or take {model.target['scale']:.3g}, are too coarse for the tolerance")
-    check_findings(cert, job)
+    check_facts(cert, job)
     scaling = [*model.meta["features"], {**model.meta["target"], **({"centre": 0.0} if mean_column(job) else {})}]
     follows(model, job, scaling, cert["counts"]["training"], stated_levels(job, model))
     ok("the model's description follows from the job: hyper-parameters, kernel, loss, row rules")

@@ -89,7 +89,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestRetriesEnd: a broker that never does what it is asked to is given up, with the last
+// TestRetriesEnd: a broker that never does what it is asked to fails, with the last
 // code that it gave.
 func TestRetriesEnd(t *testing.T) {
 	c, _ := rowsCluster(t)
@@ -144,8 +144,8 @@ func TestShortTransactions(t *testing.T) {
 // knows nothing of the topics yet.
 func rowsCluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 	t.Helper()
-	c, maker := cluster(t)
-	create(t, maker, "rows", 2, nil)
+	c, admin := cluster(t)
+	create(t, admin, "rows", 2, nil)
 	return c, newClient(t, c, 20*time.Second)
 }
 

@@ -23,7 +23,7 @@ func TestPorts(t *testing.T) {
 	})
 }
 
-// A damaged record of a run is passed over; a damaged pointer is an error, and nothing is
+// A damaged record of a run is skipped; a damaged pointer is an error, and nothing is
 // removed then.
 func TestDamagedRecords(t *testing.T) {
 	dir := t.TempDir()
