@@ -20,20 +20,21 @@ type Config struct {
 	// Kernel is the family of the covariance function. Nil means the first of
 	// [kernel.Families].
 	Kernel *kernel.Family
-	// Choice is the cost of the choice of the kernel next to Grids, in nats.
+	// Choice is the price of choosing the kernel, in nats, on top of that of Grids. Zero means
+	// that there was no choice.
 	Choice float64
 	// ELBO minimises the negative evidence lower bound of a Gaussian likelihood
 	//
 	//	½N ln(2πσ_n²) + Σ E(f−y)²/2σ_n² + KL + ln 1/p_θ
 	//
 	// with its best noise, σ_n² = Σ E(f−y)²/N; and then, with θ, Z and the mean of q as they
-	// are, the bound as a function of the covariance of q. Else the bound is minimised.
+	// are, the bound as a function of the covariance of q. False means that the bound is minimised.
 	ELBO bool
 	Scales
 	// Grids has one grid a parameter: ln lengthscales, then ln variance.
 	Grids []Grid
 
-	// Inducing is M. Zero means the choice of the start values' bound, at most
+	// Inducing is M. Zero means that the bound of the start values chooses it, up to
 	// min(N, 2000, 9√N, 300·Dim), rounded. The trainer lowers it to the number of
 	// different start rows.
 	Inducing int
@@ -47,8 +48,8 @@ type Config struct {
 	// result. Zero means 1.
 	Workers int
 
-	// Starting receives the progress of start values: evaluations, and the most that there will be.
-	// It must not block. Nil means no one.
+	// Starting, if not nil, is called after each evaluation of start values, with their number so
+	// far and the most that there will be. It must not block.
 	Starting func(done, most int)
 }
 

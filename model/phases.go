@@ -54,8 +54,8 @@ func (t *Trainer) schedule() schedule {
 }
 
 // endJoint updates q by a natural-gradient step, and θ and Z by Adam. If the running value has
-// risen too far, it restarts from the best state instead. The value of less than a window says
-// nothing.
+// risen too far, it restarts from the best state instead. It does not before a window of passes
+// is complete: the value is too noisy until then.
 func (t *Trainer) endJoint() {
 	scale := t.measure()
 	at := (t.step - 1) % len(t.risks)
@@ -128,7 +128,7 @@ func (t *Trainer) off(p Progress, errors float64) float64 {
 // part flatGain in 15 to 30 steps. For the evidence bound it first halves the rates a few times,
 // because too large moves keep the bound from falling. The rest of the schedule then has windSteps
 // steps: with falling rates q comes nearer to its optimum than the noise of mini-batches allowed
-// before. A value is low by luck now and then: the bar is a standard error above it.
+// before. A value may be low by luck, so the bar is a standard error above it.
 func (t *Trainer) detectFlat(running Progress) {
 	value := running.value
 	gain := flatGain

@@ -59,7 +59,7 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	return t.startAt(t.cfg.Inducing, rows, theta)
 }
 
-// started tells that an evaluation of start values is done.
+// started counts and reports an evaluation of start values.
 func (t *Trainer) started() {
 	t.starts++
 	if t.cfg.Starting != nil {
@@ -74,7 +74,7 @@ const (
 	mostDoublings  = 4
 	worthwhile     = 0.002
 	worthwhilePart = 0.02 // of the bound, if that is less
-	patience       = 2    // doublings without a gain: too few points may all say nothing
+	patience       = 2    // doublings without a gain: the first ones may have too few points to gain anything
 )
 
 // Doublings are the numbers of inducing points that a trainer without a given number tries, up to

@@ -194,8 +194,8 @@ func (t *Trainer) Progress() Progress {
 	return p
 }
 
-// Settle asks the trainer to put θ on its grid now and to begin the last phase. In the last phase
-// it ends training after the next pass. It must not be called between Begin and End.
+// Settle puts θ on its grid now and begins the last phase. In the last phase it ends training after
+// the next pass. It must not be called between Begin and End.
 func (t *Trainer) Settle() {
 	switch t.phase {
 	case Joint:
@@ -271,8 +271,8 @@ func (t *Trainer) measure() (scale float64) {
 	return n / float64(t.sweep.seen)
 }
 
-// sampling returns the standard error of the mean that counts, over the rows of the pass: rows drawn
-// from all N, of which none is drawn twice.
+// sampling returns the standard error of the mean that is minimised, Risk or squares. The rows of the
+// pass are drawn from all N without replacement.
 func (t *Trainer) sampling() float64 {
 	n := float64(t.sweep.seen)
 	mean := t.sweep.risk / n

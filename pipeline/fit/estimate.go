@@ -59,9 +59,10 @@ func Candidates(j job.Job, s Sample) []model.Config {
 	return all
 }
 
-// The operations next to those of M² a row and M³ were measured, in operations of the last pass with many inducing points, which takes M² a row, with 30 to
-// 1,000 inducing points, 4 to 26 features and 100 to 20,000 rows: of a row for its loss and for each
-// inducing point, and of a step for each element of a square matrix, on one processor.
+// The costs that the terms in M² a row and M³ leave out: of a row, for its loss and for each inducing
+// point; of a step, for each element of a square matrix. The unit is an operation of the last pass
+// with many inducing points, which takes M² a row. They were measured on one processor, with 30 to
+// 1,000 inducing points, 4 to 26 features and 100 to 20,000 rows.
 const (
 	rowCost, pointCost, elementCost = 14_000, 200, 1200
 )

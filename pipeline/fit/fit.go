@@ -52,7 +52,7 @@ type Environment struct {
 	Checkpoints Checkpoints
 	Parent      *Parent         // of a job with warm starts: training begins with its posterior; nil: none
 	Rejects     dataset.Rejects // of rejected rows; nil: they are counted only
-	FirstPass   pass.Parts      // of [Fit] and [pipeline.Run], where the job allows it; nil: they read all rows
+	FirstPass   pass.Parts      // makes the first pass in parts, if the job allows it; nil: one process reads all rows
 	Resources   job.Resources
 	Observer    job.Observer
 	Software    string // names the program in the certificate

@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A Log says what was tried in an output, in its order.
+// A Log lists what was tried in an output, in order.
 type Log struct {
 	Attempts []Attempt `json:"attempts"`
 	Uses     []Use     `json:"uses,omitempty"` // of held-out rows
@@ -58,17 +58,17 @@ func upTo[E comparable](list []E, entry E) (all, to []E) {
 	return list, list[:at+1]
 }
 
-// A Use of held-out rows shows something that depends on them.
+// A Use is a published result that depends on held-out rows.
 type Use struct {
 	Rows   job.Digest `json:"digest"`           // of their positions in the sample and their targets
 	Count  int64      `json:"n"`                // of the rows
 	Groups int        `json:"groups,omitempty"` // it shows rows and misses of so many groups
 	Curve  bool       `json:"curve,omitempty"`  // it shows a curve, after which no further use has a price
-	Shown  job.Digest `json:"shown"`            // of the model; of a bound without a count also of its part of δ
+	Shown  job.Digest `json:"shown"`            // of the model, and of its part of δ if the bound is shown without a count
 }
 
 // reuse records the use of the held-out rows for a model, and returns its price: the different uses of
-// the same rows before it. It is called before anything is known of the number that will be shown.
+// the same rows before it. It is called before the number that will be shown is computed.
 func reuse(j job.Job, s *pass.FirstPass, model string, env Environment) (paid *certify.Reuse, err error) {
 	u := Use{Rows: s.Held.Digest(), Count: s.Split.Holdout(), Curve: j.Spends().Applies(certify.MethodCurve)}
 	if u.Count == 0 {

@@ -24,7 +24,7 @@ type Parent struct {
 	Checked bool // its rows were compared with those of the sample
 }
 
-// warmUp converts the parent's posterior to the scales of this sample. An unsuitable one is not used,
+// warmUp converts the parent's posterior to the scales of this sample. An unsuitable one is skipped
 // with a warning. The parent must not have seen held-out rows.
 func (t *Training) warmUp(src dataset.Source) error {
 	a := t.env.Parent

@@ -41,8 +41,8 @@ func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 	return nil
 }
 
-// Fit adds up all training rows, and finds least squares at the features of a posterior. It tells of the rows that
-// are added, unless onAdded is nil.
+// Fit adds up all training rows, and finds least squares at the features of a posterior. onAdded, if not nil, is
+// called with the number of rows added so far and of all rows.
 func (f *Feed) Fit(ctx context.Context, p *model.Posterior, rows int64, workers int, onAdded func(done, most int64)) (*model.Fit, error) {
 	sums, err := model.NewRegression(p, rows, workers)
 	if err != nil {
@@ -74,7 +74,7 @@ const (
 	MostApart   = 1e-2
 )
 
-// A Choice is what the prior rows say of the parts of least squares.
+// A Choice compares the parts of least squares by the errors on the prior rows.
 type Choice struct {
 	q, law          *model.Posterior
 	noise           float64
@@ -112,7 +112,7 @@ func ChoiceOf(q *model.Posterior, f *model.Fit, l loss.Loss, spec certify.Loss, 
 	return c, nil
 }
 
-// at are predictions with a part of least squares.
+// at returns the predictions with a part of least squares.
 func (c *Choice) at(part float64) []float64 {
 	mixed := make([]float64, len(c.mean))
 	for i := range mixed {
@@ -154,7 +154,7 @@ func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model
 
 func mix(part, q, least float64) float64 { return float64((1-part)*q) + float64(part*least) }
 
-// LawsAt are means and variances at some rows.
+// LawsAt returns the means and variances of f at some rows.
 func LawsAt(p *model.Posterior, rows model.Rows, workers int) (mean, variance []float64, err error) {
 	predictor, err := model.NewPredictor(p, workers)
 	if err != nil {
@@ -172,7 +172,7 @@ const (
 	// calibrated is the share of targets that mean ± 1.96 deviations covers.
 	calibrated = 0.95
 	normal95   = 1.959963984540054
-	// supposed is the number of rows that say, before any row is seen, that the factor is 1.
+	// supposed is the weight, in rows, of the assumption that the factor is 1.
 	supposed = 50
 )
 

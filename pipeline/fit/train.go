@@ -109,7 +109,7 @@ type candidate struct {
 	theta  []certify.Parameter // without indices
 }
 
-// words describe the candidate with a number of inducing points.
+// words describes the candidate, with its number of inducing points, in a message.
 func (c candidate) words(inducing int) string {
 	words := words.Count(inducing, "inducing point")
 	if c.config.Choice > 0 {
