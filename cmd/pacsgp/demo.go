@@ -33,8 +33,8 @@ func demoCommand(w system) *cobra.Command {
 		Short: "Make a small lake, train, certify, verify, and compare with fresh rows",
 		Long: "Make a lake of 20,000 rows of artificial data (inputs uniform on [-3,3]^3, a function drawn\n" +
 			"from a Gaussian process, Gaussian noise), train a model on it, certify it, verify its own\n" +
-			"artifact, and compare the bound with the risk on 20,000 fresh rows of the same source,\n" +
-			"which a generator can give and real life cannot. Needs no network and no other file.",
+			"artifact, and compare the bound with the risk on 20,000 fresh rows of the same source.\n" +
+			"Needs no network and no other file.",
 		Args: exactly(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), w, output)

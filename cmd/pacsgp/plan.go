@@ -180,8 +180,8 @@ func (p planned) print(w io.Writer, style report.Style) error {
 	_, _ = fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
 	predictions := slices.ContainsFunc(p.Bounds, func(b pipeline.PlanBound) bool { return b.Holdout > 0 })
-	line("", "What so many rows can certify, with "+words.Confidence(p.Delta)+" confidence:")
-	header := "  if missed are\ta random draw misses at most"
+	line("", "Bounds that these rows allow, with "+words.Confidence(p.Delta)+" confidence:")
+	header := "  share missed\ta random draw misses at most"
 	if predictions {
 		header += "\tpredictions miss at most"
 	}

@@ -32,10 +32,10 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		if n != 1 {
 			which += "s"
 		}
-		r.Statement = fmt.Sprintf("%s of %s %s were missed: at most %s on average (%s confidence)",
+		r.Statement = fmt.Sprintf("%s of %s %s were missed; on average at most %s can be expected (%s confidence)",
 			words.PercentNear(t.Losses.Upper()), words.Number(n), which, words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
 		if t.Alarm.Bound < 1 {
-			r.Statement += fmt.Sprintf("; certified at most %s", words.PercentUp(t.Alarm.Bound))
+			r.Statement += fmt.Sprintf("; certified: at most %s", words.PercentUp(t.Alarm.Bound))
 		}
 	}
 	for _, n := range []struct {
