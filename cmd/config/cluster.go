@@ -61,7 +61,6 @@ func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 	faults.Unless(topics, key, "this file uses no topic; leave it out")
 	c.Registry.check(key+".registry", faults)
 	faults.Unless(len(c.Brokers) > 0, key+".brokers", "name at least one, as in [broker.example.org:9092]")
-	faults.Unless(c.Patience >= 0, key+".patience", "%v is negative", time.Duration(c.Patience))
 	s := c.SASL
 	if s == (saslConfig{}) {
 		return

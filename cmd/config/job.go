@@ -4,8 +4,6 @@
 package config
 
 import (
-	"time"
-
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -40,15 +38,14 @@ type JobFile struct {
 
 	Guarantees guaranteesConfig `yaml:"guarantees"`
 
-	Output     string            `yaml:"output"`
-	Publish    publishConfig     `yaml:"publish"`
-	Sign       string            `yaml:"sign"`
-	Stream     Stream            `yaml:"stream"`
-	Serve      Serve             `yaml:"serve"`
-	Require    Require           `yaml:"require"`
-	Keep       int               `yaml:"retain"`
-	Workers    int               `yaml:"workers"`
-	Memory     yamlfile.Size     `yaml:"memory"`
+	Output     string        `yaml:"output"`
+	Publish    publishConfig `yaml:"publish"`
+	Sign       string        `yaml:"sign"`
+	Stream     Stream        `yaml:"stream"`
+	Serve      Serve         `yaml:"serve"`
+	Require    Require       `yaml:"require"`
+	Keep       int           `yaml:"retain"`
+	Budget     `yaml:",inline"`
 	Checkpoint yamlfile.Duration `yaml:"checkpoint"`
 
 	Folder string // of the file
@@ -136,10 +133,6 @@ func (c JobFile) grid() job.GridDecl {
 		return job.PaperGrid
 	}
 	return job.GridDecl{}
-}
-
-func (c JobFile) resources() job.Resources {
-	return job.Resources{Workers: c.Workers, Memory: int64(c.Memory), Checkpoint: time.Duration(c.Checkpoint)}
 }
 
 // relativeTo makes the file's relative paths relative to the file's folder.

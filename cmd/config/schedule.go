@@ -133,7 +133,6 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	var faults yamlfile.Faults
 	folder := filepath.Dir(path)
 	c.Serve.check(&faults)
-	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
 	faults.Unless(len(c.Jobs) > 0, "jobs", "name at least one, with its job and triggers")
 	var tasks []Task
 	names := map[string]bool{}
@@ -204,8 +203,6 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	}
 	j.Promote.check(at+".promote", faults)
 	faults.Unless(j.Retries >= 0 && j.Retries <= 100, at+".retries", "%d is not in 0 to 100", j.Retries)
-	faults.Unless(j.Backoff >= 0, at+".backoff", "%v is negative", time.Duration(j.Backoff))
-	faults.Unless(j.Time >= 0, at+".time", "%v is negative", time.Duration(j.Time))
 }
 
 // suits adds the faults of a job that a schedule cannot run.

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
@@ -32,13 +30,12 @@ type ScoreFile struct {
 
 // followed is what score and watch files declare of a model and of the rows.
 type followed struct {
-	Kafka   Cluster                     `yaml:"kafka"`
-	Model   folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
-	Source  scoreSourceConfig           `yaml:"source"`
-	Poll    yamlfile.Duration           `yaml:"poll"`
-	Serve   Serve                       `yaml:"serve"`
-	Workers int                         `yaml:"workers"`
-	Memory  yamlfile.Size               `yaml:"memory"`
+	Kafka  Cluster                     `yaml:"kafka"`
+	Model  folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
+	Source scoreSourceConfig           `yaml:"source"`
+	Poll   yamlfile.Duration           `yaml:"poll"`
+	Serve  Serve                       `yaml:"serve"`
+	Budget `yaml:",inline"`
 
 	Folder string // of the file
 }
@@ -57,8 +54,6 @@ func (c *followed) check(faults *yamlfile.Faults) {
 	}
 	c.checkModel(faults)
 	c.Serve.check(faults)
-	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
-	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
 }
 
 // fromFiles adds the faults of rows of files. key declares a folder, which must not be among them.
@@ -210,12 +205,3 @@ func (c ScoreFile) Session() time.Duration {
 
 // Every is the time between two searches for new files and models.
 func (c followed) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
-
-// Resources are the limits for predicting.
-func (c followed) Resources() job.Resources {
-	r := job.Resources{Workers: c.Workers, Memory: int64(c.Memory)}
-	if r.Workers == 0 {
-		r.Workers = runtime.GOMAXPROCS(0)
-	}
-	return r.WithDefaults()
-}

@@ -3,10 +3,7 @@ package config
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,8 +18,8 @@ import (
 
 // Overrides are the changes of a command to a job file: flags, and that a schedule runs it.
 type Overrides struct {
-	Output, Memory string
-	Workers        int
+	Output string
+	Budget
 
 	scheduled bool // a schedule sets its windows
 }
@@ -70,16 +67,11 @@ func ReadJob(_ context.Context, path string, env Environment, o Overrides) (Task
 	c.relativeTo(filepath.Dir(path))
 	c.Source.file, c.Source.scheduled = path, o.scheduled
 	c.Kafka.Told = env.Warning
-	if err := o.apply(&c); err != nil {
-		return Task{}, ArgumentError{err}
-	}
+	o.apply(&c)
 	p, faults := c.task()
 	p.file = t
 	return p, t.Merge(faults)
 }
-
-// MaxWorkers bounds the goroutines of a job. Each has buffers of its own.
-const MaxWorkers = 1024
 
 // NewTask fills in the defaults. Its error joins all faults.
 func NewTask(c JobFile) (Task, error) {
@@ -127,17 +119,13 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		}
 	}
 	faults.Unless(c.Grid == "" || c.Grid == paperGrid, "grid", "%q is no grid: leave it out, or write %s", c.Grid, paperGrid)
-	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
 	faults.Unless(c.Keep >= 0, "retain", "%d is negative", c.Keep)
-	faults.Unless(c.Checkpoint >= 0, "checkpoint", "%v is negative", time.Duration(c.Checkpoint))
-	resources := c.resources()
-	if resources.Workers == 0 {
-		resources.Workers = runtime.GOMAXPROCS(0)
-	}
+	resources := c.Resources()
+	resources.Checkpoint = cmp.Or(time.Duration(c.Checkpoint), resources.Checkpoint)
 	p := Task{
 		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), Rejected: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
-		Require: Require{Of: cmp.Or(c.Require.Of, pipeline.RequirePrediction), Limit: c.Require.Limit}, Resources: resources.WithDefaults(),
+		Require: Require{Of: cmp.Or(c.Require.Of, pipeline.RequirePrediction), Limit: c.Require.Limit}, Resources: resources,
 	}
 	p.Stream.check(&faults)
 	p.Serve.check(&faults)
@@ -164,32 +152,9 @@ func insideSource(source string) string {
 	return "%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or ."
 }
 
-func (o Overrides) apply(c *JobFile) error {
-	if o.Output != "" {
-		c.Output = o.Output
-	}
-	if o.Workers != 0 {
-		if err := CheckWorkers(o.Workers); err != nil {
-			return err
-		}
-		c.Workers = o.Workers
-	}
-	if o.Memory != "" {
-		size, err := yamlfile.ParseSize(o.Memory)
-		if err != nil {
-			return fmt.Errorf("--memory: %w", err)
-		}
-		c.Memory = size
-	}
-	return nil
-}
-
-// CheckWorkers checks the flag --workers.
-func CheckWorkers(n int) error {
-	if n < 0 || n > MaxWorkers {
-		return fmt.Errorf("--workers: %d is not in 1 to %d", n, MaxWorkers)
-	}
-	return nil
+// apply changes a file.
+func (o Overrides) apply(c *JobFile) {
+	c.Output, c.Workers, c.Memory = cmp.Or(o.Output, c.Output), cmp.Or(o.Workers, c.Workers), cmp.Or(o.Memory, c.Memory)
 }
 
 // Open opens the source with the columns of the job. spooled, if not nil, gets the number of

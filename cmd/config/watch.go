@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -67,7 +66,6 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 		faults.Unless(!slices.Contains(c.Unit.Column[:i], name), "unit.column", "%q is named twice", name)
 	}
 	faults.Unless(1e-15 <= c.Delta() && c.Delta() < 1, "alarm", "%g is no probability of a false alarm: want a number between 0 and 1, as in 0.01 or 1 %%", c.Delta())
-	faults.Unless(c.Delay >= 0, "delay", "%v is negative", time.Duration(c.Delay))
 }
 
 // Delta is the probability of a false alarm.

@@ -14,7 +14,11 @@ func (w system) environment() config.Environment {
 	return config.Environment{Lookup: w.lookup, Warning: newDisplay(w).warning}
 }
 
-const workersUsage = "goroutines that compute (default: all processors)"
+// budgetFlags declares the flags of a budget.
+func budgetFlags(cmd *cobra.Command, b *config.Budget, memory string) {
+	cmd.Flags().Var(&b.Memory, "memory", memory+", as in 512MiB")
+	cmd.Flags().Var(&b.Workers, "workers", "goroutines that compute (default: all processors)")
+}
 
 // jobFlags declares the flags that name a job file and override it.
 func jobFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
@@ -24,10 +28,8 @@ func jobFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 
 // overrideFlags are the same but for output.
 func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
-	f := cmd.Flags()
-	f.StringVarP(path, "config", "c", "", "the job file (YAML)")
-	f.IntVar(&o.Workers, "workers", 0, workersUsage)
-	f.StringVar(&o.Memory, "memory", "", "for rows kept between passes, as in 512MiB")
+	cmd.Flags().StringVarP(path, "config", "c", "", "the job file (YAML)")
+	budgetFlags(cmd, &o.Budget, "for rows kept between passes")
 }
 
 // orFile takes the file of -c as an argument, too.

@@ -23,7 +23,6 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -210,14 +209,15 @@ func wantedByFlag(err error) error {
 	if cause == nil || strings.HasPrefix(cause.Error(), "want ") {
 		return err
 	}
-	want := yamlfile.WantTime
-	if number, ok := errors.AsType[*strconv.NumError](cause); ok {
-		want = map[string]string{
-			"Atoi":      "want whole numbers, as in 500,1000",
-			"ParseUint": "want a whole number from 0 on",
-			"ParseInt":  "want a whole number", "ParseFloat": "want a number", "ParseBool": "want true or false",
-		}[number.Func]
+	number, ok := errors.AsType[*strconv.NumError](cause)
+	if !ok {
+		return err
 	}
+	want := map[string]string{
+		"Atoi":      "want whole numbers, as in 500,1000",
+		"ParseUint": "want a whole number from 0 on",
+		"ParseInt":  "want a whole number", "ParseFloat": "want a number", "ParseBool": "want true or false",
+	}[number.Func]
 	return errors.New(strings.TrimSuffix(err.Error(), cause.Error()) + want)
 }
 

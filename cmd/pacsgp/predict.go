@@ -19,7 +19,7 @@ import (
 
 func predictCommand(w system) *cobra.Command {
 	var output, job, trusted string
-	var within budget
+	var within config.Budget
 	var asJSON, gibbs bool
 	var share config.Share
 	var passthrough []string
@@ -56,11 +56,7 @@ func predictCommand(w system) *cobra.Command {
 			if gibbs && share != 0 {
 				return config.Argument(errors.New("--gibbs: intervals are around predictions, not around draws: leave out --interval"))
 			}
-			res, err := within.resources()
-			if err != nil {
-				return err
-			}
-			return errors.Join(predict(cmd.Context(), w, model, certificate, trusted, from, output, float64(share), gibbs, passthrough, res, asJSON), from.Release(false))
+			return errors.Join(predict(cmd.Context(), w, model, certificate, trusted, from, output, float64(share), gibbs, passthrough, within.Resources(), asJSON), from.Release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -69,7 +65,7 @@ func predictCommand(w system) *cobra.Command {
 	cmd.Flags().Var(&share, "interval", "write the ends of an interval that covers so large a share of new rows, as in 90% or 0.9")
 	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "columns of the data that are written next to the predictions, as in id,day")
 	cmd.Flags().Var((*config.Trust)(&trusted), "trusted", config.TrustedKeys)
-	within.flags(cmd)
+	budgetFlags(cmd, &within, "for counting duplicates and for large pages")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }

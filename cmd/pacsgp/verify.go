@@ -65,7 +65,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.required), "require", string(pipeline.RequirePrediction), "which claim the exit status is about: prediction or draw")
 	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 while something that could be checked was not")
-	v.flags(cmd)
+	budgetFlags(cmd, &v.Budget, "for counting duplicates and for large pages")
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the held-out rows, and demand the same model")
 	cmd.Flags().StringVar(&v.parent, "parent", "", "the model that training began with, where the certificate names one")
 	return cmd
@@ -80,7 +80,7 @@ type verification struct {
 	required           pipeline.Required // which claim the exit status is about
 	retrain            bool
 	parent             string // reference of the model that training began with; "": none
-	budget
+	config.Budget
 }
 
 // read reads the arguments: artifacts, then data, instead of which a job file may be given.
@@ -120,10 +120,7 @@ func (v verification) demanded(ctx context.Context, c certify.Certificate, id st
 
 // run checks the certificate, and trains again where that is asked for.
 func (v verification) run(ctx context.Context, w system) (out *verified, err error) {
-	res, err := v.resources()
-	if err != nil {
-		return nil, err
-	}
+	res := v.Resources()
 	m, digest, err := config.ReadModel(ctx, v.model)
 	if err != nil {
 		return nil, err

@@ -55,23 +55,25 @@ func Int(to *int) Form {
 	})
 }
 
-// WantTime is the message about a value that is no time.
-const WantTime = "want a time such as 90s, 15m or 2h"
-
 // Duration is a time with its unit: a plain number would be taken for seconds by
 // its writer and for nanoseconds by Go.
 type Duration time.Duration
 
-// Form is a time.
+// Form is a time that is not negative.
 func (s *Duration) Form() (Form, string) {
-	pattern := Schema{"type": "string", "pattern": `^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
-	return Accept(pattern, func(node ast.Node) bool {
+	pattern := Schema{"type": "string", "pattern": `^[+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
+	return Form{pattern, func(node ast.Node) error {
 		var text string
 		err := yaml.NodeToValue(node, &text)
 		d, parsed := time.ParseDuration(text)
-		*s = Duration(d)
-		return err == nil && parsed == nil
-	}), WantTime
+		switch *s = Duration(d); {
+		case err != nil || parsed != nil:
+			return ErrOther
+		case d < 0:
+			return At(node, d.String()+" is negative")
+		}
+		return nil
+	}}, "want a time such as 90s, 15m or 2h"
 }
 
 // Size is a number of bytes with an optional unit: 512MiB, 2GB.
@@ -89,22 +91,32 @@ func (b *Size) Form() (Form, string) {
 		if yaml.NodeToValue(node, &s) != nil {
 			return ErrOther
 		}
-		size, err := ParseSize(s)
-		if err != nil {
+		if err := b.Set(s); err != nil {
 			return At(node, err.Error())
 		}
-		*b = size
 		return nil
 	}}, "want a size such as 512MiB"
 }
+
+// Set reads a size from a flag.
+func (b *Size) Set(text string) (err error) {
+	*b, err = parseSize(text)
+	return err
+}
+
+// String is the default of a flag, which has none.
+func (b *Size) String() string { return "" }
+
+// Type is the kind of value in the help of a flag.
+func (b *Size) Type() string { return "string" }
 
 // At is an error at a position in the file.
 func At(node ast.Node, text string) error { return atToken(node.GetToken(), text) }
 
 func atToken(t *token.Token, text string) error { return &yaml.SyntaxError{Message: text, Token: t} }
 
-// ParseSize reads a number of bytes with its unit.
-func ParseSize(s string) (Size, error) {
+// parseSize reads a number of bytes with its unit.
+func parseSize(s string) (Size, error) {
 	m := sizePattern.FindStringSubmatch(s)
 	if m == nil {
 		return 0, fmt.Errorf("%q is no size: want for instance 512MiB or 2GB", s)
