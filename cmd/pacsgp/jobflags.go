@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,10 +42,12 @@ func orFile(path *string, what string) cobra.PositionalArgs {
 		if *path != "" {
 			most = 0
 		}
-		if err := between(0, most, what+", once")(cmd, args); err != nil || len(args) == 0 {
+		if err := between(0, most, what+", once")(cmd, args); err != nil {
 			return err
 		}
-		*path = args[0]
+		if *path = cmp.Or(*path, strings.Join(args, "")); *path == "" {
+			return config.Argument(fmt.Errorf("name %s; examples/ has some", what))
+		}
 		return nil
 	}
 }
@@ -82,11 +87,4 @@ func dataOf(ctx context.Context, w system, arguments []string, job string) (conf
 	default:
 		return nil, nil
 	}
-}
-
-func loadScore(ctx context.Context, path string, w system) (config.ScoreFile, error) {
-	if path == "" {
-		return config.ScoreFile{}, config.Argument(errors.New("name the score file; examples/schedule/ has one"))
-	}
-	return config.ReadScore(ctx, path, w.environment())
 }

@@ -47,6 +47,7 @@ type display struct {
 	stage string
 	shown time.Time // the last step
 
+	once     sync.Map   // warnings that are shown once
 	spooling sync.Mutex // of counted
 	counts   time.Time  // the last number of it
 }
@@ -194,6 +195,13 @@ func (d *display) logLine(level slog.Level, p job.Progress) {
 }
 
 func (d *display) warning(text string) { d.say(slog.LevelWarn, "note: ", text) }
+
+// warnOnce shows a warning unless it was shown before.
+func (d *display) warnOnce(text string) {
+	if _, was := d.once.LoadOrStore(text, true); !was {
+		d.warning(text)
+	}
+}
 
 func (d *display) event(text string) { d.say(slog.LevelInfo, "", text) }
 

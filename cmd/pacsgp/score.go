@@ -25,7 +25,7 @@ func scoreCommand(w system) *cobra.Command {
 			"docs/howto/score.md explains the score file.",
 		Args: orFile(&path, "the score file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadScore(cmd.Context(), path, w)
+			c, err := config.ReadScore(cmd.Context(), path, w.environment())
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
@@ -52,7 +53,7 @@ func perModel(b *testing.B, begin func(b *testing.B, dir string, rows int64) (te
 			for b.Loop() {
 				n++
 				writeFile(b, path, fmt.Appendf(nil, "model: out\n"+text, n))
-				c, err := loadScore(b.Context(), path, w)
+				c, err := config.ReadScore(b.Context(), path, w.environment())
 				fatal.If(b, err)
 				fatal.If(b, runScore(b.Context(), w, c, "", true))
 			}

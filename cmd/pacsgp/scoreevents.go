@@ -20,7 +20,6 @@ type scoreEvents struct {
 	where   func(score.File) string // the location of the predictions of a file
 
 	mu    sync.Mutex // of what follows
-	told  map[string]bool
 	sum   score.Counts
 	files int64
 	last  score.Counts // of sum, in the log
@@ -29,17 +28,7 @@ type scoreEvents struct {
 }
 
 func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
-	return &scoreEvents{show: show, metrics: newScoreMetrics(c.OnTopics()), records: c.OnTopics(), retry: c.Every(), where: c.Where, told: map[string]bool{}, since: time.Now()}
-}
-
-// tellOnce logs a text, once.
-func (e *scoreEvents) tellOnce(text string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.told[text] {
-		e.told[text] = true
-		e.show.warning(text)
-	}
+	return &scoreEvents{show: show, metrics: newScoreMetrics(c.OnTopics()), records: c.OnTopics(), retry: c.Every(), where: c.Where, since: time.Now()}
 }
 
 // Adopted logs another model.
@@ -53,13 +42,13 @@ func (e *scoreEvents) Waits(err error) {
 	if errors.Is(err, config.ErrFull) {
 		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.retry)
 	}
-	e.tellOnce(err.Error())
+	e.show.warnOnce(err.Error())
 	e.metrics.why.set(err)
 }
 
 // Failed logs the reason why a file has no predictions.
 func (e *scoreEvents) Failed(err error) {
-	e.tellOnce(err.Error())
+	e.show.warnOnce(err.Error())
 	e.metrics.fault.set(err)
 }
 

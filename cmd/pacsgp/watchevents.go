@@ -19,13 +19,12 @@ type watchEvents struct {
 	metrics *watchMetrics
 
 	mu      sync.Mutex // of what follows
-	told    map[string]bool
-	since   time.Time // of the last line about rows
-	alarmed string    // certificate whose alarm was reported
+	since   time.Time  // of the last line about rows
+	alarmed string     // certificate whose alarm was reported
 }
 
 func newWatchEvents(show *display) *watchEvents {
-	return &watchEvents{show: show, metrics: newWatchMetrics(), told: map[string]bool{}, since: time.Now()}
+	return &watchEvents{show: show, metrics: newWatchMetrics(), since: time.Now()}
 }
 
 // Adopted logs another model.
@@ -35,19 +34,12 @@ func (e *watchEvents) Adopted(by *score.Predictor) {
 
 // Waits logs the reason for a wait, once.
 func (e *watchEvents) Waits(err error) {
-	e.Failed(err)
+	e.show.warnOnce(err.Error())
 	e.metrics.why.set(err)
 }
 
 // Failed logs the reason why a file was not counted, once.
-func (e *watchEvents) Failed(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if text := err.Error(); !e.told[text] {
-		e.told[text] = true
-		e.show.warning(text)
-	}
-}
+func (e *watchEvents) Failed(err error) { e.show.warnOnce(err.Error()) }
 
 // Predicted logs files; what rows say is reported by counted.
 func (e *watchEvents) Predicted(what score.Done) {
