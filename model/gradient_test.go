@@ -65,7 +65,7 @@ func (t *Trainer) objective(tb testing.TB, rows Rows, scale float64) float64 {
 	t.sweep.reset(false)
 	t.sweep.add(rows.X, rows.Y)
 	t.sweep.flush()
-	return t.weight*scale*t.sweep.risk + t.kl + t.lnInverseWeight()
+	return t.weight*scale*(t.sweep.risk+t.sweep.likelihood/2*t.sweep.squares) + t.kl + t.lnInverseWeight()
 }
 
 // The derivatives of J_b in every θ, some coordinates of Z and the direction
@@ -85,6 +85,7 @@ func TestGradientsAgreeWithDifferences(t *testing.T) {
 				}
 				tr := newTestTrainer(t, c, rows)
 				tr.theta[0] += 0.003 // inside a cell of the grid
+				tr.sweep.likelihood = 0.3
 				const scale = 1.7
 				fatal.If(t, tr.derive())
 				tr.sweep.reset(true)

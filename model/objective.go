@@ -16,11 +16,22 @@ func (t *Trainer) value(p Progress) float64 {
 	return p.Bound
 }
 
-// weigh sets the prices of a unit of loss and of a nat of the likelihood in nats of the KL.
+// While θ and Z move, squared errors count next to the losses, with this exponent: what falls is the
+// bound of risk·squares^(squared/2). The losses alone do not tell a row that is near from one that is
+// just within the tolerance, and predictions would suffer. The last steps of q are by the bound alone.
+// Of 0.3 to 1 this gains most for at most a few percent of the bound.
+const squared = 0.5
+
+// weigh sets the price of a unit of loss in nats of the KL, and that of E(f−y)²/2 in such units.
 func (t *Trainer) weigh(p Progress) {
-	t.weight, t.likelihood = riskWeight(p.Risk, p.Bound), 0
+	squares := max(leastNoise, p.squares)
 	if t.byEvidence() {
-		t.weight, t.likelihood = 1, 1/max(leastNoise, p.squares)
+		t.weight, t.likelihood = 1, 1/squares
+		return
+	}
+	t.weight, t.likelihood = riskWeight(p.Risk, p.Bound), 0
+	if t.phase == Joint {
+		t.likelihood = squared * p.Risk / squares
 	}
 }
 

@@ -147,6 +147,9 @@ func (t *Trainer) onGrid(i int) float64 {
 func (t *Trainer) toGrid() {
 	t.phase, t.step, t.rate, t.keepNegative = Settle, 0, settleRate, 1
 	t.best = Progress{value: math.Inf(1)}
+	if !t.byEvidence() {
+		t.likelihood = 0
+	}
 }
 
 // round puts parameters on their grid: the frozen ones, and after the joint phase all. The

@@ -31,7 +31,7 @@ type state struct {
 	optZ         adam
 	squares      []float64 // means of E(f−y)² of the passes of risks
 	noises       []float64 // and the squared standard errors of the mean that counts: of the passes of risks
-	likelihood   float64   // price of E(f−y)²/2; 0: of the losses
+	likelihood   float64   // price of E(f−y)²/2, next to the losses or alone
 	risks        []float64 // of the last joint passes: an epoch, or mostRisks of them
 	weight       float64   // b
 	slowed       float64   // factor of the rates of the joint phase

@@ -23,8 +23,9 @@ type sweep struct {
 	valueOnly bool // collect no derivatives at all
 	// keepNegative is the share of negative curvature in bigH, in [0, 1].
 	keepNegative float64
-	// likelihood is the price of E(f−y)²/2, instead of the losses; 0: they count.
+	// likelihood is the price of E(f−y)²/2, next to the losses; with evidence it counts alone.
 	likelihood float64
+	evidence   bool
 
 	// Of the posterior.
 	a    []float64  // [M]
@@ -122,9 +123,11 @@ func (s *sweep) flush() {
 		s.e[i], s.g[i], s.w[i] = s.loss.Gradient(s.y[i], s.mu[i], v)
 		off := s.mu[i] - s.y[i]
 		s.square[i] = float64(off*off) + max(0, v)
-		if s.likelihood > 0 {
-			s.g[i], s.w[i] = s.likelihood*off, 0.5*s.likelihood
+		if s.evidence {
+			s.g[i], s.w[i] = 0, 0
 		}
+		s.g[i] += float64(s.likelihood * off)
+		s.w[i] += 0.5 * s.likelihood
 		s.curvature[i] = s.w[i]
 		if s.w[i] < 0 {
 			s.curvature[i] *= s.keepNegative
@@ -134,7 +137,7 @@ func (s *sweep) flush() {
 	for i := range n {
 		s.risk += s.e[i]
 		s.squares += s.square[i]
-		if s.likelihood > 0 {
+		if s.evidence {
 			s.spread += s.square[i] * s.square[i]
 		} else {
 			s.spread += s.e[i] * s.e[i]

@@ -221,7 +221,7 @@ func (t *Trainer) Begin() error {
 	if err := errors.Join(t.round(), t.derive()); err != nil {
 		return err
 	}
-	t.sweep.keepNegative, t.sweep.likelihood = t.keepNegative, t.likelihood
+	t.sweep.keepNegative, t.sweep.likelihood, t.sweep.evidence = t.keepNegative, t.likelihood, t.byEvidence()
 	t.sweep.reset(t.phase == Joint)
 	t.open = true
 	return nil
@@ -276,7 +276,7 @@ func (t *Trainer) measure() (scale float64) {
 func (t *Trainer) sampling() float64 {
 	n := float64(t.sweep.seen)
 	mean := t.sweep.risk / n
-	if t.likelihood > 0 {
+	if t.byEvidence() {
 		mean = t.sweep.squares / n
 	}
 	return math.Sqrt(max(0, t.sweep.spread/n-mean*mean) / n * max(0, 1-n/float64(t.cfg.N)))
