@@ -23,7 +23,14 @@ fmt: ## gofumpt and the order of imports, in place
 	@tools=$$(.ci/tools) && "$$tools/golangci-lint" fmt $(ARGS) $(PKG)
 
 bench: ## beside OpenBLAS, MKL, PyTorch, GPyTorch and pyarrow; bench/README.md
+	-@$(MAKE) --no-print-directory bench/peers/.venv/made
 	go -C bench run . $(ARGS)
+
+bench/peers/.venv/made: bench/peers/requirements.txt
+	rm -rf $(@D)
+	$(or $(PYTHON),python3) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: -r $<
+	touch $@
 
 compare: ## benchmarks of two commits in turns: OLD=v1.0 NEW=HEAD PKG=./model/...
 	@.ci/compare $(OLD) $(or $(NEW),HEAD) $(PKG)

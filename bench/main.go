@@ -99,13 +99,19 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 	return failed
 }
 
-// prepare makes the peers ready, if they can be had, and names machine and versions.
+// peersFolder holds the peers' programs, and their interpreter, which make bench makes.
+var peersFolder = filepath.Join("bench", "peers")
+
+// prepare finds the peers' interpreter, if it is there, and names machine and versions.
 func (b *bench) prepare(ctx context.Context) (about string, err error) {
-	if b.python, err = environment(ctx, b.log); err != nil {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		b.logf("NO PEERS: %v\nOnly our own side is measured.", err)
+	python, err := filepath.Abs(filepath.Join(peersFolder, ".venv", "bin", "python"))
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(peersFolder, ".venv", "made")); err != nil {
+		b.logf("NO PEERS: %v\nOnly our own side is measured; make bench installs the peers, with Python >= 3.10 and a network.", err)
+	} else {
+		b.python = python
 	}
 	return b.machine(ctx)
 }
