@@ -26,22 +26,6 @@ func TestRatioIsTakenWithinRounds(t *testing.T) {
 	}
 }
 
-func TestProcessorTime(t *testing.T) {
-	before := parseProcessorTime("cpu  100 0 50 800 5 0 5 40 7 0\ncpu0 1 2 3 4 5 6 7 8 9 0\n")
-	if want := (processorTime{stolen: 40, all: 1000}); before != want {
-		t.Errorf("parseProcessorTime = %v, want %v", before, want)
-	}
-	after := parseProcessorTime("cpu 150 0 50 820 5 0 5 70 7 0\n")
-	if share := after.stolenSince(before); share != 0.3 {
-		t.Errorf("share %g, want 0.3", share)
-	}
-	for _, text := range []string{"", "cpu 1 2 3", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8"} {
-		if got := parseProcessorTime(text); got != (processorTime{}) || got.stolenSince(got) != 0 {
-			t.Errorf("parseProcessorTime(%q) = %v", text, got)
-		}
-	}
-}
-
 func TestMissedTargetsAreBold(t *testing.T) {
 	table := newTable("a", "b", "c")
 	table.row(ratioCell(0.5, 0.8), ratioCell(0.9, 0.8), ratioCell(0, 0.8))

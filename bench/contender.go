@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // A goBench is a test binary with benchmarks.
@@ -192,7 +190,7 @@ func (b *bench) interleave(ctx context.Context, turns []turn) (rounds, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			v, err := undisturbed(t.measure)
+			v, err := t.measure()
 			if err != nil {
 				return nil, err
 			}
@@ -201,30 +199,6 @@ func (b *bench) interleave(ctx context.Context, turns []turn) (rounds, error) {
 		all = append(all, found)
 	}
 	return all, nil
-}
-
-// A run that lost more than stolenShare of its processors to other machines is repeated, up to
-// maxRepeats times within maxRepeating; the least disturbed run counts.
-const (
-	stolenShare  = 0.03
-	maxRepeats   = 5
-	maxRepeating = time.Minute
-)
-
-func undisturbed[T any](measure func() (T, error)) (best T, err error) {
-	least := math.Inf(1)
-	began := time.Now()
-	for i := 0; i <= maxRepeats && least > stolenShare && time.Since(began) < maxRepeating; i++ {
-		before := readProcessorTime()
-		v, err := measure()
-		if err != nil {
-			return best, err
-		}
-		if share := readProcessorTime().stolenSince(before); share < least {
-			least, best = share, v
-		}
-	}
-	return best, nil
 }
 
 // turn is the turn of a Go benchmark, by its reports in a unit.

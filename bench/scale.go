@@ -45,7 +45,7 @@ func scale(ctx context.Context, b *bench) (string, error) {
 		}
 		var m rounds
 		for range min(b.rounds, 3) * size.runs {
-			r, err := undisturbed(func() (round, error) { return scaleRun(ctx, binary, dir) })
+			r, err := scaleRun(ctx, binary, dir)
 			if err != nil {
 				return "", err
 			}

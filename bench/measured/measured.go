@@ -56,13 +56,8 @@ func Build(ctx context.Context, folder string, log io.Writer) (string, error) {
 
 // A Run is what pacsgp train --json says of a run, and its process.
 type Run struct {
-	Certificate string  `json:"certificate"`
-	Model       string  `json:"model"`
-	Bound       float64 `json:"bound"`
-	Training    struct {
-		Inducing int `json:"inducing"`
-		Steps    int `json:"steps"`
-	} `json:"training"`
+	Certificate string `json:"certificate"`
+	Model       string `json:"model"`
 	Diagnostics struct {
 		Train    float64 `json:"train_seconds"`
 		LastPass float64 `json:"last_pass_seconds"`
