@@ -19,28 +19,34 @@ func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.
 	return open(ctx, j, rows, c)
 }
 
-// open opens rows by a choice, and the columns next to the features behind them.
+// open opens rows by a choice, and the columns next to the features behind them. Its warnings are those of
+// the job's own features.
 func open(ctx context.Context, j job.Job, rows Rows, c Choice) (Opened, error) {
-	if j.NotAFeature() == nil {
-		return rows.Open(ctx, c)
-	}
-	if c.Features != nil {
-		c.Features = slices.Concat(c.Features, j.NotAFeature())
-		return rows.Open(ctx, c)
-	}
-	all, err := rows.Open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if c.Features, err = withGroupColumn(j, all.Columns()); err != nil {
-		return nil, err
-	}
-	c.Exclude = nil
-	src, err := rows.Open(ctx, c)
-	if err != nil {
-		return nil, err
+	src, all, err := withColumns(ctx, j, rows.Open, c)
+	if err != nil || all == nil {
+		return src, err
 	}
 	return withWarnings{src, all.Warnings()}, nil
+}
+
+// withColumns opens a source by a choice, and the columns next to the features behind them. Where the choice
+// names no features but there are such columns, all is the source of the default choice.
+func withColumns[S Source](ctx context.Context, j job.Job, open func(context.Context, Choice) (S, error), c Choice) (src, all S, err error) {
+	switch {
+	case j.NotAFeature() == nil:
+	case c.Features != nil:
+		c.Features = slices.Concat(c.Features, j.NotAFeature())
+	default:
+		if all, err = open(ctx, c); err != nil {
+			return src, all, err
+		}
+		if c.Features, err = withGroupColumn(j, all.Columns()); err != nil {
+			return src, all, err
+		}
+		c.Exclude = nil
+	}
+	src, err = open(ctx, c)
+	return src, all, err
 }
 
 // withGroupColumn returns the features and then the columns next to them, from the columns of a default
@@ -67,23 +73,9 @@ func (w withWarnings) Unwrap() Opened { return w.Opened }
 
 // OpenRows is an [OpenData] that adds the columns next to the features.
 func OpenRows(j job.Job, open OpenData) OpenData {
-	if j.NotAFeature() == nil {
-		return open
-	}
 	return func(ctx context.Context, want Choice) (Source, error) {
-		if want.Features == nil {
-			all, err := open(ctx, want)
-			if err != nil {
-				return nil, err
-			}
-			if want.Features, err = withGroupColumn(j, all.Columns()); err != nil {
-				return nil, err
-			}
-			want.Exclude = nil
-		} else {
-			want.Features = slices.Concat(want.Features, j.NotAFeature())
-		}
-		return open(ctx, want)
+		src, _, err := withColumns(ctx, j, open, want)
+		return src, err
 	}
 }
 

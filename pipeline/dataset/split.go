@@ -86,14 +86,8 @@ func lowest(ctx context.Context, key string, from, to, k int64, without func(Ran
 			return nil
 		}
 		r := hasher.Rank(i)
-		switch {
-		case without(r) || k == 0:
-		case int64(len(top)) < k:
-			heap.Push(&top, r)
-		case r.Hash > top[0].Hash: // nearly all
-		case r.compare(top[0]) < 0:
-			top[0] = r
-			heap.Fix(&top, 0)
+		if !without(r) && k > 0 {
+			top.keep(r, k)
 		}
 	}
 	return top
@@ -131,6 +125,17 @@ func KeptApart(ctx context.Context, key string, n int64, apart func(Rank) bool, 
 
 // rankHeap has the highest rank on top.
 type rankHeap []Rank
+
+// keep adds a rank to a heap of the k lowest, k > 0.
+func (h *rankHeap) keep(x Rank, k int64) {
+	switch {
+	case int64(len(*h)) < k:
+		heap.Push(h, x)
+	case x.compare((*h)[0]) < 0:
+		(*h)[0] = x
+		heap.Fix(h, 0)
+	}
+}
 
 func (h rankHeap) Len() int { return len(h) }
 

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"container/heap"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -178,15 +177,4 @@ func (u *UnitSplit) enough(l certify.UnitCounts, all int64) error {
 	}
 	return fmt.Errorf("%w: unit: of %d units by %q %d are training and %d are held-out units, and each split needs %d: a bound from fewer says nothing\nhint: %s",
 		job.ErrData, all, l.Columns, l.Train, l.Holdout, certify.LeastUnits, hint)
-}
-
-// keep adds a rank to a heap of the k lowest.
-func (h *rankHeap) keep(x Rank, k int) {
-	switch {
-	case len(*h) < k:
-		heap.Push(h, x)
-	case x.compare((*h)[0]) < 0:
-		(*h)[0] = x
-		heap.Fix(h, 0)
-	}
 }
