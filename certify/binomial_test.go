@@ -83,7 +83,7 @@ func TestBinomialUpperIsOrdered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			half, err := BinomialUpper(k, n, delta, oneOf(2))
+			half, err := BinomialUpper(k, n, delta, partOf(1, 2))
 			if err != nil {
 				t.Fatal(err)
 			}

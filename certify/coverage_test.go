@@ -139,7 +139,7 @@ func TestBestOfAPeakedGridIsCovered(t *testing.T) {
 		below := make([]float64, n+1) // kl of k losses from p, in nats, and P(at most k)
 		lower := make([]float64, n+1)
 		for k := range below {
-			below[k], lower[k] = n*KL(float64(k)/n, p), atMost(n, k, p)
+			below[k], lower[k] = n*bernoulliKL(float64(k)/n, p), atMost(n, k, p)
 		}
 		lnNone := 0.
 		for _, price := range prices {

@@ -81,14 +81,6 @@ func deltaFault(delta float64) error {
 // zero Share is the whole of it.
 type Share struct{ part *big.Rat } // nil: 1; never changed
 
-// oneOf returns the share 1/n. It is not valid for n < 1.
-func oneOf(n int64) Share {
-	if n == 0 { // math/big would panic
-		return Share{new(big.Rat)}
-	}
-	return Share{big.NewRat(1, n)}
-}
-
 // partOf returns the share weight/all. It is not valid for all < 1.
 func partOf(weight, all int64) Share {
 	if all < 1 {

@@ -10,7 +10,7 @@ import (
 func TestLnInverseDeltaIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "delta.csv", 50) {
 		delta, predictors := number(t, v["delta"]), int64(number(t, v["alternatives"]))
-		got, err := lnInverseDelta(delta, oneOf(predictors))
+		got, err := lnInverseDelta(delta, partOf(1, predictors))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestSharesHoldAtOnce(t *testing.T) {
 		}
 		return most
 	}
-	if got := violated(oneOf(predictors)); !(got <= delta) {
+	if got := violated(partOf(1, predictors)); !(got <= delta) {
 		t.Errorf("some of %d bounds is too low with probability %g, above δ = %g", predictors, got, delta)
 	}
 	if got := violated(Share{}); !(got > delta) {

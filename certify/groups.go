@@ -30,7 +30,7 @@ func groups() method {
 			return nil, errors.New("certify: groups without counts")
 		}
 		var err error
-		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, product(share, oneOf(int64(len(each))))); err != nil {
+		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, product(share, partOf(1, int64(len(each))))); err != nil {
 			return nil, err
 		}
 		for i := range each {
@@ -96,7 +96,7 @@ func groupUpper(k, n, of int64, delta float64, share Share) (float64, error) {
 	if n < leastGroup {
 		return 1, nil
 	}
-	return BinomialUpper(k, n, delta, product(share, oneOf(of)))
+	return BinomialUpper(k, n, delta, product(share, partOf(1, of)))
 }
 
 // GroupUses are uses of n rows that show at least as much as one that shows rows and misses of so

@@ -9,28 +9,11 @@ import (
 // (docs/explanation/theory.md, 4).
 const klError = -220
 
-// KL returns the relative entropy of Bernoulli laws, in nats,
+// relativeEntropy returns the relative entropy of Bernoulli laws, in nats,
 //
 //	kl(q‖p) = q ln(q/p) + (1−q) ln((1−q)/(1−p)),  0 ln 0 = 0,
 //
-// to within half an ulp and 2⁻²²⁰. It is +Inf where p is 0 or 1 and q is not.
-// It requires 0 ≤ q ≤ 1 and 0 ≤ p ≤ 1 and panics otherwise, NaN included.
-func KL(q, p float64) float64 {
-	if !(0 <= q && q <= 1 && 0 <= p && p <= 1) { // written so that NaN fails
-		panic("certify: KL argument outside [0, 1]")
-	}
-	if p == q {
-		return 0
-	}
-	if p == 0 || p == 1 {
-		return math.Inf(1)
-	}
-	f, _ := relativeEntropy(q, p).Float64()
-	return max(f, 0)
-}
-
-// relativeEntropy returns kl(q‖p) for 0 ≤ q ≤ 1, 0 < p < 1 with an absolute
-// error below 2^klError.
+// for 0 ≤ q ≤ 1, 0 < p < 1 with an absolute error below 2^klError.
 func relativeEntropy(q, p float64) *big.Float {
 	sum := empty()
 	if q > 0 {

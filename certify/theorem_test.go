@@ -30,7 +30,7 @@ func TestExponentialMomentIsAtMostXi(t *testing.T) {
 		for _, p := range []float64{.003, .1, .5, .98} {
 			var moment float64
 			for k := range n + 1 {
-				moment += binomial(n, k, p, float64(n)*KL(float64(k)/float64(n), p))
+				moment += binomial(n, k, p, float64(n)*bernoulliKL(float64(k)/float64(n), p))
 			}
 			if !(math.Abs(moment-xi) <= 1e-10*xi) {
 				t.Errorf("N = %d, p = %g: the moment is %g, want ξ = %g", n, p, moment, xi)
@@ -42,7 +42,7 @@ func TestExponentialMomentIsAtMostXi(t *testing.T) {
 		// Losses 0, ½ and 1 with probabilities ¼, ½, ¼: the sum is that of 2n fair coins, halved.
 		var moment float64
 		for k := range 2*n + 1 {
-			moment += binomial(2*n, k, .5, float64(n)*KL(float64(k)/float64(2*n), .5))
+			moment += binomial(2*n, k, .5, float64(n)*bernoulliKL(float64(k)/float64(2*n), .5))
 		}
 		if !(moment <= xi) {
 			t.Errorf("N = %d: the moment of losses 0, ½, 1 is %g, above ξ = %g", n, moment, xi)
