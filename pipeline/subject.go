@@ -33,17 +33,9 @@ func Subject(c certify.Certificate) (string, error) {
 	return hex.EncodeToString(sum[:])[:16], nil
 }
 
-// CarriedIDOfDraws is the id that draws from Q carry: that of their certificate, if it certifies them.
-func CarriedIDOfDraws(c certify.Certificate, id string) string {
-	if c.About(certify.PredictorDraw).Status == certify.StatusCertified {
-		return id
-	}
-	return ""
-}
-
-// CarriedID is the id that predictions carry: that of their certificate, if it certifies them.
-func CarriedID(c certify.Certificate, id string) string {
-	if c.About(certify.PredictorMean).Status == certify.StatusCertified {
+// CarriedID is the id that predictions carry, or random draws: that of their certificate, if it certifies them.
+func CarriedID(c certify.Certificate, id string, of certify.Predictor) string {
+	if c.About(of).Status == certify.StatusCertified {
 		return id
 	}
 	return ""

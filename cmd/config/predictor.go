@@ -45,7 +45,7 @@ func ReadPredictor(ctx context.Context, model, certificate, trusted string, shar
 	if _, err := pipeline.Verify(ctx, p.Certificate, p.Model, p.Digest, nil, res); err != nil {
 		return p, err
 	}
-	p.Carries = pipeline.CarriedID(p.Certificate, p.ID)
+	p.Carries = pipeline.CarriedID(p.Certificate, p.ID, certify.PredictorMean)
 	p.Interval, err = newInterval(p.Certificate, share)
 	return p, err
 }

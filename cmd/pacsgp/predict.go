@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -76,7 +77,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 		return err
 	}
 	if gibbs {
-		p.Model, p.Carries = p.Model.Draws(), pipeline.CarriedIDOfDraws(p.Certificate, p.ID)
+		p.Model, p.Carries = p.Model.Draws(), pipeline.CarriedID(p.Certificate, p.ID, certify.PredictorDraw)
 	}
 	show := newDisplay(w)
 	for _, text := range report.ModelWarnings(p.Certificate) {

@@ -87,7 +87,7 @@ func (p *Predictor) CarriedIn(topic string, partition int) string {
 // newPredictor makes an artifact ready.
 func newPredictor(a Artifact, ready *pipeline.Ready, subject string) *Predictor {
 	p := &Predictor{
-		Artifact: a, Ready: ready, Subject: subject, Carries: pipeline.CarriedID(a.Certificate, a.ID),
+		Artifact: a, Ready: ready, Subject: subject, Carries: pipeline.CarriedID(a.Certificate, a.ID, certify.PredictorMean),
 		segments: map[string]map[int]bool{},
 	}
 	for _, s := range a.Certificate.Sample.Segments {
