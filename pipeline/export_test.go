@@ -225,3 +225,17 @@ func WithPredictor(ctx context.Context, src dataset.Source, j job.Job, m pass.Mo
 	err = t.Predictor(ctx, &m)
 	return m, err
 }
+
+// PassPart makes a part of the pass. It opens the source again and reads the model back. Of
+// env it uses Open, Sink and Resources. Close the returned pass.
+func PassPart(ctx context.Context, h *pass.TrainingState, part pass.Part, env fit.Environment) (*pass.Pass, error) {
+	if err := part.Check(); err != nil {
+		return nil, err
+	}
+	p, err := Prepare(ctx, h, env)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.Pass(ctx, part)
+}

@@ -15,20 +15,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// PassPart makes a part of the pass. It opens the source again and reads the model back. Of
-// env it uses Open, Sink and Resources. Close the returned pass.
-func PassPart(ctx context.Context, h *pass.TrainingState, part pass.Part, env fit.Environment) (*pass.Pass, error) {
-	if err := part.Check(); err != nil {
-		return nil, err
-	}
-	p, err := Prepare(ctx, h, env)
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
-	return p.Pass(ctx, part)
-}
-
 // Certify publishes the certificate that follows from a pass over all rows, whole or merged
 // from parts. Of env it uses Sink, Resources, Observer and Software. A pass that lacks rows,
 // or belongs to another training state, is an error that wraps [pass.ErrPart].
@@ -141,7 +127,7 @@ func prepareLast(ctx context.Context, h *pass.TrainingState, job job.Job, told *
 }
 
 // TrainForParts is [Train] up to the last pass: it puts a training state into the output, for
-// [PassPart] and [CertifyParts].
+// [Prepare] and [CertifyParts].
 func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (err error) {
 	s := newStage(job, rows, out, how)
 	if err := errors.Join(job.Complete(), job.Sequenced(), s.needs("Rows", "Output", "Software")); err != nil {

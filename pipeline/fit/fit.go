@@ -16,7 +16,7 @@ import (
 )
 
 // Fit is [pipeline.Run] without the last pass: it trains, stores the model and returns the training state
-// for [pipeline.PassPart] and [pipeline.Certify].
+// for [pipeline.Prepare] and [pipeline.Certify].
 func Fit(ctx context.Context, j job.Job, env Environment) (found *pass.TrainingState, err error) {
 	if j.Unit.Given() {
 		return nil, fmt.Errorf("%w: unit: the last pass over units is not made in parts", job.ErrConfig)
