@@ -50,7 +50,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	ev.Delta, ev.LossSums = job.Spends(), found.LossSums.For(job.Spends())
 	ev.Duplicates.Policy, ev.Duplicates.Limit = job.Duplicates.Policy, job.Duplicates.Limit
 	ev.Counts.Units, ev.Grouping = job.Unit.Counted(found.Counts.Units), job.Grouping(found.GroupValues())
-	ev.Sample.Columns = slices.Concat(inputs(job, meta), job.Unit.Columns, []string{meta.Target.Name})
+	ev.Sample.Columns = columnsOf(job, meta)
 	ev.Model = certify.Facts{
 		Digest: modelDigest, KL: kl, Accuracy: Accuracy(meta.Loss, meta.Target), Theta: meta.Theta, Jitter: jitter,
 		Kernel: certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, Isotropic: meta.Isotropic},

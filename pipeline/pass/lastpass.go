@@ -84,9 +84,12 @@ func (p Part) Shards(all []dataset.Shard) []int {
 // Result is what a pass over all rows found. Parts that do not fit together are [ErrPart].
 func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	inputs := inputs(j, m.Meta)
-	columns := slices.Concat(inputs, j.Unit.Columns, []string{m.Meta.Target.Name})
-	if err := errors.Join(p.Missing(), p.sees(columns)); err != nil {
+	columns := columnsOf(j, m.Meta)
+	if err := p.Missing(); err != nil {
 		return nil, err
+	}
+	if p.Of.Columns != len(columns) {
+		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.Of.Columns, len(columns))
 	}
 	mean := job.MeanDecl{Column: m.Meta.Mean}
 	found := &Found{Evidence: certify.Evidence{
@@ -137,14 +140,6 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	return found, dataset.KnowsTarget(mean, kept)
 }
 
-// sees returns an error unless the pass has looked at these columns.
-func (p *Pass) sees(columns []string) error {
-	if p.Of.Columns != len(columns) {
-		return fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.Of.Columns, len(columns))
-	}
-	return nil
-}
-
 // count counts the rows by split, and those that equal an earlier one. If examples are units, it adds
 // them to the loss sums.
 func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error) {
@@ -178,7 +173,7 @@ func (p *Pass) counted(ctx context.Context) (job.Duplicates, error) {
 // SameColumns returns an error unless the columns are those that the model wants, in order.
 func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
 	columns := src.Columns()
-	if want := slices.Concat(inputs(job, meta), job.Unit.Columns, []string{meta.Target.Name}); !slices.Equal(columns, want) {
+	if want := columnsOf(job, meta); !slices.Equal(columns, want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
 	return meta.Means(src)
