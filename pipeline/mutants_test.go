@@ -79,7 +79,7 @@ func boundMutants() []mutant {
 func splitMutants() []mutant {
 	const prior = "TestPriorDoesNotSeeTheTrainingRows"
 	// What the last pass compares with would give these away: they lie there too.
-	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.Reference {\n", "	for i, a := range e.Reference[:0] {\n"}
+	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.reference {\n", "	for i, a := range e.reference[:0] {\n"}
 	return []mutant{
 		{"subset separation: certified on prior rows too", "pipeline", "TestPriorRowsMayBeAnything", []edit{
 			{"pipeline/dataset/split.go", "range r.referenceIn(b.First+int64(from), b.First+int64(end))", "range r.referenceIn(0, 0)"},

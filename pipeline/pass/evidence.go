@@ -134,7 +134,7 @@ func (e *Found) scaling(j job.Job, meta ModelMeta) (features []job.Affine, targe
 			columns[i].Centre, columns[i].Scale = 0, 1
 		}
 	}
-	for i, a := range e.Reference {
+	for i, a := range e.reference {
 		columns[i].Centre, columns[i].Scale = a.Centre, a.Scale
 	}
 	last := len(columns) - 1
@@ -143,14 +143,14 @@ func (e *Found) scaling(j job.Job, meta ModelMeta) (features []job.Affine, targe
 
 // follows demands that a model's description follows from job, findings and posterior.
 func follows(job job.Job, m Model, found *Found) error {
-	if job.Encode != nil && found.Encode == nil {
+	if job.Encode != nil && found.encode == nil {
 		levels, err := statedLevels(job.Encode, m.Meta)
 		if err = errors.Join(err, levels.Validate()); err != nil {
 			return fmt.Errorf("the model does not follow from the job: %w", err)
 		}
-		found.Encode = levels
+		found.encode = levels
 	}
-	job.Encode = found.Encode
+	job.Encode = found.encode
 	features, target := found.scaling(job, m.Meta)
 	want, err := Describe(job, features, target, m.Meta.Theta, m.Posterior)
 	if err != nil {

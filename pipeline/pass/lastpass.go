@@ -19,9 +19,9 @@ import (
 type Found struct {
 	certify.Evidence
 
-	Reference []job.Affine  // scaling by the prior rows: features, then target
+	reference []job.Affine  // scaling by the prior rows: features, then target
 	Referred  string        // digest of the prior rows
-	Encode    job.Encodings // by the prior rows and the job; nil without rows
+	encode    job.Encodings // by the prior rows and the job; nil without rows
 
 	Kept dataset.RawRows // prior rows, or start rows if there are none, in the order of their ordinals
 }
@@ -113,10 +113,10 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	if kept.N == 0 || int64(kept.N) != want {
 		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.N, want)
 	}
-	if found.Encode, err = dataset.LevelsSeen(j.Encode, inputs, reference); err != nil {
+	if found.encode, err = dataset.LevelsSeen(j.Encode, inputs, reference); err != nil {
 		return nil, err
 	}
-	encoded := found.Encode.By(inputs)
+	encoded := found.encode.By(inputs)
 	encoded = append(encoded, make([]*job.Encoding, p.Of.Columns-len(encoded))...)
 	reference.Encoded, kept.Encoded = encoded, encoded
 	if found.Mean, err = dataset.MeanDistances(mean, reference, p.lossSums.Of(certify.PredictorColumn, certify.SubsetTraining).Risk, m.Meta.Target.Scale); err != nil {
@@ -124,12 +124,12 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	}
 	if found.Constant.Origin == certify.OriginReference {
 		for c := range len(m.Meta.Features) {
-			found.Reference = append(found.Reference, dataset.Standardise(kept.Column(c)))
+			found.reference = append(found.reference, dataset.Standardise(kept.Column(c)))
 		}
 		y := kept.Column(p.Of.Columns - 1)
 		target := dataset.Standardise(y)
 		target.Centre = mean.Centre(dataset.Centre(y, target.Centre))
-		found.Reference = append(found.Reference, target)
+		found.reference = append(found.reference, target)
 	}
 	groups, err := dataset.GroupValues(j, inputs, reference)
 	if err != nil {
