@@ -76,11 +76,6 @@ func (k LossKind) Counts() bool { return k.form().counts }
 // Tolerances returns which tolerances the loss takes.
 func (k LossKind) Tolerances() Tolerances { return k.form().tolerances }
 
-// unknownLoss is the panic for a kind that [Loss.Validate] refuses.
-func unknownLoss(k LossKind) error {
-	return fmt.Errorf("loss %q is unknown, want one of %q", k, LossKinds())
-}
-
 // Relative reports whether the loss is relative to the size of the target.
 func (k LossKind) Relative() bool { return k == LossRelative || k == LossRelativeZeroOne }
 
@@ -96,7 +91,7 @@ type Loss struct {
 func (l Loss) Validate() error {
 	positive := func(x float64) bool { return 0 < x && x <= math.MaxFloat64 }
 	if l.Kind.form().kind == "" {
-		return unknownLoss(l.Kind)
+		return fmt.Errorf("loss %q is unknown, want one of %q", l.Kind, LossKinds())
 	}
 	switch l.Kind.Tolerances() {
 	case OneTolerance:

@@ -148,7 +148,7 @@ func errorMutants() []mutant {
 		{"accuracy: of the exponential loss", "model/loss", interval, []edit{{"model/loss/upper.go", "0.858*r.accuracy/l.epsilon + rounding", "rounding"}}},
 		{"accuracy: of the squared and the relative loss", "model/loss", interval, []edit{{"model/loss/upper.go", "float64(0.8*apart)+r.accuracy", "float64(0.8*apart)"}}},
 		{"accuracy: rows that are not proven count 1", "model/loss", "TestUnknownLawsCostOne", []edit{{"model/loss/upper.go", "if !proven(laws, i) || ", "if "}}},
-		{"accuracy: in the pass", "pipeline", "TestAccuracyIsCounted", []edit{{"pipeline/pass/score.go", "accuracy: scaledAccuracy(", "accuracy: 1e-3 * scaledAccuracy("}}},
+		{"accuracy: in the pass", "pipeline", "TestAccuracyIsCounted", []edit{{"pipeline/pass/score.go", "accuracy: Accuracy(", "accuracy: 1e-3 * Accuracy("}}},
 	}
 }
 

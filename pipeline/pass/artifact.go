@@ -2,7 +2,6 @@ package pass
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -111,17 +110,4 @@ func (m ModelMeta) FeatureNames() []string {
 		names[i] = f.Name
 	}
 	return names
-}
-
-// errNumbers says that no certificate is possible for a model's stored numbers.
-var errNumbers = errors.New("no certificate for these numbers")
-
-// checkNumbers checks the premise of the proofs about the model's stored numbers: the
-// jitter condition (docs/explanation/theory.md, 10).
-func checkNumbers(m Model) (certify.JitterCheck, error) {
-	check, limit, err := m.Posterior.JitterCheck()
-	if err != nil {
-		return certify.JitterCheck{}, fmt.Errorf("pipeline: %w: %w", errNumbers, err)
-	}
-	return certify.JitterCheck{Limit: limit, Holds: check <= limit}, nil
 }

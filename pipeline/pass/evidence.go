@@ -23,9 +23,9 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	if err := follows(job, m, found); err != nil {
 		return certify.Evidence{}, err
 	}
-	jitter, err := checkNumbers(m)
+	check, limit, err := m.Posterior.JitterCheck() // the premise of the proofs: docs/explanation/theory.md, 10
 	if err != nil {
-		return certify.Evidence{}, err
+		return certify.Evidence{}, fmt.Errorf("pipeline: no certificate for these numbers: %w", err)
 	}
 	meta := m.Meta
 	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
@@ -52,7 +52,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	ev.Counts.Units, ev.Grouping = job.Unit.Counted(found.Counts.Units), job.Grouping(found.GroupValues())
 	ev.Sample.Columns = columnsOf(job, meta)
 	ev.Model = certify.Facts{
-		Digest: modelDigest, KL: kl, Accuracy: Accuracy(meta.Loss, meta.Target), Theta: meta.Theta, Jitter: jitter,
+		Digest: modelDigest, KL: kl, Accuracy: Accuracy(meta.Loss, meta.Target), Theta: meta.Theta, Jitter: certify.JitterCheck{Limit: limit, Holds: check <= limit},
 		Kernel: certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, Isotropic: meta.Isotropic},
 	}
 	ev.Job, ev.Publisher = stated, word
@@ -76,11 +76,6 @@ func Accuracy(l certify.Loss, target job.Affine) float64 {
 	case certify.NoTolerance:
 	}
 	return target.Scale * accuracyPart
-}
-
-// scaledAccuracy is the accuracy in scaled units, rounded up.
-func scaledAccuracy(l certify.Loss, target job.Affine) float64 {
-	return Accuracy(l, target) / target.Scale * (1 + 0x1p-40)
 }
 
 // Describe derives the description of a model from job, scaling and the model itself: its kernel's

@@ -60,7 +60,7 @@ func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
 	s := &Scorer{
 		Meta: m.Meta, loss: l, ofConstant: constantLoss(m.Meta.Loss),
 		Scale:    dataset.NewScaler(dataset.Indices(len(m.Meta.Inputs())+1), m.Meta.Features, m.Meta.Encode, m.Meta.Target),
-		accuracy: scaledAccuracy(m.Meta.Loss, m.Meta.Target),
+		accuracy: Accuracy(m.Meta.Loss, m.Meta.Target) / m.Meta.Target.Scale * (1 + 0x1p-40), // rounded up
 	}
 	if m.Predictive != nil {
 		s.predictor, err = model.NewPredictor(m.Predictive, workers)
