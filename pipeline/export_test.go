@@ -16,9 +16,6 @@ func SplitHash(key string, ordinal int64) uint64 {
 	return dataset.NewSplitHasher(key).Rank(ordinal).Hash
 }
 
-// PriorRows are the ordinals of the prior rows, ascending.
-func PriorRows(r dataset.Split) []int64 { return r.PriorRows }
-
 // A Feed opens the feed of a job's training rows to tests of this folder.
 type Feed struct{ f *fit.Feed }
 
@@ -226,12 +223,8 @@ func WithPredictor(ctx context.Context, src dataset.Source, j job.Job, m pass.Mo
 	return m, err
 }
 
-// PassPart makes a part of the pass. It opens the source again and reads the model back. Of
-// env it uses Open, Sink and Resources. Close the returned pass.
+// PassPart makes a part of the pass. Close the returned pass.
 func PassPart(ctx context.Context, h *pass.TrainingState, part pass.Part, env fit.Environment) (*pass.Pass, error) {
-	if err := part.Check(); err != nil {
-		return nil, err
-	}
 	p, err := Prepare(ctx, h, env)
 	if err != nil {
 		return nil, err

@@ -133,7 +133,7 @@ func TestForgedFirstPass(t *testing.T) {
 	split, err := pipeline.NewSplitWithHoldout(declared.Split.Key, 600, declared.Split.Holdout, pipeline.OrdinalSet{})
 	fatal.If(t, err)
 	reference := map[float64]bool{} // by the first column
-	for _, ordinal := range pipeline.PriorRows(split) {
+	for _, ordinal := range split.PriorRows {
 		reference[l.columns[0][ordinal]] = true
 	}
 	for name, c := range map[string]struct {

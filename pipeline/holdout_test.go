@@ -54,7 +54,7 @@ func TestHoldoutSplit(t *testing.T) {
 				t.Errorf("%d held-out rows of %d, want about %g", len(held), n, share*float64(n))
 			}
 			train, inPlace := pipeline.TrainingRows(r, 100)
-			all := slices.Concat(held, train, pipeline.PriorRows(r))
+			all := slices.Concat(held, train, r.PriorRows)
 			slices.Sort(all)
 			if !inPlace || int64(len(train)) != r.Train() || int64(len(all)) != n || len(slices.Compact(all)) != int(n) {
 				t.Errorf("n = %d, share %g: %d train, %d held-out and %d prior rows are not each row once", n, share, len(train), len(held), r.Reference())

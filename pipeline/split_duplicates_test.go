@@ -26,7 +26,7 @@ func TestDuplicatesChangeNoSubsetOfOtherRows(t *testing.T) {
 				keep := func(ordinals []int64) []int64 {
 					return slices.DeleteFunc(slices.Clone(ordinals), duplicates.Has)
 				}
-				if got, want := pipeline.PriorRows(with), keep(pipeline.PriorRows(without)); !slices.Equal(got, want) {
+				if got, want := with.PriorRows, keep(without.PriorRows); !slices.Equal(got, want) {
 					t.Fatalf("%d rows, %d duplicates: %d prior rows, want the %d that are no duplicates", n, len(members), len(got), len(want))
 				}
 				all, _ := pipeline.TrainingRows(without, int(n))
