@@ -80,7 +80,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 // know nothing of batches and shards.
 func TestFullPassChunks(t *testing.T) {
 	columns := waves(9000, 0.1, 21)
-	split := pipeline.PriorRows(pipeline.NewSplit("pacsgp", 9000, false, 2))
+	split := pipeline.NewSplit("pacsgp", 9000, false, 2).PriorRows
 	var want []float64
 	for i, y := range columns[2] {
 		if !slices.Contains(split, int64(i)) {

@@ -61,7 +61,7 @@ func TestSplitHashVectors(t *testing.T) {
 func TestPriorRowsVectors(t *testing.T) {
 	for _, v := range vectors(t, "prior_rows.csv") {
 		n := integer(t, v[1])
-		rows := pipeline.PriorRows(pipeline.NewSplit(v[0], n, false, 3))
+		rows := pipeline.NewSplit(v[0], n, false, 3).PriorRows
 		digest := sha256.New()
 		for _, ordinal := range rows {
 			digest.Write(binary.LittleEndian.AppendUint64(nil, uint64(ordinal)))
