@@ -4,7 +4,7 @@
 // paper. It does no I/O, starts no goroutine of its own but linalg's workers and
 // the search of Collapsed, reads no clock and knows nothing of certificates.
 //
-// Everything is in scaled units. Letters, and shapes for M inducing points,
+// Everything is in scaled units. Symbols, and shapes for M inducing points,
 // d features and a block of B rows:
 //
 //	x, y    [B×d], [B]   a block of rows

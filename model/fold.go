@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// A foldPass is one of the passes over the rows for a gradient of a [Collapsed].
+// A foldPass is one of the passes through the rows for a gradient of a [Collapsed].
 type foldPass int
 
 const (

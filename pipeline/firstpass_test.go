@@ -22,7 +22,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// inParts has passes over a lake made in so many parts, by as many processes, and merges them in a random
+// inParts has passes through a lake made in so many parts, by as many processes, and merges them in a random
 // order. change, unless it is nil, is done to the whole. made counts the passes.
 func inParts(t *testing.T, l *lake, of int, change func(*pass.Pass), made *int) pass.Parts {
 	rng := rand.New(rand.NewPCG(90, uint64(of)))

@@ -42,7 +42,7 @@ func TestWorstJobFilesAreRead(t *testing.T) {
 		"a block":           "target: |\n" + strings.Repeat("  a\n", mostJobBytes/4-100),
 		"a text of lines":   "target: a\n" + strings.Repeat("  a\n", mostJobBytes/4-100),
 		"a quoted text":     `target: "` + strings.Repeat("\\\\", mostJobBytes/2-100) + `"`,
-		"a text of letters": `target: "` + strings.Repeat("é", mostJobBytes/2-100) + `"`,
+		"a text of accents": `target: "` + strings.Repeat("é", mostJobBytes/2-100) + `"`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "job.yaml")

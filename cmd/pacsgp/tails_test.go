@@ -14,7 +14,7 @@ import (
 func TestHeavyTailsDoNotRunAway(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("two passes over half a million flights: the nightly suite makes them")
+		t.Skip("two passes through half a million flights: the nightly suite makes them")
 	}
 	data := os.Getenv("PACSGP_DATA")
 	if data == "" {

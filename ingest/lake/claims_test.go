@@ -72,7 +72,7 @@ func withFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []
 	return append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), magic...)
 }
 
-// Rows that no chunk has are refused when the source is opened: the passes over
+// Rows that no chunk has are refused when the source is opened: the passes through
 // the numbers of all rows, which need no file, would go on for hours.
 func TestClaimedRowsAreRefusedAtOpen(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet"))

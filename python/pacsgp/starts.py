@@ -78,7 +78,7 @@ ID = re.compile(r"^(?ai:id|uuid|guid|row_?(id|number|num|no))\Z|(?ai:[_. -]id)\Z
 
 
 def identifies(name, column, rows):
-    """Whether a column looks like an identifier on the prior rows (formats.md, 8)."""
+    """Whether a column resembles an identifier on the prior rows (formats.md, 8)."""
     whole = len(column) >= 20 and bool(np.all(column == np.trunc(column))) and len(np.unique(column)) == len(column)
     return whole and (ID.search(name) is not None or bool(np.all(np.diff(column) > 0)) and np.ptp(column) <= 2 * rows)
 
