@@ -47,13 +47,6 @@ func Missed(ones, n int64) *Spread {
 	return &Spread{0: uint64(n-ones) * spreadParts, spreadCells: uint64(ones) * spreadParts} //nolint:gosec // 0 ≤ ones ≤ n
 }
 
-// merge adds the examples of other.
-func (s *Spread) merge(other *Spread) {
-	for i, parts := range other {
-		s[i] += parts
-	}
-}
-
 // validate returns an error unless the spread has the losses of n < 2⁵⁰ examples.
 func (s *Spread) validate(n int64) error {
 	rest := new(big.Int).Lsh(big.NewInt(n), 12)

@@ -76,7 +76,9 @@ func (t *LossSum) Merge(other LossSum) error {
 		if t.Spread == nil {
 			t.Spread = &Spread{}
 		}
-		t.Spread.merge(other.Spread)
+		for i, parts := range other.Spread {
+			t.Spread[i] += parts
+		}
 	}
 	if t.Beyond == nil && other.Beyond != nil {
 		t.Beyond = make([]int64, curveTolerances)

@@ -137,15 +137,11 @@ func MayCreate(output string, data Origin) error {
 	if err := Local(output); err != nil {
 		return err
 	}
-	if dir := filepath.Dir(output); !exists(dir) {
+	dir := filepath.Dir(output)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("directory %s does not exist", dir)
 	}
 	return mayMake(output, data)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // mayMake is MayCreate for a file whose directory is made with it.

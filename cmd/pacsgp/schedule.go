@@ -195,7 +195,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	}
 	s.Ended, s.Seen = m.ended, m.seen
 	if c.Serve.Declared() {
-		s.Lagged = m.lagged
+		s.Lagged = func(j *schedule.Job, offsets int64) { m.set("lag_offsets", j.Name, float64(offsets)) }
 	}
 	if how.once {
 		err := s.Once(ctx, all, clock)

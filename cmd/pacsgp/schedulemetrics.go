@@ -133,8 +133,3 @@ func (m *scheduleMetrics) progress(of job.Progress) {
 		m.training.Set(of.Bound)
 	}
 }
-
-// lagged shows the number of offsets of a job's topic in no window yet.
-func (m *scheduleMetrics) lagged(j *schedule.Job, offsets int64) {
-	m.set("lag_offsets", j.Name, float64(offsets))
-}

@@ -24,11 +24,6 @@ const (
 	headerReason    = "pacsgp.reason"
 )
 
-// deadLettersName returns the name of the file with a segment's dead letters: batches of one record each.
-func deadLettersName(number, partition int) string {
-	return fmt.Sprintf("_letters-%08d-partition-%06d.log", number, partition)
-}
-
 // deadLetters writes the dead letters of a segment while it is read. The first letter makes the file.
 type deadLetters struct {
 	file *durable.Pending

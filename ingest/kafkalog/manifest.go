@@ -26,11 +26,6 @@ var (
 	topicName   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 )
 
-// fileName returns the name of a segment's file. Names sort bytewise in the order of segments.
-func fileName(number, partition int) string {
-	return fmt.Sprintf("segment-%08d-partition-%06d.parquet", number, partition)
-}
-
 // A manifest describes a spool and its progress. It is replaced whole after a segment is durable.
 type manifest struct {
 	Format   string `json:"format"`

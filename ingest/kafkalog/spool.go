@@ -347,7 +347,7 @@ func (s *spool) complete(ctx context.Context) error {
 		return err
 	}
 	s.m.Complete = true
-	s.sort()
+	slices.SortFunc(s.m.Segments, func(a, b segment) int { return strings.Compare(a.File, b.File) })
 	return s.save()
 }
 
@@ -365,11 +365,6 @@ func (s *spool) sameTopic(ctx context.Context) error {
 		return fmt.Errorf("%w (hint: remove the spool %s, and a window of the topic that is there now is begun)", err, s.cfg.Folder)
 	}
 	return nil
-}
-
-// sort sorts the segments by the names of their files.
-func (s *spool) sort() {
-	slices.SortFunc(s.m.Segments, func(a, b segment) int { return strings.Compare(a.File, b.File) })
 }
 
 // partition reads one partition to its end, from where its last segment ended.

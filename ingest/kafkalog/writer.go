@@ -92,7 +92,7 @@ func (w *writer) finish(end int64) error {
 func (w *writer) flush(next int64) error {
 	number := *w.number
 	*w.number++
-	g := segment{File: fileName(number, w.partition), Segment: dataset.Segment{
+	g := segment{File: fmt.Sprintf("segment-%08d-partition-%06d.parquet", number, w.partition), Segment: dataset.Segment{
 		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
 	}}
 	if len(w.ends) > 0 {
@@ -106,7 +106,7 @@ func (w *writer) flush(next int64) error {
 	}
 	g.Bytes = w.deadLetters.size
 	var err error
-	if g.DeadLetters, err = w.deadLetters.store(deadLettersName(number, w.partition)); err != nil {
+	if g.DeadLetters, err = w.deadLetters.store(fmt.Sprintf("_letters-%08d-partition-%06d.log", number, w.partition)); err != nil {
 		return err
 	}
 	w.deadLetters.size = 0

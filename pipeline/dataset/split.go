@@ -106,10 +106,6 @@ func (o LeftOut) has(ordinal int64) bool { return o.Bad.Has(ordinal) || o.Duplic
 // Size is the number of rows that are left out.
 func (o LeftOut) Size() int64 { return o.Bad.Size() + o.Duplicates.Size() }
 
-func (o LeftOut) countBefore(ordinal int64) int64 {
-	return o.Bad.CountBefore(ordinal) + o.Duplicates.CountBefore(ordinal)
-}
-
 // KeptApart are the rows that apart selects, of n rows without those left out.
 func KeptApart(ctx context.Context, key string, n int64, apart func(Rank) bool, out LeftOut, workers int) (*RowSet, error) {
 	set := NewRowSet(n)
@@ -300,7 +296,7 @@ func (r Split) referenceIn(first, end int64) []int64 {
 // row's position among the training rows.
 func (r Split) TrainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.PriorRows, ordinal)
-	return ordinal - int64(lo) - r.Out.countBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
+	return ordinal - int64(lo) - r.Out.Bad.CountBefore(ordinal) - r.Out.Duplicates.CountBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
 }
 
 // kept calls use with the maximal runs [from, to) of rows of a block that are not

@@ -23,13 +23,6 @@ func versionOf(f dataset.ManifestFile) string {
 // contentOf identifies a file by path and content.
 func contentOf(f dataset.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
 
-// use records the files of a finished run.
-func (s *State) use(files []dataset.ManifestFile) {
-	for _, f := range s.unused(files) {
-		s.Used = append(s.Used, contentOf(f))
-	}
-}
-
 // unused are the files that no finished run has used.
 func (s *State) unused(files []dataset.ManifestFile) []dataset.ManifestFile {
 	return without(files, contentOf, s.Used)

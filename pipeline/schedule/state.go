@@ -219,7 +219,9 @@ func (s *Scheduler) settle(j *Job, state *State, held bool, now time.Time) error
 	}
 	if numbered.State == pipeline.StateFinished {
 		state.done = j.batchOf(numbered.Scheduled).digest
-		state.use(numbered.Scheduled.Files)
+		for _, f := range state.unused(numbered.Scheduled.Files) {
+			state.Used = append(state.Used, contentOf(f))
+		}
 		state.For = "" // the same rows get another number
 	}
 	if j.closes(numbered) {
