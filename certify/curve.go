@@ -84,6 +84,33 @@ func (c *Curve) Within(share float64) (tolerance float64, ok bool) {
 	return 0, false
 }
 
+// Interval returns how far the ends of the narrowest interval around predictions are that a claim promises to
+// cover a share of fresh rows, by a curve or at the loss's tolerance. It is false if none does. A vacuous
+// claim is no better than a constant, and holds.
+func (c Certificate) Interval(share float64) (below, above float64, by Claim, ok bool) {
+	for _, g := range c.Claims {
+		if g.Predictor != PredictorMean || g.Status == StatusVoid {
+			continue
+		}
+		down, found := g.Curve.Within(share)
+		up := down
+		if !found && covers(g.Bound, share) {
+			switch found = true; c.Loss.Kind {
+			case LossZeroOne:
+				down, up = c.Loss.Epsilon, c.Loss.Epsilon
+			case LossBand:
+				down, up = c.Loss.Above, c.Loss.Below
+			default:
+				found = false
+			}
+		}
+		if found && (!ok || down+up < below+above) {
+			below, above, by, ok = down, up, g, true
+		}
+	}
+	return below, above, by, ok
+}
+
 // covers reports whether 1 − bound is no less than the decimal number share.
 func covers(bound, share float64) bool {
 	part, err := decimal(share)

@@ -284,14 +284,18 @@ func EndColumns() []Kept {
 	return []Kept{{"lower", node}, {"upper", node}}
 }
 
-// Ends returns the values of [EndColumns]: mean ∓ tolerance, in raw units, rounded outwards; null
-// without a prediction.
-func Ends(rows []pipeline.Prediction, tolerance float64) [][]parquet.Value {
+// Ends returns the values of [EndColumns], in raw units, rounded outwards: so far below and above the mean,
+// or, if deviations are given, so many predictive ones. They are null without a prediction.
+func Ends(rows []pipeline.Prediction, below, above, deviations float64) [][]parquet.Value {
 	lower, upper := make([]parquet.Value, len(rows)), make([]parquet.Value, len(rows))
 	for i, p := range rows {
-		if p.Reason == "" {
-			lower[i] = parquet.DoubleValue(math.Nextafter(p.Mean-tolerance, math.Inf(-1)))
-			upper[i] = parquet.DoubleValue(math.Nextafter(p.Mean+tolerance, math.Inf(1)))
+		if deviations > 0 {
+			below = deviations * p.PredictiveDeviation
+			above = below
+		}
+		if p.Reason == "" && !math.IsNaN(below) {
+			lower[i] = parquet.DoubleValue(math.Nextafter(p.Mean-below, math.Inf(-1)))
+			upper[i] = parquet.DoubleValue(math.Nextafter(p.Mean+above, math.Inf(1)))
 		}
 	}
 	return [][]parquet.Value{lower, upper}

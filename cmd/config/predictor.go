@@ -75,7 +75,7 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset
 		n.add(batch)
 		var extra ingestlake.StoredColumns
 		if p.Interval != nil {
-			extra.Values = sink.Ends(batch, p.Interval.Tolerance)
+			extra.Values = sink.Ends(batch, p.Interval.Below, p.Interval.Above, p.Interval.Deviations)
 		}
 		if p.Passthrough != nil {
 			if err := p.Passthrough.add(ctx, &extra, len(batch)); err != nil {
@@ -158,7 +158,11 @@ func (p Predictor) Warnings(n RowCounts) (said []string) {
 
 // Words say where predictions are, and what they are.
 func (p Predictor) Words(output string, n RowCounts) string {
-	return fmt.Sprintf("%s: predictions of %s%s\n%s", output, words.Count(n.Rows, "row"), Without(n.Refused, "column"), p.Interval.words())
+	said := fmt.Sprintf("%s: predictions of %s%s\n", output, words.Count(n.Rows, "row"), Without(n.Refused, "column"))
+	if p.Interval != nil {
+		said += p.Interval.Statement + "\n"
+	}
+	return said
 }
 
 // Without says how many rows have no prediction, and where the reason is; "" without one.
@@ -169,12 +173,15 @@ func Without(refused int64, column string) string {
 	return fmt.Sprintf(", %s without one (%s reason says why)", words.Number(refused), column)
 }
 
-// An Interval is what the curve of a certificate promises: predictions ± tolerance cover a share of
-// fresh rows. nil: none is asked for.
+// An Interval around predictions covers a share of fresh rows: by a claim of the certificate, or, where none
+// promises so much, by the predictive deviation of each row. nil: none is asked for.
 type Interval struct {
-	Share     float64 `json:"covers"`
-	Tolerance float64 `json:"tolerance"` // raw units of the target
-	Statement string  `json:"statement"` // with what confidence, and on which conditions
+	Share      float64 `json:"covers"`
+	Certified  bool    `json:"certified"`
+	Below      float64 `json:"below,omitempty"`      // the prediction, if certified; raw units of the target
+	Above      float64 `json:"above,omitempty"`      // likewise
+	Deviations float64 `json:"deviations,omitempty"` // predictive ones, if not
+	Statement  string  `json:"statement"`            // with what confidence, and on which conditions
 }
 
 // newInterval is that for a share; nil for 0.
@@ -185,25 +192,16 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	if !(0 < share && share < 1) {
 		return nil, Argument(fmt.Errorf("--interval: %v is no share of new rows between 0 and 1, such as 0.9", share))
 	}
-	g, ok := c.Claim(certify.ClaimCurve)
-	switch {
-	case !ok:
-		return nil, pipeline.NotCertified("--interval: the certificate has no curve (hint: guarantees: [pac-bayes, curve], or loss: {tolerance: any})")
-	case g.Status == certify.StatusVoid: // a vacuous one is no better than a constant at ε, and holds
-		return nil, pipeline.NotCertified("--interval: the curve is %s (hint: pacsgp inspect says why)", g.Status)
-	}
-	tolerance, ok := g.Curve.Within(share)
+	below, above, by, ok := c.Interval(share)
 	if !ok {
-		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance (hint: a smaller share, or more held-out rows)", words.Count(g.N, "held-out row"), share)
+		z := math.Sqrt2 * math.Erfinv(share)
+		return &Interval{Share: share, Deviations: z, Statement: fmt.Sprintf("lower and upper are the prediction ± %.3f predictive deviations: not certified, "+
+			"for no claim covers %s of new rows (hint: a smaller share, or train with loss: {tolerance: any})", z, words.PercentDeclared(share))}, nil
 	}
-	return &Interval{share, tolerance, fmt.Sprintf("lower and upper are the prediction ± %s: they cover at least %s of new rows (%s confidence)",
-		words.AtMostDigits(tolerance), words.PercentDeclared(share), words.Confidence(g.Delta))}, nil
-}
-
-// words say what the columns are.
-func (v *Interval) words() string {
-	if v == nil {
-		return ""
+	ends := "± " + words.AtMostDigits(below)
+	if below != above {
+		ends = "− " + words.AtMostDigits(below) + " and + " + words.AtMostDigits(above)
 	}
-	return v.Statement + "\n"
+	return &Interval{share, true, below, above, 0, fmt.Sprintf("lower and upper are the prediction %s: they cover at least %s of new rows (%s confidence)",
+		ends, words.PercentDeclared(share), words.Confidence(by.Delta))}, nil
 }

@@ -83,7 +83,7 @@ func dies(t *testing.T, o order) (survived bool, when string) {
 	if err != nil && !killed(err) {
 		t.Fatalf("operation %d, %s: the process was to die and says %v: %s", o.At, o.How, err, log)
 	}
-	return err == nil, fmt.Sprintf("operation %d: %s", o.At, lastLine(log))
+	return err == nil, fmt.Sprintf("operation %d: %s", o.At, log[1+bytes.LastIndexByte(bytes.TrimSpace(log), '\n'):])
 }
 
 // published returns the artifacts in an output directory, by name.
@@ -236,9 +236,4 @@ func TestKilledAtEveryOperationThenResumed(t *testing.T) {
 			}
 		}
 	}
-}
-
-func lastLine(log []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	return lines[len(lines)-1]
 }

@@ -164,7 +164,9 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	root.SetErr(w.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
-			return config.Argument(fmt.Errorf("%w%s", err, flagsLike(cmd, name)))
+			var names []string
+			cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+			return config.Argument(fmt.Errorf("%w%s", err, strings.ReplaceAll(ingest.DidYouMean("--"+name, names), `"`, "")))
 		}
 		return config.Argument(wantedByFlag(err))
 	})
@@ -194,13 +196,6 @@ func unknownCommand(err error) error {
 		text += "; did you mean " + strings.Join(names, " or ") + "?"
 	}
 	return errors.New(text)
-}
-
-// flagsLike suggests a flag of a command for an unknown one.
-func flagsLike(cmd *cobra.Command, name string) string {
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return strings.ReplaceAll(ingest.DidYouMean("--"+name, names), `"`, "")
 }
 
 // wantedByFlag says in an error which values a flag takes, instead of the words of Go's parsers.

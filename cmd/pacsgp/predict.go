@@ -33,7 +33,7 @@ func predictCommand(w system) *cobra.Command {
 			"predictions are certified. No claim is about a deviation. A row that breaks the row rules of\n" +
 			"the certificate gets nulls and a reason. With --interval two columns more, lower and upper:\n" +
 			"the ends of an interval that covers so large a share of new rows, by the curve of the\n" +
-			"certificate. With --gibbs mean and deviation are those of a random draw from the posterior.\n" +
+			"certificate or at its tolerance, or not certified by predictive deviations. With --gibbs mean and deviation are those of a random draw from the posterior.\n" +
 			"--passthrough id,day writes columns of the data next to the predictions.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,15 +100,12 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	}
 	if asJSON {
 		return printJSON(w.stdout, struct {
-			Warnings []string         `json:"warnings"`
-			Output   string           `json:"output"`
-			Rows     int64            `json:"rows"`
-			Refused  int64            `json:"rows_without_prediction"`
-			Vague    int64            `json:"rows_without_deviation"` // that have a prediction
-			Far      int64            `json:"rows_extrapolated"`      // from the prior rows, that have a prediction
-			ID       string           `json:"certificate"`            // "" if nothing is certified about the predictions
+			Warnings []string `json:"warnings"`
+			Output   string   `json:"output"`
+			config.RowCounts
+			ID       string           `json:"certificate"` // "" if nothing is certified about the predictions
 			Interval *config.Interval `json:"interval,omitempty"`
-		}{report.Warnings(p.Certificate), output, n.Rows, n.Refused, n.Vague, n.Far, p.Carries, p.Interval})
+		}{report.Warnings(p.Certificate), output, n, p.Carries, p.Interval})
 	}
 	for _, text := range p.Warnings(n) {
 		show.warning(text)

@@ -25,6 +25,8 @@ type predicted struct {
 	Predictive  *float64 `parquet:"predictive_deviation,optional"`
 	Certificate *string  `parquet:"certificate,optional"`
 	Reason      *string  `parquet:"reason,optional"`
+	Lower       *float64 `parquet:"lower,optional"` // of an interval
+	Upper       *float64 `parquet:"upper,optional"`
 }
 
 func predictions(t *testing.T, path string) []predicted {

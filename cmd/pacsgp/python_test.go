@@ -75,13 +75,21 @@ for rows in (slice(0, 400), slice(100, 400), [*range(300), *range(100)]):
         print("promised", quick.fit(X[rows], y[rows]).bound_ < 1)
     except Exception as err:
         print(type(err).__name__, err)
+try:
+    pacsgp.PACSGPRegressor(job=quick.job).fit(X, y)
+except ValueError as err:
+    print("without epsilon", err)
+with warnings.catch_warnings(record=True) as w:
+    warnings.simplefilter("always")
+    anything = pacsgp.PACSGPRegressor(job={"inducing": 10, "loss": {"tolerance": "any"}}).fit(X, y)
+print("at every tolerance", "curve" in anything.certificate_["delta"]["methods"])
 numbered = pacsgp.PACSGPRegressor(epsilon=0.1, job=quick.job)
 try:
     numbered.fit(np.hstack([X, np.arange(400.0)[:, None]]), y)
 except UserWarning as w:
     print(type(w).__name__, w)
 `)
-	for _, want := range []string{"intervals cover True True pacsgp-certificate/", `UserWarning column "x1" is left out: it looks like an identifier`, "ValueError pacsgp train: ", "unusable rows", "hint: duplicates: drop"} {
+	for _, want := range []string{"intervals cover True True pacsgp-certificate/", `UserWarning column "x1" is left out: it looks like an identifier`, "ValueError pacsgp train: ", "unusable rows", "hint: duplicates: drop", "without epsilon epsilon: say by", "at every tolerance True"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -152,7 +160,12 @@ for damaged in (b"", b"[1]", b"{}", b"\xff\xfe"):
         f.write(damaged)
     refused(lambda: pacsgp.Model("damaged"))
 refused(lambda: plain.predict(np.zeros((2, 3))))
-refused(lambda: plain.interval(table, 0.99))
+refused(lambda: plain.interval(table, "much"))
+refused(lambda: pacsgp.Model("lake/rows.parquet"))
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    low, high = plain.interval(table, "99%")
+    print([str(w.message) for w in said if "99 %" in str(w.message)], np.allclose(high - low, 5.15166 * plain.predict(table, return_std=True)[1]))
 low, high = plain.interval(table, 0.5)
 print(np.allclose(high - low, 3), "within", np.mean((low <= table["y"]) & (table["y"] <= high)) > 0.9)
 sys.modules["matplotlib"] = None
@@ -169,7 +182,7 @@ print([name for name in ("scipy", "sklearn") if name in sys.modules])
 	for _, want := range []string{
 		"['a', 'carrier', 'gap'] [nan nan] [] pacsgp-certificate/4 64", "the certificate is about another model file", "there is no current.json", strings.Repeat("Refused damaged/current.json is no pointer\n", 4), "have the shape (2, 3), want [n, 1]",
 		"the rows lack the columns ['a']", "\n[]", "<pacsgp.Model target='y', loss={'kind': 'zero-one', 'epsilon': 1.5}, bound=0.", "inducing=12> ['Model', 'NotCertified', 'PACSGPRegressor']",
-		"no interval that covers 99 % of new rows", "True within True", "ImportError plot needs matplotlib", "True 1 intervals that cover 50 % of new rows",
+		"intervals are not certified, for no claim covers 99 % of new rows", "train with loss: {tolerance: any}'] True", "'much' is no share of new rows: write 0.9 or '90%'", "rows.parquet is no output directory: give one", "True within True", "ImportError plot needs matplotlib", "True 1 intervals that cover 50 % of new rows",
 		"1 of 3 rows have no prediction, for they break", "1 of 3 rows are extrapolated", "1 of 3 rows have a value of 'carrier' that the model does not know",
 	} {
 		if !strings.Contains(out, want) {

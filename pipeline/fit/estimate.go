@@ -87,17 +87,13 @@ func work(c model.Config, grown bool, workers int) float64 {
 	if grown {
 		sizes = model.Doublings(c.Inducing)
 	}
-	all := estimateWork(float64(min(rows, c.Plan.EstimateRows)))
+	const estimates = 50
+	first := float64(min(rows, c.Plan.EstimateRows))
+	all := estimates * (1.5*first + pointCost) * first * first // of the hyper-parameters
 	for _, m := range sizes {
 		all += float64(rows*(rounds*m*pointCost+rowCost)) + RowWork(m, float64(rows)) + noises*step(m, min(rows, scored), 0)
 	}
 	return all + float64(c.Plan.Joint)*step(c.Inducing, c.Plan.Batch, 1) + float64(min(c.Plan.Settle, usual))*step(c.Inducing, c.Plan.SettleBatch, 0)
-}
-
-// estimateWork is the cost of the estimate of the hyper-parameters on rows.
-func estimateWork(rows float64) float64 {
-	const steps = 50
-	return steps * (1.5*rows + pointCost) * rows * rows
 }
 
 // Rate measures the speed of the last pass, in operations a second, with so many inducing points that M² a row

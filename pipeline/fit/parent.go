@@ -38,12 +38,13 @@ func (t *Training) warmUp(src dataset.Source) error {
 		}
 	}
 	again := ""
+	most := model.Config{N: t.FirstPass.Split.Train(), Dim: t.start.Dim}.Scheduled().Inducing // the largest default number
 	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
 	case !slices.Equal(meta.FeatureNames(), dataset.NamesOf(t.FirstPass.Features)) || meta.Target.Name != t.FirstPass.Target.Name || meta.Mean != t.Job.Mean.Column || !reflect.DeepEqual(meta.Encode.Openly(), t.FirstPass.Encode.Openly()):
 		again = "other columns"
 	case meta.Isotropic != t.Job.Kernel.Isotropic || !slices.Contains(t.Job.Kernel.Family, meta.Kernel):
 		again = "another kernel"
-	case len(t.Job.Inducing) > 0 && !slices.Contains(t.Job.Inducing, m), len(t.Job.Inducing) == 0 && m > t.mostInducing():
+	case len(t.Job.Inducing) > 0 && !slices.Contains(t.Job.Inducing, m), len(t.Job.Inducing) == 0 && m > most:
 		again = words.Count(int64(m), "inducing point")
 	}
 	if again != "" {
@@ -53,11 +54,6 @@ func (t *Training) warmUp(src dataset.Source) error {
 	var err error
 	t.warm, err = ScaledAs(a.From, t.FirstPass.Features, t.FirstPass.Target)
 	return err
-}
-
-// mostInducing is the largest default number of inducing points.
-func (t *Training) mostInducing() int {
-	return model.Config{N: t.FirstPass.Split.Train(), Dim: t.start.Dim}.Scheduled().Inducing
 }
 
 // begins reports whether a candidate begins with the parent's posterior: one of its

@@ -2,8 +2,6 @@ package schedule_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,11 +18,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
-
-func idOf(document []byte) string {
-	sum := sha256.Sum256(document)
-	return hex.EncodeToString(sum[:])
-}
 
 // Three nights are missed: there is one run for all.
 func TestDowntimeOverThreeTriggers(t *testing.T) {

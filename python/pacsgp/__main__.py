@@ -1,12 +1,11 @@
 """Verify a certificate without the Go program.
 
-    python -m pacsgp verify MODEL CERTIFICATE [DATA ...] [--id ID] [--strict] [--json]
+    python -m pacsgp verify DIR|MODEL CERTIFICATE [DATA ...] [--id ID] [--strict] [--json]
     python -m pacsgp batch
 
-MODEL is a model file, CERTIFICATE its JSON document (of its row of Parquet the document is read), DATA files
-or directories of the lake in the order of the job. Everything is derived again from model, job and rows, and
-compared. Only sums of losses, the predictor and limits of a curve are held to bounds, because two programs round
-differently. Without DATA the facts about the rows are taken as stated.
+DIR is an output directory, MODEL a model file, CERTIFICATE its JSON document (of its row of Parquet the document is read), DATA files or
+directories of the lake in the order of the job. Everything is derived again from model, job and rows, and compared. Only sums of losses,
+the predictor and limits of a curve are held to bounds, because two programs round differently. Without DATA the facts about the rows are taken as stated.
 
 Exit status: 0 what was checked agrees, and predictions are certified, 1 something does not agree, 2 usage,
 3 it agrees, but they are not certified, or with --strict something that could be checked was not.
@@ -20,6 +19,7 @@ import json
 import os
 import sys
 
+from .published import current
 from .refusal import Refused, here, plain
 from .verify import verify
 
@@ -28,9 +28,7 @@ def arguments(call):
     parser = argparse.ArgumentParser(prog="python -m pacsgp", description=__doc__.split("\n", 1)[0])
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("verify", help="check a certificate against its model and, if given, its rows")
-    check.add_argument("model")
-    check.add_argument("certificate")
-    check.add_argument("data", nargs="*")
+    check.add_argument("files", nargs="+", metavar="DIR|MODEL CERTIFICATE [DATA ...]")
     check.add_argument("--id", help="the certificate's id, as you know it from elsewhere")
     check.add_argument("--strict", action="store_true", help="end with 3 while something that could be checked was not")
     check.add_argument("--json", action="store_true", help="print JSON")
@@ -47,8 +45,9 @@ def main(call):
         return 0
     with contextlib.redirect_stdout(printed) if args.json else contextlib.nullcontext():
         try:
-            here(args.model, args.certificate, *args.data)
-            report = verify(args.model, args.certificate, args.data, args.id, args.strict)
+            here(*args.files)
+            model, certificate, *data = [*(current(args.files[0]) if len(args.files) == 1 or os.path.isdir(args.files[0]) else args.files[:1]), *args.files[1:]]
+            report = verify(model, certificate, data, args.id, args.strict)
         except (FileNotFoundError, IsADirectoryError, ImportError) as err:
             report = {"status": 2, "refused": str(err)}
         except Exception as err:  # whatever the files bring about, they are refused
@@ -60,13 +59,8 @@ def main(call):
     return report["status"]
 
 
-def leave(status):
-    """Ends the process at once. Arrow's threads can abort an interpreter that is taken down
-    (apache/arrow#34314), and the exit status is the verdict."""
+if __name__ == "__main__":
+    status = main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)
-
-
-if __name__ == "__main__":
-    leave(main(sys.argv[1:]))
+    os._exit(status)  # Arrow's threads can abort an interpreter that is taken down (apache/arrow#34314), and the status is the verdict

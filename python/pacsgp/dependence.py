@@ -6,13 +6,9 @@ import numpy as np
 LAGS, ONE, LEVEL = 8, 1024, 9.75
 
 
-def in_steps(values):
-    """Numbers from -1 to 1 in steps of 1/1024; what is beyond is the next end."""
-    return np.floor(ONE * np.clip(values, -1, 1)).astype(np.int64)
-
-
-def series(numbers):
-    """What numbers in the order of their rows add up to."""
+def series(values):
+    """What numbers from -1 to 1 add up to in the order of their rows, in steps of 1/1024; what is beyond is the next end."""
+    numbers = np.floor(ONE * np.clip(values, -1, 1)).astype(np.int64)
     products = [int((numbers[lag:] * numbers[:-lag]).sum()) for lag in range(1, LAGS + 1)]
     return {"rows": len(numbers), "sum": int(numbers.sum()), "squares": int((numbers * numbers).sum()), "products": products}
 

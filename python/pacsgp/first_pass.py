@@ -58,8 +58,7 @@ def ranked_rows(split, n, k):
 
 
 def standardise(x, within=100):
-    """Mean and population standard deviation of the usual values, summed in order
-    (formats.md, 4.5)."""
+    """Mean and population standard deviation of the usual values, summed in order (formats.md, 4.5)."""
     if x.min() == x.max():
         return float(x[0]), 0.0
     ordered, last = np.sort(x), len(x) - 1

@@ -1,5 +1,4 @@
-"""The forms of a model's metadata and of a certificate. What a verifier derives again and compares
-needs none."""
+"""The forms of a model's metadata and of a certificate. What a verifier derives again and compares needs none."""
 import re
 
 from .jsontext import count, integer, number

@@ -94,8 +94,7 @@ def substitute(l, b):
 
 
 def check_jitter(model):
-    """Whether ‖K_ZZ + jI − L Lᵀ‖ ≤ j/2 is proven (formats.md, 6.1): the residual in
-    float64 and a bound on its rounding."""
+    """Whether ‖K_ZZ + jI − L Lᵀ‖ ≤ j/2 is proven (formats.md, 6.1): the residual in float64 and a bound on its rounding."""
     m = len(model.mean)
     squares = rounding = 0.0
     trace = float(np.square(model.l).sum())

@@ -87,8 +87,7 @@ class Losses:
             return self.capped(high, proven)
 
     def band(self, y, least, most, small, large):
-        """Φ((g−w)/s) + Φ(−(g+w)/s): each term is monotone in g, w and, on each side of
-        its zero, in s."""
+        """Φ((g−w)/s) + Φ(−(g+w)/s): each term is monotone in g, w and, on each side of its zero, in s."""
         inner = self.inner(y)
         high = ndtr((most - inner) / np.where(most > inner, small, large)) + ndtr(-(least + inner) / large) + ROUNDING
         return np.where(inner > 0, high, 1.0)

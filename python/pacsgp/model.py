@@ -55,7 +55,9 @@ class Model:
         d = sum(self.widths)
         self.z = rows_of(table["z"], lambda i: d).reshape(-1, d)
         self.mean, self.weight = table["mean"].to_numpy(), table["weight"].to_numpy()
-        self.l, self.c, self.b = (lower_triangle(table[name], len(self.mean)) for name in "lsb")
+        self.l, self.c, self.b = np.zeros((3, len(self.mean), len(self.mean)))
+        for name, triangle in (("l", self.l), ("s", self.c), ("b", self.b)):
+            triangle[np.tril_indices(len(triangle))] = rows_of(table[name], lambda i: i + 1)
         for a in (self.z, self.mean, self.l, self.c, self.weight, self.b):
             need(np.isfinite(a).all(), "a number of the model is not finite")
         need(all((a.diagonal() > 0).all() for a in (self.l, self.c, self.b)), "a diagonal is not positive")
@@ -109,12 +111,6 @@ def rows_of(column, size):
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     need(all(n == size(i) for i, n in enumerate(lengths)), "a list has another length than the format says")
     return lists.flatten().to_numpy(zero_copy_only=False)
-
-
-def lower_triangle(column, m):
-    a = np.zeros((m, m))
-    a[np.tril_indices(m)] = rows_of(column, lambda i: i + 1)
-    return a
 
 
 def describe(model, job, columns, encodings):

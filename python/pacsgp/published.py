@@ -5,6 +5,8 @@ import json
 import os
 import tempfile
 import warnings
+from decimal import Decimal
+from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ import pyarrow.parquet as pq
 from .certificate import model_warnings, claim, headline, read_certificate
 from .model import Model as ModelFile
 from .predict import Predictor, rows_for
-from .refusal import Refused, here, need, plain
+from .refusal import here, need, plain
 from .verify import check_files
 
 
@@ -66,32 +68,36 @@ class Model:
         return (mean, deviation) if return_std else mean
 
     def interval(self, X, share=0.9):
-        """The ends [n] of intervals that cover so large a share of new rows, with the certificate's confidence:
-        by its curve, or its one tolerance."""
-        return tuple(self.predict(X) + off for off in self._offsets(share))
+        """The ends [n] of intervals that cover so large a share of new rows, as 0.9 or "90%", with the certificate's
+        confidence: by its curve, or its one tolerance. Where it promises none they are by standard deviations, with a warning."""
+        share, (mean, deviation) = share_of(share), self.predict(X, True)
+        return tuple(mean + off for off in self._offsets(share, deviation))
 
     def plot(self, X, y, share=0.9, axes=None):
         """Draws predictions with their intervals against observed targets y, and returns the axes of matplotlib."""
-        (low, high), mean, y = self._offsets(share), self.predict(X), np.asarray(y, dtype=float)
+        (low, high), mean, y = self.interval(X, share), self.predict(X), np.asarray(y, dtype=float)
         if axes is None:
             try:
                 from matplotlib import pyplot
             except ImportError as err:
                 raise ImportError("plot needs matplotlib: pip install matplotlib") from err
             axes = pyplot.subplots()[1]
-        axes.errorbar(y, mean, yerr=[np.full(len(y), -low), np.full(len(y), high)], fmt=".", alpha=0.4)
+        axes.errorbar(y, mean, yerr=[mean - low, high - mean], fmt=".", alpha=0.4)
         axes.axline((y.mean(), y.mean()), slope=1, color="black")
-        axes.set(xlabel=f"observed {self.target}", ylabel=f"predicted {self.target}", title=f"intervals that cover {100 * share:g} % of new rows")
+        axes.set(xlabel=f"observed {self.target}", ylabel=f"predicted {self.target}", title=f"intervals that cover {100 * share_of(share):g} % of new rows")
         return axes
 
-    def _offsets(self, share):
+    def _offsets(self, share, deviation):
         """How far from predictions the ends of intervals are."""
-        need(0 < share < 1, f"share: {share} is no share of new rows, such as 0.9")
-        loss, claims = self.certificate["loss"], [g for g in self.certificate["claims"] if g["predictor"] == "prediction" and g["status"] == "certified"]
-        found = [(-s["tolerance"], s["tolerance"]) for g in claims for s in g.get("curve", {}).get("steps", []) if s["bound"] + share <= 1]
+        loss = self.certificate["loss"]
+        covers = lambda of: Decimal(of["bound"]) + Decimal(repr(share)) <= 1
+        claims = [g for g in self.certificate["claims"] if g["predictor"] == "prediction" and g["status"] != "void"]
+        found = [(-s["tolerance"], s["tolerance"]) for g in claims for s in g.get("curve", {}).get("steps", []) if covers(s)]
         if loss["kind"] in ("zero-one", "band"):
-            found += [(-loss.get("above", loss.get("epsilon")), loss.get("below", loss.get("epsilon"))) for g in claims if g["bound"] + share <= 1]
-        need(found, f"the certificate has no interval that covers {100 * share:g} % of new rows: ask for a smaller share, or train with loss: {{tolerance: any}}")
+            found += [(-loss.get("above", loss.get("epsilon")), loss.get("below", loss.get("epsilon"))) for g in claims if covers(g)]
+        if not found:
+            warnings.warn(f"the intervals are not certified, for no claim covers {100 * share:g} % of new rows: ask for a smaller share, or train with loss: {{tolerance: any}}", stacklevel=3)
+            return [NormalDist().inv_cdf(0.5 + side * share / 2) * deviation for side in (-1, 1)]
         return min(found, key=lambda ends: ends[1] - ends[0])
 
     def _blocks(self, rows):
@@ -117,11 +123,21 @@ class Model:
             return self._blocks(path)
 
 
+def share_of(text):
+    """A share of rows, from 0.9 or "90%"."""
+    try:
+        share = float(Decimal(str(text).strip("% ")).scaleb(-2 * str(text).endswith("%")))
+    except ArithmeticError:
+        share = 0
+    need(0 < share < 1, f"share: {text!r} is no share of new rows: write 0.9 or '90%'")
+    return share
+
+
 def current(folder):
     """The paths of the current model of an output directory and of its certificate."""
     path = os.path.join(folder, "current.json")
-    if not os.path.exists(path):
-        raise Refused(f"{folder}: there is no current.json, so that nothing in it is certified and current: name a model file and its certificate")
+    need(os.path.isdir(folder), f"{folder} is no output directory: give one, or a model file and its certificate as in Model('model.parquet', 'certificate.json'); rows go to predict")
+    need(os.path.exists(path), f"{folder}: there is no current.json, so that nothing in it is certified and current: name a model file and its certificate")
     try:
         with open(path, "rb") as f:
             pointer = json.load(f)

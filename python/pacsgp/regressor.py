@@ -22,26 +22,24 @@ class NotCertified(UserWarning):
 class PACSGPRegressor(RegressorMixin, BaseEstimator):
     """A sparse Gaussian process with a bound on how often it will be off by more than epsilon.
 
-    epsilon is the tolerance in the units of the target, delta the probability that the bound fails.
-    job has further keys of a job file (docs/reference/job.md), such as {"kernel": "matern-5/2"}. output is a
-    directory for model and certificate; without one they are kept in memory alone. binary is the
-    program pacsgp; else it is that of the variable PACSGP_BINARY, or on PATH.
+    epsilon is the tolerance in the units of the target, delta the probability that the bound fails. job has further keys of a job file
+    (docs/reference/job.md), such as {"kernel": "matern-5/2"}; with a loss in it, as in {"loss": {"tolerance": "any"}}, leave epsilon out. output
+    is a directory for model and certificate; without one they are kept in memory alone. binary is the program pacsgp; else it is that of the
+    variable PACSGP_BINARY, or on PATH.
 
-    After fit, model_ is the model (pacsgp.Model), certificate_ its certificate as a dict, claim_
-    what it certifies of predictions (None: nothing), and bound_ its bound on the share of new rows of
-    the same source that they miss (1 without one). The rows are taken for independent
-    draws.
+    After fit, model_ is the model (pacsgp.Model), certificate_ its certificate as a dict, claim_ what it certifies of predictions (None:
+    nothing), and bound_ its bound on the share of new rows of the same source that they miss (1 without one). The rows are taken for
+    independent draws.
     """
 
     def __init__(self, epsilon=None, delta=0.01, job=None, output=None, binary=None):
         self.epsilon, self.delta, self.job, self.output, self.binary = epsilon, delta, job, output, binary
 
     def fit(self, X, y):
-        """Trains and certifies. X has numbers, or is a data frame whose other columns are in
-        job["encode"]; of fill in job missing values are allowed."""
+        """Trains and certifies. X has numbers, or is a data frame whose other columns are in job["encode"]; of fill in job missing values are allowed."""
         exact(X), exact(y)
-        if self.epsilon is None:
-            raise ValueError("epsilon: say by how much a prediction may be off; only you know which error matters")
+        if self.epsilon is None and "loss" not in (self.job or {}):
+            raise ValueError("epsilon: say by how much a prediction may be off, as only you know which error matters; or job={'loss': {'tolerance': 'any'}}")
         if self._raw():
             rows, y = self._table(X, True), column_or_1d(y).astype(float)
         else:
@@ -55,7 +53,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             pq.write_table(rows.append_column(target, pa.array(y)), path)
             few = {"scaling": "none"} if len(y) < 100 and not self._raw() else {}  # of so few no tenth can be spared
             found = self._train(os.path.join(folder, "job.yaml"), {
-                "source": path, "target": target, "loss": {"epsilon": float(self.epsilon)}, "delta": float(self.delta), "output": out, **few, **(self.job or {})})
+                "source": path, "target": target, **({} if self.epsilon is None else {"loss": {"epsilon": float(self.epsilon)}}), "delta": float(self.delta), "output": out, **few, **(self.job or {})})
             with open(os.path.join(out, "run.json"), "rb") as f:
                 run = json.load(f)
             self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))

@@ -84,8 +84,7 @@ def identifies(name, column, rows):
 
 
 def check_default_features(model, job, lake, first_pass):
-    """Without a list, the features are all numeric columns that are neither constant nor
-    identifiers on the prior rows."""
+    """Without a list, the features are all numeric columns that are neither constant nor identifiers on the prior rows."""
     if "features" in job:
         return
     columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job), model.encode) if name not in model.inputs[len(model.features):] + group_column(job)]

@@ -2,7 +2,7 @@
 from . import unit
 from .bound import precise
 from .certificate import model_warnings, check_facts, claim, headline, read_certificate, read_job
-from .dependence import in_steps, series
+from .dependence import series
 from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
 from .groups import seen as seen_groups, text_column
@@ -75,7 +75,7 @@ def check_losses(model, cert, first_pass, holds, methods):
     lost = whole(lost) if first_pass.ids is None else unit.means(first_pass.ids[first_pass.train], lost, False)
     compare(cert["baseline"]["sum"], summed(n, lost), "the sum of the constant's losses")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
-    compare(cert["dependence"], series(in_steps(model.scale_target(first_pass.values(first_pass.open)))), "dependence")
+    compare(cert["dependence"], series(model.scale_target(first_pass.values(first_pass.open))), "dependence")
     if "mean" in cert:
         far = {subset: summed(rows.shape[1], whole(units(misfit(model, rows), True))) for subset, rows in (("prior", first_pass.values(first_pass.reference)), ("training", targets))}
         compare(cert["mean"], {"column": cert["mean"]["column"], **far}, "mean")
