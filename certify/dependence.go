@@ -86,7 +86,7 @@ func (s Series) validate(rows int64) error {
 		possible = possible && max(p, -p) <= s.Squares
 	}
 	if !possible {
-		return fmt.Errorf("a series of %d rows, want %d, or its sums are none: %+v", s.Rows, rows, s)
+		return fmt.Errorf("a series of %d rows, want %d, or its sums are none: the sum %d, the squares %d, the products %d", s.Rows, rows, s.Sum, s.Squares, s.Products)
 	}
 	return nil
 }

@@ -98,7 +98,8 @@ func (c Config) withDefaults() (Config, error) {
 	fault(c.Loss == nil, "model: no loss")
 	fault(c.Inducing < 0, "model: %d inducing points", c.Inducing)
 	fault(!(c.Jitter >= 0 && c.Jitter <= 0.1), "model: relative jitter is %g, want 0 (default) to 0.1", c.Jitter)
-	fault(c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0 || c.Plan.EstimateRows < 0, "model: negative number in the plan %+v", c.Plan)
+	fault(c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0 || c.Plan.EstimateRows < 0, "model: a plan with %d rows a batch, %d steps of settling with batches of %d, and an estimate on %d rows: want no negative number",
+		c.Plan.Batch, c.Plan.Settle, c.Plan.SettleBatch, c.Plan.EstimateRows)
 	fault(!(c.Choice >= 0) || math.IsInf(c.Choice, 1), "model: the choice of the kernel costs %g nats", c.Choice)
 	fault(len(c.Grids) != c.Parameters(), "model: %d grids for %d hyper-parameters", len(c.Grids), c.Parameters())
 	for i, g := range c.Grids {

@@ -57,5 +57,5 @@ func kindWhere(is func(k kind) bool) (kind, bool) {
 // renamed has the keys of earlier builds, in any file.
 var renamed = map[string][]string{
 	"roles": {"split"}, "bad_rows": {"rejected"}, "copies": {"duplicates"}, "judge": {"require"},
-	"keep": {"retain", "passthrough"}, "tolerance": {"limit"},
+	"keep": {"retain", "passthrough"}, "tolerance": {"limit"}, "limit": {"require"},
 }

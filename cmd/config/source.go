@@ -37,11 +37,8 @@ type Told = ingestlake.Told
 // maxPaths bounds the declared paths: each is looked up several times.
 const maxPaths = 10_000
 
-// Form is one path.
-func (s *SourceSection) Form() (yamlfile.Form, string) {
-	var path string
-	return yamlfile.Text(&path).Then(func() { s.Paths = yamlfile.Paths{path} }), ""
-}
+// Form is a path or a list of some.
+func (s *SourceSection) Form() (yamlfile.Form, string) { return s.Paths.Form() }
 
 // relativeTo makes relative paths relative to a folder.
 func (s *SourceSection) relativeTo(folder string) {

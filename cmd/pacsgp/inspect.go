@@ -95,7 +95,7 @@ func inspectModel(w system, m pass.Model, digest string, asJSON bool) error {
 	if meta.Mean != "" {
 		centre = strconv.Quote(meta.Mean)
 	}
-	_, _ = fmt.Fprintf(w.stdout, "Model %s\n  SHA-256   %s\n  kernel    %s, signal standard deviation %.4g %s\n  inducing  %d points, jitter %.3g\n  KL        %.2f nats\n  target    %q = %s + %.6g · f\n  loss      %s\n\n",
+	_, _ = fmt.Fprintf(w.stdout, "Model %s\n  SHA-256   %s\n  kernel    %s, signal standard deviation %.4g %s\n  inducing  %d points, jitter %.3g\n  KL        %.2f\n  target    %q = %s + %.6g · f\n  loss      %s\n\n",
 		meta.Format, digest, meta.Kernel, math.Sqrt(meta.Variance)*meta.Target.Scale, "in the target's units", meta.Inducing, meta.Jitter,
 		m.Posterior.KL(), meta.Target.Name, centre, meta.Target.Scale, lossWords(meta.Loss))
 	table := tabwriter.NewWriter(w.stdout, 2, 4, 2, ' ', tabwriter.AlignRight)

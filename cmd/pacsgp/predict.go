@@ -80,9 +80,6 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 		p.Model, p.Carries = p.Model.Draws(), pipeline.CarriedID(p.Certificate, p.ID, certify.PredictorDraw)
 	}
 	show := newDisplay(w)
-	for _, text := range report.ModelWarnings(p.Certificate) {
-		show.warning(text)
-	}
 	src, err := p.Open(ctx, from, res)
 	if err != nil {
 		return err
@@ -97,6 +94,9 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	n, err := writePredictions(ctx, w, p, src, res.Workers, output, read)
 	if err != nil {
 		return err
+	}
+	for _, text := range report.ModelWarnings(p.Certificate) {
+		show.warning(text)
 	}
 	if asJSON {
 		return printJSON(w.stdout, struct {

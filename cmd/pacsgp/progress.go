@@ -185,7 +185,7 @@ func (d *display) end() {
 }
 
 func (d *display) logLine(level slog.Level, p job.Progress) {
-	attrs := []any{slog.Float64("elapsed_seconds", time.Duration(p.Elapsed).Round(time.Millisecond).Seconds())}
+	attrs := []any{slog.Float64("elapsed_seconds", float64(time.Duration(p.Elapsed).Round(time.Millisecond).Milliseconds())/1000)}
 	if p.Steps > 0 {
 		attrs = append(attrs, slog.Int("inducing", p.Inducing), slog.String("stage", p.Stage),
 			slog.Int("step", p.Step), slog.Int("steps", p.Steps),

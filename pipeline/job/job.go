@@ -320,7 +320,7 @@ func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridD
 
 func (s Scaling) withDefaults(fault func(string, ...any)) Scaling {
 	if s != "" && s != ScalingReference && s != ScalingNone {
-		fault("scaling: %q is neither %s nor %s", s, ScalingReference, ScalingNone)
+		fault("scaling: %q is neither %s nor %s%s", s, ScalingReference, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingReference) + "?"}[s == "reference"])
 	}
 	return cmp.Or(s, ScalingReference)
 }

@@ -278,7 +278,7 @@ func (d decoder) duplicates(p *Pass, rows int64, in io.ReaderAt) {
 	case 1:
 		p.duplicates = job.Duplicates{Rows: d.natural(), Distinct: d.natural()}
 		if p.duplicates.Rows != p.Of.rows-p.Of.bad || p.duplicates.Distinct > p.duplicates.Rows {
-			d.Failf("%+v are no counts of %d rows", p.duplicates, p.Of.rows)
+			d.Failf("%d rows, of which %d are distinct, are no counts of %d rows", p.duplicates.Rows, p.duplicates.Distinct, p.Of.rows)
 		}
 	case 0:
 		n := d.Count(16)

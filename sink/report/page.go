@@ -82,7 +82,7 @@ func terms(c certify.Certificate, g certify.Claim) []Field {
 		all = append(all, Field{"empirical risk", limit(c, *g.Risk)})
 	}
 	nats := func(name string, x float64) {
-		all = append(all, Field{name, fmt.Sprintf("%s nats, %s a %s", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), Example(c))})
+		all = append(all, Field{name, fmt.Sprintf("%s, %s a %s", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), Example(c))})
 	}
 	if g.ID == certify.ClaimDraw {
 		nats("KL divergence", c.Model.KL)
@@ -119,7 +119,7 @@ func about(c certify.Certificate) []Field {
 	if n := len(c.Model.Kernel.Families); n > 1 {
 		family += fmt.Sprintf(" (one of %d: %s)", n, strings.Join(c.Model.Kernel.Families, ", "))
 	}
-	rows := fmt.Sprintf("%s in %s: %s prior, %s training, %s held out, %s duplicates dropped, %s rejected", words.Number(l.Rows), words.Count(c.Sample.Shards, "shard"),
+	rows := fmt.Sprintf("%s: %s prior, %s training, %s held out, %s duplicates dropped, %s rejected", words.Number(l.Rows),
 		words.Number(l.Reference), words.Number(l.Train), words.Number(l.Holdout), words.Number(l.Duplicates), words.Number(l.Bad))
 	if l.Outside > 0 {
 		rows += fmt.Sprintf(", %s outside", words.Number(l.Outside))
