@@ -26,7 +26,6 @@ type WatchFile struct {
 // A watchedUnit names the columns whose values tell units apart.
 type watchedUnit struct {
 	Column yamlfile.Names `yaml:"column"`
-	Wait   int            `yaml:"wait"` // later units that must have begun before one ends
 }
 
 // ReadWatch reads a watch file, and finds all faults before a row is read.
@@ -59,7 +58,6 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 	} else {
 		c.fromFiles("state", c.State, faults)
 	}
-	faults.Unless(c.Unit.Wait == 0 || c.Unit.Column != nil && 1 <= c.Unit.Wait && c.Unit.Wait <= 1000, "unit.wait", "%d later units: want a number from 1 to 1000, and unit.column with it", c.Unit.Wait)
 	for i, name := range c.Unit.Column {
 		err := certify.ColumnName(name)
 		faults.Unless(err == nil, "unit.column", "%v", err)

@@ -163,7 +163,7 @@ var watchedDue = score.Due{Rows: 1 << 20, Every: time.Second}
 func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[ingestlake.StoredColumns]) (failed int, testOf func(*score.Predictor) (watch.Test, error), err error) {
 	files := newWatchedFiles(w, cfg.State.Files)
 	cfg.Known, cfg.Again = files.knownTo, files.again
-	if cfg.Unit, cfg.Wait = w.Unit.Column, w.Unit.Wait; cfg.Unit != nil {
+	if cfg.Unit = w.Unit.Column; cfg.Unit != nil {
 		cfg.UnitOf = ingestlake.UnitOf
 	}
 	cfg.Where = func(p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns, _ int) string {

@@ -130,12 +130,9 @@ func (s *State) Test(certificate string) *Test {
 }
 
 // of is the test of a predictor's certificate by units, or by rows, a new one if there is none.
-func (s *State) of(by *score.Predictor, delta float64, unit []string, wait int) (*Test, error) {
+func (s *State) of(by *score.Predictor, delta float64, unit []string) (*Test, error) {
 	if len(s.Tests) > 0 && !slices.Equal(s.Tests[0].Unit, unit) {
 		return nil, fmt.Errorf("unit: the tests began with %s, and cannot go on with %s (hint: count again in another folder)", counts(s.Tests[0].Unit), counts(unit))
-	}
-	if u := s.Units; u != nil && u.Wait != wait {
-		return nil, fmt.Errorf("unit.wait: units wait for %d later ones since the tests began, and cannot wait for %d now (hint: count again in another folder)", max(1, u.Wait), max(1, wait))
 	}
 	bound := BoundOf(by.Certificate, unit)
 	if t := s.Test(by.ID); t != nil {

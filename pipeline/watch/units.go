@@ -12,12 +12,11 @@ import (
 
 // Units are sets of rows that may depend on each other, such as the rows of a day. A unit counts as
 // one example, with the mean loss of its rows. It ends with the first file that begins another unit
-// and has no row of it, if by then as many later units have begun as it waits for; rows that come later
-// do not count. A unit with rows of two models counts for neither.
+// and has no row of it; rows that come later do not count. A unit with rows of two models counts for
+// neither.
 type Units struct {
-	Open  map[string]OpenUnit `json:"open"`           // by id, a digest of the values that its rows share
-	Ended map[string]bool     `json:"ended"`          // ids
-	Wait  int                 `json:"wait,omitempty"` // later units that a unit waits for; 0: one
+	Open  map[string]OpenUnit `json:"open"`  // by id, a digest of the values that its rows share
+	Ended map[string]bool     `json:"ended"` // ids
 
 	begun bool // the file that is being counted has begun a unit
 }
@@ -36,7 +35,7 @@ const mostUnits = 1 << 18
 
 // clone is a copy that can be added to.
 func (u *Units) clone() *Units {
-	c := &Units{map[string]OpenUnit{}, map[string]bool{}, u.Wait, u.begun}
+	c := &Units{map[string]OpenUnit{}, map[string]bool{}, u.begun}
 	maps.Copy(c.Open, u.Open)
 	maps.Copy(c.Ended, u.Ended)
 	return c
@@ -47,9 +46,6 @@ func (s *State) validateUnits() error {
 	u := s.Units
 	if u == nil {
 		return nil
-	}
-	if u.Wait < 0 {
-		return fmt.Errorf("units wait for %d later ones", u.Wait)
 	}
 	for id, unit := range u.Open {
 		if u.Ended[id] || unit.Losses.Count() < 1 || unit.Number < 0 || unit.Number >= len(u.Open)+len(u.Ended) || s.Test(unit.Certificate) == nil {
@@ -83,9 +79,9 @@ func (c *counted) seeIn(id string, loss uint64) error {
 }
 
 // addUnits adds rows of units to a test.
-func (s *State) addUnits(t *Test, rows []unitRows, wait int) error {
+func (s *State) addUnits(t *Test, rows []unitRows) error {
 	if s.Units == nil && len(rows) > 0 {
-		s.Units = (&Units{Wait: wait}).clone()
+		s.Units = new(Units).clone()
 	}
 	u := s.Units
 	for _, r := range rows {
@@ -129,9 +125,8 @@ func (s *State) endUnits() error {
 		return nil
 	}
 	var over []string
-	begun := len(u.Open) + len(u.Ended)
 	for id, unit := range u.Open {
-		if u.begun && !unit.here && begun-1-unit.Number >= u.Wait {
+		if u.begun && !unit.here {
 			over = append(over, id)
 		}
 		unit.here = false

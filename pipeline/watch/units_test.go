@@ -62,11 +62,11 @@ func predictors(t *testing.T) []*score.Predictor {
 
 // read gives files to a writer that goes on with what was kept, in pieces of seven rows. It ends in the
 // middle of the file behind the last one.
-func read(t *testing.T, k *kept, by []*score.Predictor, files []file, last, wait int) {
+func read(t *testing.T, k *kept, by []*score.Predictor, files []file, last int) {
 	t.Helper()
 	s := k.state(t)
 	w := watch.NewWriter(watch.Config[[]row]{
-		Store: k, State: s, Delta: watch.DefaultDelta, Unit: []string{"day"}, Wait: wait,
+		Store: k, State: s, Delta: watch.DefaultDelta, Unit: []string{"day"},
 		UnitOf: func(of []row, i int) string { return of[i].day },
 		Known: func(context.Context, score.Piece[[]row]) (func([]row, int) bool, error) {
 			return func([]row, int) bool { return false }, nil
@@ -114,20 +114,12 @@ type definedUnit struct {
 }
 
 // byDefinition are the units of files, each found by itself.
-func byDefinition(files []file, wait int) map[string]*definedUnit {
+func byDefinition(files []file) map[string]*definedUnit {
 	all := map[string]*definedUnit{}
 	has := func(f int, day string) bool {
 		return slices.ContainsFunc(files[f].rows, func(r row) bool { return r.labelled && r.day == day })
 	}
 	begins := map[int]bool{}
-	later := func(u *definedUnit, f int) (n int) { // units that have begun behind it, up to a file
-		for _, o := range all {
-			if o.position[0] <= f && slices.Compare(o.position[:], u.position[:]) > 0 {
-				n++
-			}
-		}
-		return n
-	}
 	for f := range files {
 		for i, r := range files[f].rows {
 			if r.labelled && r.day != "" && all[r.day] == nil {
@@ -140,7 +132,7 @@ func byDefinition(files []file, wait int) map[string]*definedUnit {
 			switch {
 			case has(f, day) && files[f].by != u.by:
 				u.over, u.cut = f, true
-			case !has(f, day) && begins[f] && later(u, f) >= wait:
+			case !has(f, day) && begins[f]:
 				u.over = f
 			}
 		}
@@ -156,13 +148,13 @@ func byDefinition(files []file, wait int) map[string]*definedUnit {
 }
 
 // expected is the test of a model by the definition.
-func expected(t *testing.T, files []file, by, wait int, id string, bound float64) watch.Test {
+func expected(t *testing.T, files []file, by int, id string, bound float64) watch.Test {
 	t.Helper()
 	want := watch.Test{Certificate: id, Unit: []string{"day"}}
 	var err error
 	want.Alarm, err = certify.NewAlarm(bound, watch.DefaultDelta)
 	fatal.If(t, err)
-	units := byDefinition(files, wait)
+	units := byDefinition(files)
 	var over []*definedUnit
 	for _, f := range files {
 		for _, r := range f.rows {
@@ -231,20 +223,20 @@ func someFiles(rng *rand.Rand) (files []file) {
 func TestUnitsAreThoseOfTheDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(18, 1))
 	var some watch.Test // of all tests
-	for round := range 80 {
-		files, by, wait := someFiles(rng), predictors(t), round%4
+	for range 80 {
+		files, by := someFiles(rng), predictors(t)
 		whole, killed := &kept{}, &kept{}
-		read(t, whole, by, files, len(files), wait)
+		read(t, whole, by, files, len(files))
 		for range 4 {
-			read(t, killed, by, files, rng.IntN(len(files)), wait)
+			read(t, killed, by, files, rng.IntN(len(files)))
 		}
-		read(t, killed, by, files, len(files), wait)
+		read(t, killed, by, files, len(files))
 		if string(whole.text) != string(killed.text) {
 			t.Fatalf("uninterrupted:\n%s\nresumed:\n%s", whole.text, killed.text)
 		}
 		var want []watch.Test
 		for i := range by[:files[len(files)-1].by+1] {
-			want = append(want, expected(t, files, i, wait, by[i].ID, watch.BoundOf(by[i].Certificate, nil)))
+			want = append(want, expected(t, files, i, by[i].ID, watch.BoundOf(by[i].Certificate, nil)))
 			some.Rows, some.Open, some.Late = some.Rows+want[i].Rows, some.Open+want[i].Open, some.Late+want[i].Late
 		}
 		if diff := cmp.Diff(want, whole.state(t).Tests, cmp.Comparer(func(a, b certify.RiskSum) bool { return a == b })); diff != "" {
@@ -268,7 +260,7 @@ func TestUnitsEnd(t *testing.T) {
 	k, by := &kept{}, predictors(t)
 	files := []file{of("1 1 2"), of("2"), of("2 3 3 4"), of("3"), of("5 1"), of("5")}
 	for i, want := range []watch.Test{{Open: 3}, {Open: 4}, {Rows: 2, Open: 6}, {Rows: 2, Open: 7}, {Rows: 9, Open: 1, Late: 1}, {Rows: 9, Open: 2, Late: 1}} {
-		read(t, k, by, files[:i+1], len(files), 1)
+		read(t, k, by, files[:i+1], len(files))
 		if got := k.state(t).Tests[0]; got.Rows != want.Rows || got.Open != want.Open || got.Late != want.Late {
 			t.Errorf("after %d files: %+v, want %+v", i+1, got, want)
 		}
@@ -283,11 +275,7 @@ func TestUnitsEnd(t *testing.T) {
 			t.Errorf("%s\nlacks %q", r.Statement, want)
 		}
 	}
-	w := watch.NewWriter(watch.Config[[]row]{State: k.state(t), Delta: watch.DefaultDelta, Unit: []string{"day"}, Wait: 2})
-	if _, err := w.Test(by[0]); err == nil || !strings.Contains(err.Error(), "wait for 1 later ones since the tests began, and cannot wait for 2 now") {
-		t.Errorf("units wait longer: %v", err)
-	}
-	w = watch.NewWriter(watch.Config[[]row]{State: k.state(t), Delta: watch.DefaultDelta})
+	w := watch.NewWriter(watch.Config[[]row]{State: k.state(t), Delta: watch.DefaultDelta})
 	if _, err := w.Test(by[0]); err == nil || !strings.Contains(err.Error(), `began with units of day, and cannot go on with rows`) {
 		t.Errorf("units go on as rows: %v", err)
 	}

@@ -21,7 +21,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	example, n := t.example(), t.Losses.Count()
 	switch {
 	case n == 0 && t.Unit != nil:
-		r.Statement = "no unit has ended yet (one ends with the first file that begins another unit and has no row of it, once as many later ones have begun as unit.wait asks for)"
+		r.Statement = "no unit has ended yet (one ends with the first file that begins another unit and has no row of it)"
 	case n == 0:
 		r.Statement = "no new row with a target has come yet"
 	default:

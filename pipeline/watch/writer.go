@@ -21,7 +21,6 @@ type Config[B any] struct {
 	State *State   // to go on with
 	Delta float64  // of the alarm
 	Unit  []string // columns that tell units apart, whose values are next to the rows of files; nil: rows are counted
-	Wait  int      // later units that must have begun before one ends; 0: one
 	// UnitOf is the id of the unit of a row, "" if it has none. nil: rows are counted.
 	UnitOf func(extra B, row int) string
 	// Known returns a function that reports which rows of a piece are not new to its certificate:
@@ -53,9 +52,6 @@ var _ score.Writer[score.Records] = (*Writer[score.Records])(nil)
 
 // NewWriter returns a writer that goes on with a state.
 func NewWriter[B any](cfg Config[B]) *Writer[B] {
-	if cfg.Wait == 1 {
-		cfg.Wait = 0
-	}
 	return &Writer[B]{cfg: cfg, done: cfg.State, now: cfg.State.clone(), put: true}
 }
 
@@ -139,10 +135,10 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, extra B) error {
 	if w.cfg.Again != nil && w.cfg.Again(p) {
 		c = counted{known: c.rows()}
 	}
-	t, err := w.now.of(p.By, w.cfg.Delta, w.cfg.Unit, w.cfg.Wait)
+	t, err := w.now.of(p.By, w.cfg.Delta, w.cfg.Unit)
 	if err == nil {
 		before := t.Alarm.Rows
-		err = errors.Join(t.add(c), w.now.addUnits(t, c.units, w.cfg.Wait))
+		err = errors.Join(t.add(c), w.now.addUnits(t, c.units))
 		if row := t.Alarm.Raised - before - 1; t.Where == "" && row >= 0 && row < int64(len(c.at)) {
 			t.Where = w.cfg.Where(p, extra, c.at[row])
 		}
@@ -176,7 +172,7 @@ func (w *Writer[B]) Commit(context.Context) error {
 		return err
 	}
 	w.put = true
-	t, err := w.done.of(w.by, w.cfg.Delta, w.cfg.Unit, w.cfg.Wait)
+	t, err := w.done.of(w.by, w.cfg.Delta, w.cfg.Unit)
 	if err == nil && w.cfg.Told != nil {
 		w.cfg.Told(w.by, *t)
 	}
@@ -187,7 +183,7 @@ func (w *Writer[B]) Commit(context.Context) error {
 func (w *Writer[B]) Test(by *score.Predictor) (Test, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t, err := w.done.clone().of(by, w.cfg.Delta, w.cfg.Unit, w.cfg.Wait)
+	t, err := w.done.clone().of(by, w.cfg.Delta, w.cfg.Unit)
 	if err != nil {
 		return Test{}, err
 	}
