@@ -20,7 +20,7 @@ type Cluster struct {
 	Registry registry          `yaml:"registry"`
 	Patience yamlfile.Duration `yaml:"patience"`
 
-	Told func(string) // gets the reason for a wait
+	Warning func(string) // gets the reason for a wait
 }
 
 type tlsConfig struct {
@@ -48,7 +48,7 @@ func (c *Cluster) files() []*string {
 
 // declared reports whether the section is there.
 func (c Cluster) declared() bool {
-	c.Told = nil
+	c.Warning = nil
 	return !reflect.ValueOf(c).IsZero()
 }
 
@@ -72,7 +72,7 @@ func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 
 // Client connects to the cluster.
 func (c Cluster) Client() (*broker.Client, error) {
-	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Told: c.Told}
+	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Warning: c.Warning}
 	var err error
 	if t := c.TLS; t != nil {
 		if config.TLS, err = (broker.TLSFiles{CA: t.CA, Certificate: t.Certificate, Key: t.Key}).Load(); err != nil {

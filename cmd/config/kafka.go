@@ -155,8 +155,8 @@ func (k *Topic) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, 
 // consume consumes the window into its spool.
 func (k *Topic) consume(ctx context.Context) (err error) {
 	waits := func(err error) {
-		if err != nil && k.Cluster.Told != nil {
-			k.Cluster.Told(err.Error())
+		if err != nil && k.Cluster.Warning != nil {
+			k.Cluster.Warning(err.Error())
 		}
 	}
 	if err := k.Schemas(waits); err != nil {

@@ -28,9 +28,9 @@ type Member struct {
 
 	Topic *Topic // of the rows
 	Quota *ingestlog.Quota
-	// Told gets the state of this member in the group: whether it is known, and the number of
+	// OnChange gets the state of this member in the group: whether it is known, and the number of
 	// its partitions.
-	Told func(known bool, partitions int)
+	OnChange func(known bool, partitions int)
 	// Waits is called with the reason when rows cannot be read for a while, and with nil at the end
 	// of it.
 	Waits func(err error)
@@ -108,7 +108,7 @@ func (m *Member) Run(ctx context.Context, s stream.Stream) error {
 	s.Job, s.Name, s.Topic, s.Folders = m.Job, m.sequence(), m.Topic.Topic, m.folders
 	s.Promote = m.Stream.Promote.rule()
 	observer := s.How.Observer
-	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: m.Stream.Session(), Told: m.Told}
+	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: m.Stream.Session(), OnChange: m.OnChange}
 	observer.Event(fmt.Sprintf("member of group %q: waiting for its partitions", m.Topic.Group))
 	return m.client.Lead(ctx, group, func(ctx context.Context, as *broker.Membership) error {
 		what := "the partitions"

@@ -86,7 +86,7 @@ func (s *Scoring) pointers() (score.Pointers, func() error, error) {
 
 // client speaks to a cluster.
 func (s *Scoring) client(c Cluster) (*broker.Client, error) {
-	c.Told, c.Patience = s.Warned, cmp.Or(c.Patience, yamlfile.Duration(s.Patience))
+	c.Warning, c.Patience = s.Warned, cmp.Or(c.Patience, yamlfile.Duration(s.Patience))
 	return c.Client()
 }
 
@@ -251,7 +251,7 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 		measuring.Go(func() { measureLags(measured, client, k, s.Lags) })
 	}
 	s.Said(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
-	group := broker.Group{Name: k.Group, Topic: k.Topic, Shared: s.Shared(), Session: s.Session(), Told: s.Member}
+	group := broker.Group{Name: k.Group, Topic: k.Topic, Shared: s.Shared(), Session: s.Session(), OnChange: s.Member}
 	return t.rows.Hint(client.Lead(ctx, group, t.predictAsMember), output)
 }
 

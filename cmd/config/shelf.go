@@ -86,7 +86,7 @@ func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123
 
 // MakeTopics makes the topics of a job, of one partition and as many replicas as the cluster has by
 // default.
-func (p Task) MakeTopics(ctx context.Context, told func(topic string, made bool)) (err error) {
+func (p Task) MakeTopics(ctx context.Context, report func(topic string, made bool)) (err error) {
 	const partitions, replicas = 1, -1
 	from, _ := p.Source.(*Topic)
 	deadLetters := from != nil && from.DeadLetters != ""
@@ -98,7 +98,7 @@ func (p Task) MakeTopics(ctx context.Context, told func(topic string, made bool)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(kafkalog.Create(ctx, client, p.Shelf.Topics, partitions, replicas, told), client.Close()); err != nil {
+		if err := errors.Join(kafkalog.Create(ctx, client, p.Shelf.Topics, partitions, replicas, report), client.Close()); err != nil {
 			return err
 		}
 	}
@@ -112,7 +112,7 @@ func (p Task) MakeTopics(ctx context.Context, told func(topic string, made bool)
 	defer func() { err = errors.Join(err, client.Close()) }()
 	made, err := client.CreateTopic(ctx, from.DeadLetters, partitions, replicas, nil)
 	if err == nil {
-		told(from.DeadLetters, made)
+		report(from.DeadLetters, made)
 	}
 	return err
 }
@@ -138,8 +138,8 @@ func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bo
 }
 
 // ShelfOn is a shelf of the default names, on brokers as in kafka-1:9092,kafka-2:9092.
-func ShelfOn(brokers string, told func(string)) *Shelf {
-	return &Shelf{Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Told: told}}
+func ShelfOn(brokers string, warning func(string)) *Shelf {
+	return &Shelf{Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Warning: warning}}
 }
 
 // Promote makes a published certificate the current one of a name, and returns it with the id of the one

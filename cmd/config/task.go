@@ -66,7 +66,7 @@ func ReadJob(_ context.Context, path string, env Environment, o Overrides) (Task
 	}
 	c.relativeTo(filepath.Dir(path))
 	c.Source.file, c.Source.scheduled = path, o.scheduled
-	c.Kafka.Told = env.Warning
+	c.Kafka.Warning = env.Warning
 	o.apply(&c)
 	p, faults := c.task()
 	p.file = t

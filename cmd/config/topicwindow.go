@@ -64,7 +64,7 @@ func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience tim
 	}
 	cluster := k.Cluster
 	if patience > 0 {
-		cluster.Patience, cluster.Told = min(cmp.Or(cluster.Patience, yamlfile.Duration(patience)), yamlfile.Duration(patience)), nil
+		cluster.Patience, cluster.Warning = min(cmp.Or(cluster.Patience, yamlfile.Duration(patience)), yamlfile.Duration(patience)), nil
 	}
 	cfg := k.Config
 	if cfg.Client, err = cluster.Client(); err != nil {

@@ -34,7 +34,7 @@ type Watching struct {
 	Events        score.Events
 	Said, Warned  func(string)
 	ModelWarnings func(certify.Certificate) []string
-	Told          func(by *score.Predictor, t watch.Test) // gets what was counted
+	Counted       func(by *score.Predictor, t watch.Test) // gets what was counted
 
 	since func(id string) time.Time // from when on a certificate is current
 }
@@ -67,9 +67,9 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 	follower.Continue(state.Subject)
 	var testOf func(*score.Predictor) (watch.Test, error)
 	if w.OnTopics() {
-		testOf, err = w.records(ctx, s, follower, watch.Config[score.Records]{Store: store, State: state, Delta: w.Delta(), Told: w.Told})
+		testOf, err = w.records(ctx, s, follower, watch.Config[score.Records]{Store: store, State: state, Delta: w.Delta(), Counted: w.Counted})
 	} else {
-		last.Failed, testOf, err = w.lake(ctx, s, follower, watch.Config[ingestlake.StoredColumns]{Store: store, State: state, Delta: w.Delta(), Told: w.Told})
+		last.Failed, testOf, err = w.lake(ctx, s, follower, watch.Config[ingestlake.StoredColumns]{Store: store, State: state, Delta: w.Delta(), Counted: w.Counted})
 	}
 	if err == nil {
 		last.By, err = follower.Follow(ctx, func(pass.Model) error { return nil })
@@ -101,7 +101,7 @@ func (w *Watching) stands(ctx context.Context, f *score.Follower, testOf func(*s
 	}
 	w.Events.Adopted(by)
 	if t, err := testOf(by); err == nil {
-		w.Told(by, t)
+		w.Counted(by, t)
 	}
 }
 

@@ -63,7 +63,7 @@ func newService(p config.Task, w system) (*service, error) {
 	}
 	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, m.Quota.Limit())}
 	s.metrics.group.shared = m.Stream.Shared()
-	m.Told, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
+	m.OnChange, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
 	m.Waits = func(err error) {
 		if s.metrics.why.set(err); err != nil {
 			s.show.warning(err.Error() + "; it is tried again")

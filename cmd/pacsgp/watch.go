@@ -81,7 +81,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	defer show.end()
 	e := newWatchEvents(show)
 	watching := config.Watching{
-		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Warned: show.warning, ModelWarnings: report.ModelWarnings, Told: e.counted,
+		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Warned: show.warning, ModelWarnings: report.ModelWarnings, Counted: e.counted,
 	}
 	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
 		e.metrics.counted(t)

@@ -32,7 +32,7 @@ type Unpredicted struct {
 	offsets *broker.Writer
 	by      *score.Predictor // the predictor of the decoders
 	free    chan *Decoder    // unused decoders
-	told    map[string]bool  // warnings so far
+	warned  map[string]bool  // warnings so far
 }
 
 // aboutOffsets begins the metadata of committed offsets. The subject of the predictions follows and,
@@ -223,13 +223,13 @@ func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
 func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 	for p := range t.Ends {
 		text := fmt.Sprintf("predictions of partition %d of %q carry no certificate id: certificate %.12s… speaks of other partitions", p, u.Topic, by.ID)
-		if by.SpeaksOf(u.Topic, p) || u.told[text] {
+		if by.SpeaksOf(u.Topic, p) || u.warned[text] {
 			continue
 		}
-		if u.told == nil {
-			u.told = map[string]bool{}
+		if u.warned == nil {
+			u.warned = map[string]bool{}
 		}
-		u.told[text] = true
+		u.warned[text] = true
 		u.Warning(text)
 	}
 }

@@ -27,10 +27,10 @@ func (s *Source) Open(ctx context.Context, i int) (dataset.Batches, error) {
 type reasoned struct {
 	dataset.Batches
 
-	path string
-	at   int64        // rows that were read
-	told *lake.Stored // the reasons; nil: none was wanted yet
-	next int64        // row of told
+	path   string
+	at     int64        // rows that were read
+	stored *lake.Stored // the reasons; nil: none was wanted yet
+	next   int64        // row of stored
 }
 
 // Next returns the next rows.
@@ -68,17 +68,17 @@ func (b *reasoned) Next(ctx context.Context) (arrow.Record, error) {
 
 // reasons are those of the rows from first up to those that were read.
 func (b *reasoned) reasons(ctx context.Context, first int64) ([]parquet.Value, error) {
-	if b.told == nil {
+	if b.stored == nil {
 		var err error
-		if b.told, err = lake.OpenStored(ctx, b.path, []string{columnReason}, 0); err != nil { // a spool of an earlier version has none
-			b.told = nil
+		if b.stored, err = lake.OpenStored(ctx, b.path, []string{columnReason}, 0); err != nil { // a spool of an earlier version has none
+			b.stored = nil
 			return make([]parquet.Value, b.at-first), nil //nolint:nilerr // the rows themselves were read
 		}
 	}
-	if _, err := b.told.Next(ctx, int(first-b.next)); err != nil {
+	if _, err := b.stored.Next(ctx, int(first-b.next)); err != nil {
 		return nil, err
 	}
-	values, err := b.told.Next(ctx, int(b.at-first))
+	values, err := b.stored.Next(ctx, int(b.at-first))
 	b.next = b.at
 	if err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (b *reasoned) reasons(ctx context.Context, first int64) ([]parquet.Value, e
 // Close closes the segment.
 func (b *reasoned) Close() error {
 	err := b.Batches.Close()
-	if b.told != nil {
-		err = errors.Join(err, b.told.Close())
+	if b.stored != nil {
+		err = errors.Join(err, b.stored.Close())
 	}
 	return err
 }

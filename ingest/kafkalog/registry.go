@@ -80,21 +80,21 @@ func (s *schemas) askAgain(ctx context.Context, id uint32) (*avro.Schema, error)
 	if waits == nil {
 		waits = func(error) {}
 	}
-	began, told := time.Now(), false
+	began, waiting := time.Now(), false
 	for pause := firstRegistryPause; ; pause = min(2*pause, lastRegistryPause) {
 		t, err := s.ask(ctx, id)
 		if err != nil {
 			err = fmt.Errorf("schema %d: %w", id, err)
 		}
-		if !errors.Is(err, errUnavailable) && told {
+		if !errors.Is(err, errUnavailable) && waiting {
 			waits(nil)
 		}
 		left := s.from.Patience - time.Since(began)
 		if !errors.Is(err, errUnavailable) || errors.Is(err, errRefused) || left <= 0 {
 			return t, err
 		}
-		if !told {
-			told = true
+		if !waiting {
+			waiting = true
 			waits(err)
 		}
 		if stopped := broker.Pause(ctx, min(pause, left)); stopped != nil {

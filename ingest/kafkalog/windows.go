@@ -50,7 +50,7 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fill
 	if err != nil {
 		return nil, err
 	}
-	cfg.Progress(w.Rows()) // Spool may not have told the last ones
+	cfg.Progress(w.Rows()) // Spool may not have reported the last ones
 	return &stream.Window{N: n, Of: pipeline.TopicIdentity(w.Identity), Segments: w.Segments, Firsts: w.Firsts, Ends: w.Ends, Rows: s.Rows(w, cfg.Folder)}, nil
 }
 

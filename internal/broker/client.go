@@ -20,9 +20,9 @@ type Config struct {
 	TLS      *tls.Config
 	SASL     sasl.Mechanism
 	Patience time.Duration // how long a failing request is retried; zero means one minute
-	// Told hears once why requests have been failing for some seconds; nil: nobody. It is
+	// Warning, if not nil, receives once why requests have been failing for some seconds. It is
 	// called from the goroutine of a request.
-	Told func(text string)
+	Warning func(text string)
 }
 
 // A Client speaks to one cluster. Its methods may be called from several goroutines.

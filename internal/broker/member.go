@@ -24,8 +24,8 @@ var ErrLost = errors.New("the group has changed the partitions of this member")
 // the others stand by, or they share them. A member keeps its partitions until it leaves or misses
 // its session or, where they are shared, until others come or go.
 type Membership struct {
-	shared bool
-	told   func(known bool, partitions int)
+	shared   bool
+	onChange func(known bool, partitions int)
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when what follows changes
@@ -40,9 +40,9 @@ type Group struct {
 	Name, Topic string
 	Shared      bool          // members share the partitions; else one has all of them
 	Session     time.Duration // how long a member that is not heard of keeps the partitions
-	// Told hears whether the group knows this member now, and how many partitions it has; nil:
-	// nobody does.
-	Told func(known bool, partitions int)
+	// OnChange, if not nil, receives whether the group knows this member now, and how many
+	// partitions it has.
+	OnChange func(known bool, partitions int)
 }
 
 // Lead joins the group and calls work each time that this member is given partitions of the topic.
@@ -50,7 +50,7 @@ type Group struct {
 // group, when this one has others; not while the group finds out or brokers are away. Lead leaves
 // the group and returns when work has returned anything but ErrLost, or ctx is done.
 func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Context, m *Membership) error) error {
-	m := &Membership{changed: make(chan struct{}), told: of.Told, shared: of.Shared}
+	m := &Membership{changed: make(chan struct{}), onChange: of.OnChange, shared: of.Shared}
 	members, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: of.Name, Brokers: c.config.Brokers, Topics: []string{of.Topic},
 		Dialer:           &kafka.Dialer{Timeout: 5 * time.Second, TLS: c.config.TLS, SASLMechanism: c.config.SASL, ClientID: clientID},
@@ -239,8 +239,8 @@ func (m *Membership) end() {
 
 // tell says what has changed. The lock is held.
 func (m *Membership) tell() {
-	if m.told != nil {
-		m.told(m.now != nil, len(m.has))
+	if m.onChange != nil {
+		m.onChange(m.now != nil, len(m.has))
 	}
 	close(m.changed)
 	m.changed = make(chan struct{})

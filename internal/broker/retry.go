@@ -40,8 +40,8 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 			}
 			return fmt.Errorf("kafka: %v: given up after %v: %w", c.config.Brokers, c.config.Patience, err)
 		}
-		if after >= tellAfter && c.config.Told != nil {
-			c.once.Do(func() { c.tell(ctx, err) })
+		if after >= warnAfter && c.config.Warning != nil {
+			c.once.Do(func() { c.warn(ctx, err) })
 		}
 		if stopped := Pause(ctx, min(pause, left)); stopped != nil {
 			return errors.Join(stopped, err)
@@ -85,11 +85,11 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// tellAfter is how long requests fail before that is reported.
-const tellAfter = 3 * time.Second
+// warnAfter is how long requests fail before that is reported.
+const warnAfter = 3 * time.Second
 
-// tell says why requests fail, and how long they are retried.
-func (c *Client) tell(ctx context.Context, err error) {
+// warn says why requests fail, and how long they are retried.
+func (c *Client) warn(ctx context.Context, err error) {
 	if reason := c.unreachable(ctx); reason != nil {
 		err = reason
 	}
@@ -97,7 +97,7 @@ func (c *Client) tell(ctx context.Context, err error) {
 	if errors.Is(err, errUnknown) {
 		patience = min(patience, unknownFor)
 	}
-	c.config.Told(fmt.Sprintf("%v; it is tried again until %v are over", err, patience))
+	c.config.Warning(fmt.Sprintf("%v; it is tried again until %v are over", err, patience))
 }
 
 var errUnknown = errors.New("the brokers do not know it")

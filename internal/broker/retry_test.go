@@ -58,7 +58,7 @@ func TestUnreachable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var reported atomic.Pointer[string]
-			client := newClient(t, broker.Config{Brokers: []string{c.address}, Patience: 6 * time.Second, Told: func(text string) {
+			client := newClient(t, broker.Config{Brokers: []string{c.address}, Patience: 6 * time.Second, Warning: func(text string) {
 				if !reported.CompareAndSwap(nil, &text) {
 					t.Error("reported twice")
 				}

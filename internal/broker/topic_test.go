@@ -127,7 +127,7 @@ func TestDeletedTopic(t *testing.T) {
 	var reported sync.Map
 	for range asks {
 		at := len(clients)
-		client := newClient(t, broker.Config{Brokers: c.ListenAddrs(), Patience: 24 * time.Hour, Told: func(text string) { reported.Store(at, text) }})
+		client := newClient(t, broker.Config{Brokers: c.ListenAddrs(), Patience: 24 * time.Hour, Warning: func(text string) { reported.Store(at, text) }})
 		if _, err := client.Partitions(t.Context(), "rows"); err != nil {
 			t.Fatal(err)
 		}

@@ -216,7 +216,7 @@ var ErrFormat = errors.New("or it is of another kind")
 var errSum = errors.New("its checksum does not agree: it was cut short, or its bytes have changed")
 
 // Close returns the first error. What is damaged is said to be so, whatever follows
-// from the damage: in a frame whose size was told exactly.
+// from the damage: in a frame whose size is exact.
 func (r *Reader) Close() error {
 	if r.err != nil {
 		_, _ = io.Copy(io.Discard, &r.content) // short of bytes it is found below

@@ -286,7 +286,7 @@ func mustNumbered(t *testing.T, s *stage) map[int64]string {
 }
 
 // That the end of the topic is unknown stops this job and no other, whatever the reason.
-func TestLatestThatCannotBeTold(t *testing.T) {
+func TestLatestThatIsUnknown(t *testing.T) {
 	s, log := onTopic(t, 60, 0)
 	log.latest, log.fault = true, job.ErrConfig
 	if r, err := s.Look(t.Context(), s.job, someDay); r != nil || err != nil || !strings.Contains(fmt.Sprint(s.said), "where its first window begins is not known") {

@@ -15,7 +15,7 @@ import (
 
 // Whatever a run dies of, its end is reported once, with its cause, and the output of the job says how
 // it stands.
-func TestEveryEndIsTold(t *testing.T) {
+func TestEveryEndIsReported(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) {
 		j.Triggers, j.Promote = []schedule.Trigger{hourly(t)}, watch.Promotion{Within: .1}
 	}))

@@ -140,7 +140,7 @@ type Follower struct {
 	cfg     Config
 	refused string               // certificate id of the last refused model, which is reported once
 	fault   string               // why the current model cannot be read, which is reported once
-	told    map[string]bool      // certificate ids whose warnings were given
+	warned  map[string]bool      // certificate ids whose warnings were given
 	first   *certify.Certificate // models with another subject than this are refused
 	subject string               // of the predictions so far; "" for any
 	now     *Predictor           // nil if there is none yet
@@ -151,7 +151,7 @@ func NewFollower(cfg Config) *Follower {
 	if cfg.Warning == nil {
 		cfg.Warning = func(string) {}
 	}
-	return &Follower{cfg: cfg, told: map[string]bool{}}
+	return &Follower{cfg: cfg, warned: map[string]bool{}}
 }
 
 // Continue sets the subject of earlier predictions (see [pipeline.Subject]), unless one is set.
@@ -268,10 +268,10 @@ func (f *Follower) keeps() string {
 
 // warnOfModel gives the warnings about the current model, once for each model.
 func (f *Follower) warnOfModel() {
-	if f.told[f.now.ID] || f.cfg.ModelWarnings == nil {
+	if f.warned[f.now.ID] || f.cfg.ModelWarnings == nil {
 		return
 	}
-	f.told[f.now.ID] = true
+	f.warned[f.now.ID] = true
 	for _, text := range f.cfg.ModelWarnings(f.now.Certificate) {
 		f.cfg.Warning(fmt.Sprintf("certificate %.12s…: %s", f.now.ID, text))
 	}

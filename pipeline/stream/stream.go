@@ -226,13 +226,13 @@ func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
 }
 
 func (s *Stream) warning(text string) {
-	if told := s.How.Observer.Warning; told != nil {
-		told(text)
+	if report := s.How.Observer.Warning; report != nil {
+		report(text)
 	}
 }
 
 func (s *Stream) event(text string) {
-	if told := s.How.Observer.Event; told != nil {
-		told(text)
+	if report := s.How.Observer.Event; report != nil {
+		report(text)
 	}
 }

@@ -33,8 +33,8 @@ type Config[B any] struct {
 	AddPosition func(s *State, p score.Piece[B], extra B)
 	// Where is the position of a row of a counted piece; of a file, its path.
 	Where func(p score.Piece[B], extra B, row int) string
-	// Told, if it is not nil, receives the latest test when it is stored.
-	Told func(by *score.Predictor, t Test)
+	// Counted, if it is not nil, receives the latest test when it is stored.
+	Counted func(by *score.Predictor, t Test)
 }
 
 // A Writer counts losses.
@@ -173,8 +173,8 @@ func (w *Writer[B]) Commit(context.Context) error {
 	}
 	w.put = true
 	t, err := w.done.of(w.by, w.cfg.Delta, w.cfg.Unit)
-	if err == nil && w.cfg.Told != nil {
-		w.cfg.Told(w.by, *t)
+	if err == nil && w.cfg.Counted != nil {
+		w.cfg.Counted(w.by, *t)
 	}
 	return err
 }

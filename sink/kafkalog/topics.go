@@ -43,14 +43,14 @@ func (t Topics) settings() []topicSettings {
 	}
 }
 
-// Create makes the topics that are absent, and calls told for each of the three.
-func Create(ctx context.Context, client *broker.Client, t Topics, partitions, replicas int, told func(topic string, made bool)) error {
+// Create makes the topics that are absent, and calls report for each of the three.
+func Create(ctx context.Context, client *broker.Client, t Topics, partitions, replicas int, report func(topic string, made bool)) error {
 	for _, s := range t.WithDefaults().settings() {
 		made, err := client.CreateTopic(ctx, s.topic, partitions, replicas, s.with)
 		if err != nil {
 			return err
 		}
-		told(s.topic, made)
+		report(s.topic, made)
 	}
 	return nil
 }

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// A Gate is before a broker, which advertises its address, and tells of every
+// A Gate is before a broker, which advertises its address, and reports every
 // request before it lets it through. So a test can let something happen at the third
 // fetch, and not after so many milliseconds.
 type Gate struct {
 	Address string
 
-	to   string
-	told atomic.Pointer[func(key int16)]
+	to        string
+	onRequest atomic.Pointer[func(key int16)]
 }
 
 // listen returns a gate that is not served yet, and its listener.
@@ -40,9 +40,9 @@ func (g *Gate) serve(l net.Listener) {
 	}
 }
 
-// Tell sets who receives the key of each request, from several goroutines. The request
+// OnRequest sets what receives the key of each request, from several goroutines. The request
 // waits until the call returns.
-func (g *Gate) Tell(told func(key int16)) { g.told.Store(&told) }
+func (g *Gate) OnRequest(onRequest func(key int16)) { g.onRequest.Store(&onRequest) }
 
 // pass hands the requests of a connection on, and their answers back.
 func (g *Gate) pass(from net.Conn) {
@@ -61,8 +61,8 @@ func (g *Gate) pass(from net.Conn) {
 		if _, err := io.ReadFull(from, head[:]); err != nil {
 			return
 		}
-		if told := g.told.Load(); told != nil {
-			(*told)(int16(binary.BigEndian.Uint16(head[4:])))
+		if onRequest := g.onRequest.Load(); onRequest != nil {
+			(*onRequest)(int16(binary.BigEndian.Uint16(head[4:])))
 		}
 		if _, err := to.Write(head[:]); err != nil {
 			return

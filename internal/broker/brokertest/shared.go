@@ -74,7 +74,7 @@ func (s *Shared) start(t testing.TB) {
 // clean deletes the topics and groups of a test. A group whose members were killed stays
 // until its session is over.
 func (s *Shared) clean(t testing.TB) {
-	s.gate.told.Store(nil)
+	s.gate.onRequest.Store(nil)
 	if s.server.process == nil {
 		s.server.Run(t)
 	}
