@@ -116,7 +116,7 @@ func (m *Member) Run(ctx context.Context, s stream.Stream) error {
 			what = fmt.Sprintf("the partitions %v", as.Partitions())
 		}
 		observer.Event("this member has " + what)
-		err := s.Run(ctx, m.tenure(as))
+		err := s.Run(ctx, m.session(as))
 		if errors.Is(context.Cause(ctx), broker.ErrLost) {
 			observer.Warning("the group has divided the partitions again: this member leaves its windows, and stands by until it has some")
 		}
@@ -127,8 +127,8 @@ func (m *Member) Run(ctx context.Context, s stream.Stream) error {
 // sequence is the name of the sequence of certificates.
 func (m *Member) sequence() string { return m.Topic.Topic + "/" + m.Topic.Group }
 
-// tenure has the ports of the stream while this member has its partitions.
-func (m *Member) tenure(as *broker.Membership) stream.Tenure {
+// session has the ports of the stream while this member has its partitions.
+func (m *Member) session(as *broker.Membership) stream.Session {
 	cfg, shelf := m.Topic.Config, m.Shelf
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
 	log := &memberLog{
@@ -144,7 +144,7 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 		Config: cfg, Folder: func(n int64) string { return filepath.Join(m.folders.Open(n), "spool") },
 		Rows: m.rows,
 	}
-	return stream.Tenure{Windows: windows, Log: log}
+	return stream.Session{Windows: windows, Log: log}
 }
 
 // rows are the rows of a window with its spool in a folder. Their publication must follow the

@@ -127,8 +127,8 @@ type Folder interface {
 	Remove() error
 }
 
-// A Tenure is the time in which a member has the same partitions.
-type Tenure struct {
+// A Session is the time in which a member has the same partitions.
+type Session struct {
 	Windows Windows
 	Log     Log
 }

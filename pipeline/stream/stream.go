@@ -32,7 +32,7 @@ type Stream struct {
 }
 
 // Run works until ctx is done or an error that no retry mends. Overtaken windows are filled again.
-func (s *Stream) Run(ctx context.Context, t Tenure) error {
+func (s *Stream) Run(ctx context.Context, t Session) error {
 	for {
 		err := s.windows(ctx, t)
 		if ctx.Err() != nil || !errors.Is(err, ErrOvertaken) {
@@ -46,12 +46,12 @@ func (s *Stream) Run(ctx context.Context, t Tenure) error {
 const manyWindows = 1 << 16
 
 // windows fills and certifies windows, from the group's location on.
-func (s *Stream) windows(ctx context.Context, t Tenure) error {
+func (s *Stream) windows(ctx context.Context, t Session) error {
 	if err := s.begin(ctx, t.Log); err != nil {
 		return err
 	}
 	both, ctx := errgroup.WithContext(ctx)
-	w := &work{Stream: s, Tenure: t, full: make(chan *Window, manyWindows)}
+	w := &work{Stream: s, Session: t, full: make(chan *Window, manyWindows)}
 	both.Go(func() error { return w.fill(ctx) })
 	both.Go(func() error { return w.certifyAll(ctx) })
 	return both.Wait()
@@ -80,10 +80,10 @@ func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) (Point
 	return pointer, err
 }
 
-// A work is the work of two goroutines in a tenure, until they are overtaken.
+// A work is the work of two goroutines in a session, until they are overtaken.
 type work struct {
 	*Stream
-	Tenure
+	Session
 
 	full chan *Window
 }
