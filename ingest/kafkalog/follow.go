@@ -28,8 +28,8 @@ type Batch struct {
 const (
 	batchRecords = 1 << 14
 	batchBytes   = 8 << 20
-	// turnOffsets is the number of offsets that are read of one partition before the next.
-	turnOffsets = 1 << 16
+	// roundOffsets is the number of offsets that are read of one partition before the next.
+	roundOffsets = 1 << 16
 	// identityEvery is the interval of checking whether the topic was made again.
 	identityEvery = 5 * time.Second
 )
@@ -40,11 +40,11 @@ const (
 // [broker.ErrAnother], if brokers tell; the last batches may be of either topic. It uses the fields
 // Client, Topic and Identity.
 func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Batch) error) error {
-	f := follower{turns: turns{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
+	f := follower{rounds: rounds{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
 	f.clear()
 	for {
 		quiet, err := f.round(ctx)
-		if err == nil && (quiet && once || time.Since(f.looked) >= identityEvery) {
+		if err == nil && (quiet && once || time.Since(f.checked) >= identityEvery) {
 			err = f.same(ctx)
 		}
 		if err == nil {
@@ -63,7 +63,7 @@ func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use
 
 // A follower fills a batch.
 type follower struct {
-	turns
+	rounds
 
 	cfg   Config
 	use   func(Batch) error
@@ -72,13 +72,13 @@ type follower struct {
 	bytes int    // of keys and values in the batch
 	room  []byte // memory for keys, values and headers
 
-	going  bool      // the batch before had no Pause
-	looked time.Time // of the last check whether the topic was made again
+	going   bool      // the batch before had no Pause
+	checked time.Time // of the last check whether the topic was made again
 }
 
 // same returns an error if the topic was made again.
 func (f *follower) same(ctx context.Context) error {
-	if f.looked = time.Now(); f.cfg.Identity == (broker.Identity{}) {
+	if f.checked = time.Now(); f.cfg.Identity == (broker.Identity{}) {
 		return nil
 	}
 	is, err := f.cfg.Client.Identity(ctx, f.cfg.Topic)
@@ -105,7 +105,7 @@ func (f *follower) flush(pause bool) error {
 	return f.use(batch)
 }
 
-// round reads a turn of each partition, and reports whether none had new offsets.
+// round reads some offsets of each partition, and reports whether none had new offsets.
 func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 	partitions, err := f.cfg.partitions(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 		}
 		f.next = at.Offsets
 	}
-	quiet, short, err := f.turns.round(ctx, f.cfg, partitions, turnOffsets, func(p int, end int64) error {
+	quiet, short, err := f.rounds.round(ctx, f.cfg, partitions, roundOffsets, func(p int, end int64) error {
 		at := broker.Range{Topic: f.cfg.Topic, Partition: p, First: f.next[p], End: end, FetchBytes: f.cfg.fetchBytes}
 		if err := f.cfg.Client.Read(ctx, at, func(r *broker.Record) error { return f.add(p, r) }); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// A window that closes by its rows has no ends before. Its partitions are read in turns up to their
+// A window that closes by its rows has no ends before. Its partitions are read in rounds up to their
 // last committed record, again and again. Which rows it gets depends on when they arrive; its
 // segments record that, and can be replayed. Segments are numbered in the order in which they are
 // cut, so that the stored ones are always the beginning of the sample.
@@ -21,17 +21,17 @@ var errFull = errors.New("the window is closed")
 // A gathering fills a window that closes by its rows.
 type gathering struct {
 	*spool
-	turns
+	rounds
 
 	partitions []int
 	writers    map[int]*writer // by partition
-	turn       int64           // number of offsets of a partition that are read at a time
+	most       int64           // number of offsets of a partition that are read at a time
 	left       int64           // number of rows that the window still needs
 }
 
 // gather reads until the window has its rows.
 func (s *spool) gather(ctx context.Context) error {
-	g := &gathering{spool: s, turns: turns{next: map[int]int64{}}, writers: map[int]*writer{}, left: s.cfg.Rows - s.read.Load()}
+	g := &gathering{spool: s, rounds: rounds{next: map[int]int64{}}, writers: map[int]*writer{}, left: s.cfg.Rows - s.read.Load()}
 	defer func() {
 		for _, w := range g.writers {
 			w.deadLetters.drop()
@@ -43,7 +43,7 @@ func (s *spool) gather(ctx context.Context) error {
 		}
 	}
 	s.number = s.afterLast()
-	g.turn = min(max(s.cfg.Rows/int64(8*len(g.writers)), 16), 8192)
+	g.most = min(max(s.cfg.Rows/int64(8*len(g.writers)), 16), 8192)
 	for g.left > 0 {
 		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
 			return err
@@ -82,9 +82,9 @@ func (g *gathering) open(ctx context.Context, of span) error {
 	return nil
 }
 
-// round reads a turn of each partition that has more, and waits if none has.
+// round reads some offsets of each partition that has more, and waits if none has.
 func (g *gathering) round(ctx context.Context) error {
-	quiet, short, err := g.turns.round(ctx, g.cfg, g.partitions, g.turn, func(p int, end int64) error { return g.read(ctx, p, end) })
+	quiet, short, err := g.rounds.round(ctx, g.cfg, g.partitions, g.most, func(p int, end int64) error { return g.read(ctx, p, end) })
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (g *gathering) read(ctx context.Context, p int, end int64) error {
 		return nil
 	}
 	w := g.writers[p]
-	at := broker.Range{Topic: g.cfg.Topic, Partition: p, First: g.next[p], End: end, FetchBytes: int32(min(max(g.turn*128, 1<<16), 4<<20))}
+	at := broker.Range{Topic: g.cfg.Topic, Partition: p, First: g.next[p], End: end, FetchBytes: int32(min(max(g.most*128, 1<<16), 4<<20))}
 	switch err := g.cfg.Client.Read(ctx, at, w.add); {
 	case errors.Is(err, errFull):
 		g.next[p] = w.stopped

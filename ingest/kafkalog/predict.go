@@ -172,18 +172,18 @@ func (t unpredictedBatch) Fits(ctx context.Context, m pass.Model) error {
 	return nil
 }
 
-// lotRecords is the number of records that are predicted together.
-const lotRecords = 1 << 11
+// pieceRecords is the number of records that are predicted together.
+const pieceRecords = 1 << 11
 
-// Cut calls next for each lot of records.
+// Cut calls next for each piece of the records.
 func (t unpredictedBatch) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[score.Records]) error) error {
 	if err := t.of.decode(ctx, by); err != nil {
 		return err
 	}
 	t.of.tellOthers(t.Batch, by)
-	for from := 0; ; from += lotRecords {
-		to := min(len(t.Records), from+lotRecords)
-		l := &lot{topic: t.of.Topic, records: t.Records[from:to], keep: len(t.of.Keep), ends: t.Ends}
+	for from := 0; ; from += pieceRecords {
+		to := min(len(t.Records), from+pieceRecords)
+		l := &recordPiece{topic: t.of.Topic, records: t.Records[from:to], keep: len(t.of.Keep), ends: t.Ends}
 		last := to == len(t.Records)
 		if !last {
 			l.ends = map[int]int64{}
@@ -234,17 +234,17 @@ func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 	}
 }
 
-// A lot has some records of a batch, and their rows once they are decoded.
-type lot struct {
+// A recordPiece has some records of a batch, and their rows once they are decoded.
+type recordPiece struct {
 	topic   string
 	records []Record
 	keep    int           // number of kept members of a record
-	ends    map[int]int64 // offsets behind the lot, by partition
+	ends    map[int]int64 // offsets behind the piece, by partition
 	rows    Decoded
 }
 
-// predict decodes and predicts a lot.
-func (l *lot) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Prediction, score.Records) error) (err error) {
+// predict decodes and predicts a piece.
+func (l *recordPiece) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Prediction, score.Records) error) (err error) {
 	if l.rows, err = d.Rows(l.records); err != nil {
 		return err
 	}
@@ -263,24 +263,24 @@ func (l *lot) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Pre
 }
 
 // Position returns position and key of a row's record.
-func (l *lot) Position(i int) (partition int, offset int64, key []byte) {
+func (l *recordPiece) Position(i int) (partition int, offset int64, key []byte) {
 	r := &l.records[i]
 	return r.Partition, r.Offset, r.Key
 }
 
 // Kept returns the kept members of a row's record.
-func (l *lot) Kept(i int) [][]byte {
+func (l *recordPiece) Kept(i int) [][]byte {
 	if l.rows.Kept == nil {
 		return make([][]byte, l.keep)
 	}
 	return l.rows.Kept[i*l.keep : (i+1)*l.keep]
 }
 
-// Ends returns the offsets behind the lot, by partition.
-func (l *lot) Ends() map[int]int64 { return l.ends }
+// Ends returns the offsets behind the piece, by partition.
+func (l *recordPiece) Ends() map[int]int64 { return l.ends }
 
 // Letter returns the record of row i as a dead letter.
-func (l *lot) Letter(i int, reason string) score.Letter {
+func (l *recordPiece) Letter(i int, reason string) score.Letter {
 	r := letterOf(l.topic, l.records[i].Partition, &l.records[i].Record, reason)
 	letter := score.Letter{Key: r.Key, Value: r.Value}
 	for _, h := range r.Headers {

@@ -27,15 +27,16 @@ func (e *BehindError) Error() string {
 	return fmt.Sprintf("kafka: partition %d of topic %q ends at offset %d, and the next row was to be at %d or behind: the topic was made again, or has lost records", e.Partition, e.Topic, e.End, e.Next)
 }
 
-// turns reads the partitions of a topic in turns, so that none waits for the backlog of another.
-type turns struct {
+// rounds read the partitions of a topic one after the other, some offsets at a time, so that none waits
+// for the backlog of another.
+type rounds struct {
 	next   map[int]int64 // next offset to read, by partition
 	behind int           // consecutive rounds in which a partition ended before its next offset
 }
 
-// round reads a turn of each partition with new offsets. quiet says that none had any, short that a
-// partition ends before its next offset.
-func (t *turns) round(ctx context.Context, cfg Config, partitions []int, turn int64, read func(partition int, end int64) error) (quiet, short bool, err error) {
+// round reads at most so many offsets of each partition that has new ones. quiet says that none had any,
+// short that a partition ends before its next offset.
+func (t *rounds) round(ctx context.Context, cfg Config, partitions []int, most int64, read func(partition int, end int64) error) (quiet, short bool, err error) {
 	latest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Latest)
 	if err != nil {
 		return false, false, err
@@ -48,7 +49,7 @@ func (t *turns) round(ctx context.Context, cfg Config, partitions []int, turn in
 			}
 			continue
 		}
-		if end := min(latest[p], t.next[p]+turn); end > t.next[p] {
+		if end := min(latest[p], t.next[p]+most); end > t.next[p] {
 			quiet = false
 			if err := read(p, end); err != nil {
 				return false, short, err

@@ -246,7 +246,7 @@ func (m *Membership) tell() {
 	m.changed = make(chan struct{})
 }
 
-// follow goes from one generation to the next. Between two of them nobody can commit, but members
+// follow goes from one generation to the next. Between two of them no commit is accepted, but members
 // keep their partitions. An error means that the group will never take this member.
 func (m *Membership) follow(ctx context.Context, members *kafka.ConsumerGroup, topic string) error {
 	for ctx.Err() == nil {

@@ -202,7 +202,7 @@ func (w *Writer) Seen(ctx context.Context) error {
 
 // Abort ends the transaction, and what was sent is never read.
 func (w *Writer) Abort(ctx context.Context) error {
-	clear(w.ends) // nobody will ever see them
+	clear(w.ends) // readers never see them
 	w.groups = nil
 	err := w.end(ctx, false)
 	if errors.Is(err, kafka.InvalidTransactionState) {

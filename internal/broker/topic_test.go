@@ -28,8 +28,8 @@ func kfakeCluster(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, *broker.C
 	return c, newClient(t, broker.Config{Brokers: c.ListenAddrs()})
 }
 
-// TestMissingTopic: that there is no topic is said within seconds, and one that is made while
-// it is looked for is found.
+// TestMissingTopic: that there is no topic is said within seconds, and one that is made
+// during the search is found.
 func TestMissingTopic(t *testing.T) {
 	t.Parallel()
 	_, client := kfakeCluster(t)

@@ -31,8 +31,8 @@ type Job struct {
 	// not show the result of a run.
 	Elsewhere bool
 
-	looked time.Time // the last look at it by this process
-	said   string    // the fault of the last look, which is reported once
+	checked time.Time // by this process, last
+	said    string    // the fault of the last look, which is reported once
 }
 
 // A Trigger says when a job is due: at moments, or after so many new rows, files or offsets.

@@ -19,7 +19,7 @@ import (
 // A Scheduler decides when to run which job, from what the jobs' outputs have of them and the time of a
 // look. It has no clock and starts no goroutine. Only Poll is required.
 type Scheduler struct {
-	Poll time.Duration // between two looks at what is due
+	Poll time.Duration // between two checks of what is due
 
 	Now bool // jobs run at once, due or not, and retries do not wait
 
@@ -76,7 +76,7 @@ func holding[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipeline.RunState, err error) {
 	s.lookFault, j.Required = nil, cmp.Or(j.Required, pipeline.RequirePrediction)
 	defer func() {
-		if j.looked = now; ctx.Err() != nil {
+		if j.checked = now; ctx.Err() != nil {
 			return
 		}
 		fault := cmp.Or(s.lookFault, err)
@@ -259,7 +259,7 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *State, now tim
 	}
 	for _, t := range j.Triggers {
 		at, ok := t.reached(fresh, now)
-		if at = at.Add(s.Poll); j.looked.IsZero() || at.After(now) {
+		if at = at.Add(s.Poll); j.checked.IsZero() || at.After(now) {
 			at = now
 		}
 		if ok {

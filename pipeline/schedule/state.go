@@ -226,7 +226,7 @@ func (s *Scheduler) settle(j *Job, state *State, held bool, now time.Time) error
 	}
 	if j.closes(numbered) {
 		state.Topic, state.For = state.Topic.Without(), ""
-		if j.looked.IsZero() { // a killed scheduler may not have removed it
+		if j.checked.IsZero() { // a killed scheduler may not have removed it
 			s.discard(j, numbered)
 		}
 	}
@@ -257,7 +257,7 @@ func (j *Job) again(r *pipeline.RunState) *pipeline.Scheduled {
 	}
 }
 
-// closes reports whether the end of a run closes its window: it has a certificate, or is given up.
+// closes reports whether the end of a run closes its window: it has a certificate, or is skipped.
 func (j *Job) closes(r *pipeline.RunState) bool {
 	return r.Scheduled.Window != nil && j.again(r) == nil
 }

@@ -1,7 +1,7 @@
-// Package score predicts rows, as they come, with the model that a pointer names.
+// Package score predicts new rows with the model that a pointer names.
 //
 // A [Reader] hands on units: files, or batches of records of a topic. Before each unit the
-// [Follower] looks up the pointer: one model predicts all rows of a unit. A model that does not
+// [Follower] reads the pointer: one model predicts all rows of a unit. A model that does not
 // fit is refused, and the earlier one stays. A unit is cut into pieces, which several goroutines
 // predict and pack for a [Writer]. One goroutine sends them in their order and commits them.
 // Committed rows are predicted once, also if the process is killed and started again.

@@ -30,7 +30,7 @@ type Loop[B any] struct {
 	After func(time.Duration) <-chan time.Time
 }
 
-// LookEvery is the time between looks at the pointer while there is no model.
+// LookEvery is the time between two reads of the pointer while there is no model.
 const LookEvery = time.Second
 
 // mostPacked bounds the number of packed pieces that wait to be sent.

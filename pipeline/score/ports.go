@@ -78,7 +78,7 @@ type Records interface {
 	Letter(i int, reason string) Letter
 }
 
-// A Letter is a record for which there is no use but to be looked at. Value is nil without one.
+// A Letter is a record without a prediction. Value is nil without one.
 type Letter struct {
 	Key, Value []byte
 	Headers    []Header

@@ -15,10 +15,10 @@ type outlet struct {
 	limit      int // bytes of a batch that it takes
 }
 
-// usualLimit is the max.message.bytes of a topic where nobody has set it.
+// usualLimit is the default max.message.bytes of a topic.
 const usualLimit = 1048588
 
-// openOutlet looks a topic up. Where brokers do not tell its limit, it is the usual one.
+// openOutlet asks for the partitions of a topic and its limit. Where brokers do not tell its limit, it is the usual one.
 func openOutlet(ctx context.Context, client *broker.Client, topic string) (outlet, error) {
 	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {

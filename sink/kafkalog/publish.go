@@ -53,7 +53,7 @@ func (cfg Config) transactional() string {
 
 // EndOthers ends the transactions that earlier owners of these partitions may have left open. A
 // member of a shared group calls it once in each generation, before it asks for the group's
-// position: from then on nobody else can commit offsets of its partitions in this generation.
+// position: from then on no other process can commit offsets of its partitions in this generation.
 //
 // The reason: commits of earlier generations are refused since this one began. Commits that were
 // accepted before are in transactions under the id of the first partition of a share that has one

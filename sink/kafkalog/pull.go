@@ -192,8 +192,8 @@ type Pointers struct {
 	topics Topics
 	name   string
 
-	looked time.Time
-	last   pipeline.Current
+	read time.Time
+	last pipeline.Current
 }
 
 var _ score.Pointers = (*Pointers)(nil)
@@ -205,14 +205,14 @@ func NewPointers(client *broker.Client, t Topics, name string) *Pointers {
 
 // Current returns the pointer, read now or within the last [score.LookEvery].
 func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
-	if t.last.ID != "" && time.Since(t.looked) < score.LookEvery {
+	if t.last.ID != "" && time.Since(t.read) < score.LookEvery {
 		return t.last, nil
 	}
 	p, err := Current(ctx, t.client, t.topics, t.name)
 	if err != nil {
 		return pipeline.Current{}, err
 	}
-	t.looked, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: cmp.Or(p.Predictor, pipeline.RequirePrediction)}
+	t.read, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: cmp.Or(p.Predictor, pipeline.RequirePrediction)}
 	return t.last, nil
 }
 

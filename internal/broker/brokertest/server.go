@@ -166,7 +166,7 @@ func (s *Server) Kill(t testing.TB) {
 	s.process = nil
 }
 
-// freePorts are addresses on loopback that nobody listens on now.
+// freePorts are unused addresses on loopback.
 func freePorts(t testing.TB, n int) []string {
 	t.Helper()
 	var all []string

@@ -12,7 +12,7 @@ import (
 )
 
 // A FileWriter writes predictions of files, and ends as a process does: what it has not
-// committed by then is given up.
+// committed by then is lost.
 type FileWriter[B any] interface {
 	score.Writer[B]
 	Has(f score.File) (bool, error)
