@@ -88,8 +88,7 @@ func (l *deadLetters) drop() {
 }
 
 // DeadLetters calls use for each record of the window that is no row, or has a rejected row, in the order
-// of the segments. Additional headers have its position and the reason. The record is valid during
-// the call.
+// of the segments. Additional headers have its position and the reason. use may keep the record.
 func (w *Window) DeadLetters(use func(partition int, r broker.Record) error) error {
 	for i, path := range w.deadLetters {
 		if path == "" {
@@ -109,7 +108,6 @@ func readDeadLetters(path string, use func(broker.Record) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	in := bufio.NewReader(file)
-	var buf []byte
 	for {
 		head, err := in.Peek(12)
 		if len(head) == 0 && errors.Is(err, io.EOF) {
@@ -122,7 +120,7 @@ func readDeadLetters(path string, use func(broker.Record) error) (err error) {
 		if err != nil {
 			return err
 		}
-		b, _, err := broker.NextBatch(batch, &buf)
+		b, _, err := broker.NextBatch(batch, new([]byte))
 		var r broker.Record
 		if err == nil {
 			err = b.Next(&r)

@@ -19,16 +19,14 @@ type DeadLetters struct {
 	Ends   map[int]int64 // offsets at which the window ends there, by partition
 }
 
-const (
-	deadLettersAtOnce = 500
-	deadLettersBytes  = 256 << 10
-)
+// deadLettersBytes bounds the dead letters that wait to be sent.
+const deadLettersBytes = 256 << 10
 
 // Put sends the dead letters that each yields, with the partition that they were in, in one transaction.
 // The same transaction commits Ends as offsets of a group named after the window, as a mark that they
 // are sent. So read-committed consumers see dead letters once, however often the job is killed and run
 // again, until the cluster forgets the offsets of groups without members
-// (offsets.retention.minutes, a week by default).
+// (offsets.retention.minutes, a week by default). Put keeps the records until they are sent.
 func (d DeadLetters) Put(ctx context.Context, each func(func(partition int, r broker.Record) error) error) (err error) {
 	p := post{DeadLetters: d}
 	defer func() {
@@ -86,7 +84,7 @@ func (p *post) begin(ctx context.Context) error {
 	return err
 }
 
-// add adds a letter to the waiting ones. It retains nothing of r.
+// add adds a letter to the waiting ones.
 func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
 	if p.writer == nil {
 		if err := p.begin(ctx); err != nil {
@@ -94,23 +92,14 @@ func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
 		}
 	}
 	size := room(r)
-	if partition != p.partition || len(p.waiting) >= deadLettersAtOnce || p.bytes+size > deadLettersBytes {
+	if partition != p.partition || p.bytes+size > deadLettersBytes {
 		if err := p.flush(ctx); err != nil {
 			return err
 		}
 	}
 	p.partition, p.bytes = partition, p.bytes+size
-	r.Key, r.Value, r.Headers = slices.Clone(r.Key), slices.Clone(r.Value), cloneHeaders(r.Headers)
 	p.waiting = append(p.waiting, r)
 	return nil
-}
-
-func cloneHeaders(headers []broker.Header) []broker.Header {
-	headers = slices.Clone(headers)
-	for i := range headers {
-		headers[i].Value = slices.Clone(headers[i].Value)
-	}
-	return headers
 }
 
 // flush sends the waiting dead letters.
