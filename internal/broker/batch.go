@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/segmentio/kafka-go/compress"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // A Record is one record of a batch. Its bytes are valid until the next batch is read.
@@ -21,10 +22,7 @@ type Record struct {
 }
 
 // A Header is one header of a record.
-type Header struct {
-	Key   string
-	Value []byte
-}
+type Header = kmsg.Header
 
 // A Batch is one record batch of version 2.
 type Batch struct {
@@ -116,7 +114,7 @@ func (b *Batch) Next(r *Record) error {
 		return errRecord
 	}
 	for range headers {
-		r.Headers = append(r.Headers, Header{string(in.bytes()), in.bytes()})
+		r.Headers = append(r.Headers, Header{Key: string(in.bytes()), Value: in.bytes()})
 	}
 	if in.bad || len(in.data) != 0 || r.Offset < b.First || r.Offset > b.Last {
 		return errRecord

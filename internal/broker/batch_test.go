@@ -69,7 +69,7 @@ var compressions = []compress.Compression{compress.None, compress.Gzip, compress
 
 func someRecords() (records []Record) {
 	for i := range 50 {
-		records = append(records, Record{Time: int64(i), Key: fmt.Append(nil, i), Value: []byte(strings.Repeat("value", i)), Headers: []Header{{"h", []byte("v")}}})
+		records = append(records, Record{Time: int64(i), Key: fmt.Append(nil, i), Value: []byte(strings.Repeat("value", i)), Headers: []Header{{Key: "h", Value: []byte("v")}}})
 	}
 	return records
 }

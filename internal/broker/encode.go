@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 
 	"github.com/segmentio/kafka-go/compress"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // A Producer numbers batches: a broker stores one of a known number once.
@@ -76,29 +77,22 @@ func pack(records []Record) Packed {
 	for i := range records {
 		size += len(records[i].Key) + len(records[i].Value) + recordRoom
 	}
-	framed := make([]byte, lengthBytes+headerBytes, size)
 	first, last := records[0].Time, records[0].Time
+	for i := range records {
+		last = max(last, records[i].Time)
+	}
+	head := kmsg.RecordBatch{
+		PartitionLeaderEpoch: -1, Magic: 2, FirstTimestamp: first, MaxTimestamp: last,
+		NumRecords: int32(len(records)), LastOffsetDelta: int32(len(records) - 1),
+	}
+	framed := head.AppendTo(make([]byte, lengthBytes, size))
 	var body []byte
 	for i := range records {
 		r := &records[i]
-		last = max(last, r.Time)
-		body = binary.AppendVarint(append(body[:0], 0), r.Time-first)
-		body = binary.AppendVarint(body, int64(i))
-		body = appendBytes(appendBytes(body, r.Key), r.Value)
-		body = binary.AppendVarint(body, int64(len(r.Headers)))
-		for _, h := range r.Headers {
-			body = appendBytes(appendBytes(body, []byte(h.Key)), h.Value)
-		}
-		framed = append(binary.AppendVarint(framed, int64(len(body))), body...)
+		of := kmsg.Record{TimestampDelta64: r.Time - first, OffsetDelta: int32(i), Key: r.Key, Value: r.Value, Headers: r.Headers}
+		body = of.AppendTo(body[:0]) // behind a length of 0, a byte
+		framed = append(binary.AppendVarint(framed, int64(len(body)-1)), body[1:]...)
 	}
-	be := binary.BigEndian
-	out := framed[lengthBytes:]
-	be.PutUint32(out[12:], 0xFFFFFFFF) // epoch of the leader: unknown
-	out[16] = 2                        // version
-	be.PutUint32(out[23:], uint32(len(records)-1))
-	be.PutUint64(out[27:], uint64(first))
-	be.PutUint64(out[35:], uint64(last))
-	be.PutUint32(out[57:], uint32(len(records)))
 	packed := Packed{framed, len(records)}
 	packed.measure()
 	return packed
@@ -118,12 +112,4 @@ func (b Packed) number(p Producer, sequence int32) {
 	be.PutUint16(out[51:], uint16(p.Epoch))
 	be.PutUint32(out[53:], uint32(sequence))
 	be.PutUint32(out[17:], crc32.Checksum(out[attributesAt:], castagnoli))
-}
-
-// appendBytes appends a length and the bytes; nil has the length −1.
-func appendBytes(to, b []byte) []byte {
-	if b == nil {
-		return binary.AppendVarint(to, -1)
-	}
-	return append(binary.AppendVarint(to, int64(len(b))), b...)
 }
