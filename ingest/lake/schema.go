@@ -204,7 +204,7 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 		return refuse("a repeated column", hintNested)
 	}
 	if why := contradiction(e); why != "" {
-		return refuse("described in a way that nobody can be sure of ("+why+")", hintAgain)
+		return refuse("described in two ways that contradict each other ("+why+")", hintAgain)
 	}
 	a := annotationOf(e)
 	stored := map[int16]format.Type{parquetmeta.LogicalDate: format.Int32, parquetmeta.LogicalTimestamp: format.Int64}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// A Pending is a file that nobody sees until [Pending.Commit] or [CommitAll]. Its hidden name
+// A Pending is a file that is hidden until [Pending.Commit] or [CommitAll]. Its hidden name
 // is in the folder of its destination, so that the final rename stays inside one file system.
 // It is for one goroutine at a time.
 type Pending struct {
@@ -199,7 +199,7 @@ func Explain(path string, size int64, err error) error {
 }
 
 // Sweep removes the unfinished files of killed commands from dir: regular files with names of
-// theirs that nobody has locked.
+// theirs that are not locked.
 func Sweep(fsys FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil {
@@ -212,7 +212,7 @@ func Sweep(fsys FS, dir string) error {
 		path := filepath.Join(dir, name)
 		lock, err := fsys.Lock(path)
 		if err != nil {
-			continue // in use, or no file of ours; nobody reads it in either case
+			continue // in use, or not ours; it is not read in either case
 		}
 		if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(fmt.Errorf("remove leftover %s: %w", path, err), lock.Close())

@@ -24,7 +24,7 @@ import (
 // From the first lock to the end of the last one, an object is what it was when it was read or
 // written first: a write is done only to that version (If-Match, If-None-Match). If another process
 // has written in between, the error is [durable.ErrLocked]. So of two processes that read a list of
-// numbers at most one can take the next number. Locks exclude nobody.
+// numbers at most one can take the next number. Locks exclude no other process.
 type Files struct {
 	client *client
 	temps  map[string]*temporary

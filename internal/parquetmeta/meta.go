@@ -41,7 +41,7 @@ type Element struct {
 	Scale      int32
 	Precision  int32
 	Logical    Logical
-	Odd        int16 // the number of a field that nobody knows
+	Odd        int16 // the number of a field that is unknown
 }
 
 // A Logical is a LogicalType.

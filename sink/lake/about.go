@@ -31,7 +31,7 @@ const (
 	again       = "hint: to begin again, choose another output, or remove %s and, unless both are to be in one folder, the predictions"
 )
 
-// ReadAbout returns the About of a folder and its certificate, nil if nobody predicted there.
+// ReadAbout returns the About of a folder and its certificate, nil if there are no predictions.
 func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *certify.Certificate, error) {
 	a := &About{fs: fsys, folder: folder}
 	names, err := fsys.List(folder)

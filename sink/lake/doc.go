@@ -7,7 +7,7 @@
 // removes. Run again, the job writes the same bytes.
 //
 // An address s3://bucket/prefix is such a directory in a store: an object replaces a file, and
-// the lock excludes nobody: of two writers of an object the slower one fails ([objects.Files]).
+// the lock excludes no process: of two writers of an object the slower one fails ([objects.Files]).
 //
 // The directory of a job:
 //

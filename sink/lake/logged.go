@@ -37,7 +37,7 @@ type LoggedConfig struct {
 	Same func(ctx context.Context) error
 	// Commit commits the ends of published files, by partition, with their subject.
 	Commit func(ctx context.Context, ends map[int]int64, subject string) error
-	// DeadLetters gets the rows without a prediction too; nil: nobody does.
+	// DeadLetters gets the rows without a prediction too; nil means that they are not sent.
 	DeadLetters DeadLetters
 }
 
