@@ -4,7 +4,7 @@
 // ([Records]).
 //
 // One row's way: an adapter ([github.com/pacsgp/pacsgp/ingest/lake]) decodes
-// its columns to float64, one slice a column; [Check] looks for bad cells; a
+// its columns to float64, one slice a column; [Check] finds bad cells; a
 // [Digester] hashes each column; [Records.New] wraps the slices, without a copy,
 // as the record batch that the pipeline reads.
 //

@@ -106,8 +106,8 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// IsCertificateRow reports whether data are a Parquet file that looks like a certificate, not like
-// a model. [DecodeCertificateRow] checks it.
+// IsCertificateRow reports whether data are a Parquet file that has the mark of a certificate, not
+// of a model. [DecodeCertificateRow] checks it.
 func IsCertificateRow(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("PAR1")) && bytes.Contains(data, []byte(`"format": "pacsgp-certificate/`))
 }

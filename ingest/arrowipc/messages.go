@@ -80,10 +80,10 @@ func vector(t flatbuffers.Table, field, width int) (at flatbuffers.UOffsetT, n i
 }
 
 // columns reports whether the columns of a schema are not too many. It makes decimals of 32 and 64 bits,
-// which the library does not know, columns of bytes, and looks again: tables may overlap.
+// which the library does not know, columns of bytes, and counts again: tables may overlap.
 func columns(schema flatbuffers.Table) bool {
 	for range 2 {
-		l := looked{left: len(schema.Bytes) / 8} // columns have more bytes each
+		l := fieldCount{left: len(schema.Bytes) / 8} // columns have more bytes each
 		if ok := l.fields(schema, 1, 0); !ok || !l.changed {
 			return ok
 		}
@@ -91,7 +91,7 @@ func columns(schema flatbuffers.Table) bool {
 	return false
 }
 
-type looked struct {
+type fieldCount struct {
 	left    int
 	changed bool
 }
@@ -99,7 +99,7 @@ type looked struct {
 // fields reports whether the columns of a schema, or the children of a column, are at most left: they
 // may share their descriptions, so that few bytes describe any number of them. What else they list
 // must fit into the bytes.
-func (l *looked) fields(t flatbuffers.Table, field, depth int) bool {
+func (l *fieldCount) fields(t flatbuffers.Table, field, depth int) bool {
 	_, _, metadata := vector(t, field+1, 4)
 	at, n, ok := vector(t, field, 4)
 	if l.left -= n; !ok || !metadata || l.left < 0 || depth > maxDepth {

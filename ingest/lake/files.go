@@ -288,7 +288,7 @@ func (c *footerCache) find(f *dataFile, file objects.File) (kept, error) {
 	return k, nil
 }
 
-var errOtherFile = errors.New("the file has changed since it was looked at first; start again when no program writes to it")
+var errOtherFile = errors.New("the file has changed since it was first read; start again when no program writes to it")
 
 func (k *kept) read(file objects.File) error {
 	if k.file.arrow {

@@ -22,7 +22,7 @@ type Sample struct {
 	Missing []string // sentences on files that are missing or have changed
 }
 
-// Find looks for the files of a manifest among the data of the paths. It identifies a file by size
+// Find finds the files of a manifest among the data of the paths. It identifies a file by size
 // and footer, wherever the lake is now; of equal files it takes the one whose path ends most alike. It
 // opens only files with the size of one of the sample.
 func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sample, error) {

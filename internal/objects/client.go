@@ -34,7 +34,7 @@ const (
 )
 
 // ErrChanged says that an object is not what it was when it was first seen.
-var ErrChanged = errors.New("it has changed, or is gone, since it was first looked at; start again when nothing writes to it")
+var ErrChanged = errors.New("it has changed, or is gone, since it was first read; start again when nothing writes to it")
 
 // A client makes requests to the store of the environment.
 type client struct {
@@ -69,7 +69,7 @@ func connect(env func(string) string, tries int) (minio.Core, error) {
 		return minio.Core{}, errors.New("the credentials cannot be read: check AWS_* in the environment and ~/.aws")
 	}
 	if who.AccessKeyID == "" {
-		chain = credentials.NewStaticV4("", "", "") // so that none are looked for again
+		chain = credentials.NewStaticV4("", "", "") // so that none are searched again
 	}
 	core, err := minio.NewCore(endpoint, &minio.Options{
 		Creds: chain, Secure: secure, MaxRetries: tries, Region: cmp.Or(env("AWS_REGION"), env("AWS_DEFAULT_REGION"), "us-east-1"),
@@ -224,7 +224,7 @@ func (c *client) put(ctx context.Context, address, was string, data []byte, mark
 		return err
 	})
 	if errors.Is(err, ErrChanged) || errors.Is(err, fs.ErrNotExist) {
-		if at, looked := c.head(ctx, address); looked == nil && at.mark == mark {
+		if at, fault := c.head(ctx, address); fault == nil && at.mark == mark {
 			return at.tag, nil
 		}
 		return "", fmt.Errorf("%s: %w", address, ErrChanged)

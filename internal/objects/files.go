@@ -122,7 +122,7 @@ func (f *Files) write(name string, data []byte) error {
 }
 
 func errMeanwhile(name string) error {
-	return fmt.Errorf("%s: another process has written it since this one looked: %w", name, durable.ErrLocked)
+	return fmt.Errorf("%s: another process has written it since this one read it: %w", name, durable.ErrLocked)
 }
 
 // version is the ETag, "" of no object.

@@ -33,8 +33,8 @@ const maxDepth = 24
 
 // A reader reads Thrift's compact protocol. The bytes come from anybody: it allocates
 // nothing on the word of a length, and what the protocol leaves to a reader's mercy (a
-// field of another type, twice, or out of order) is a fault, for a flipped bit looks like
-// that. After the first fault it gives zeros.
+// field of another type, twice, or out of order) is a fault, as a flipped bit
+// makes. After the first fault it gives zeros.
 type reader struct {
 	b     []byte
 	pos   int

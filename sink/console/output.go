@@ -91,7 +91,7 @@ func find(roots []string) (folders, warnings []string) {
 		}
 		for _, path := range below {
 			if names > maxNames || depth == maxDepth {
-				warnings = append(warnings, folder+": not all folders were looked into")
+				warnings = append(warnings, folder+": not all folders were searched")
 				return
 			}
 			in(path, depth+1)
