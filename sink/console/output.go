@@ -32,7 +32,7 @@ const (
 type output struct {
 	Folder  string
 	Name    string // of the schedule's job, or the target, or the folder
-	State   []finding
+	State   []remark
 	Current pipeline.Current
 	Promise *report.Page // of the current certificate; nil without one
 	Test    *rowsTest
@@ -47,13 +47,13 @@ type rowsTest struct {
 	Alarm string  // why they contradict the certificate; "": they do not
 }
 
-// A finding is something that an operator has to know, and what to do about it.
-type finding struct {
+// A remark is something that an operator has to know, and what to do about it.
+type remark struct {
 	Level       level
 	Words, Hint string
 }
 
-// A level is the class of a finding's colours.
+// A level is the class of a remark's colours.
 type level string
 
 // Levels, the worst first.
@@ -126,7 +126,7 @@ func read(folder string, now time.Time) *output {
 	}
 	o.Test = watched(folder, o.Current.ID)
 	o.explain(now)
-	slices.SortStableFunc(o.State, func(a, b finding) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
+	slices.SortStableFunc(o.State, func(a, b remark) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
 	return o
 }
 
@@ -136,7 +136,7 @@ func exists(path string) bool {
 }
 
 func (o *output) find(l level, words, hint string) {
-	o.State = append(o.State, finding{l, words, hint})
+	o.State = append(o.State, remark{l, words, hint})
 }
 
 // promise reads the current certificate. Its content must have the digest of its name, and its numbers
