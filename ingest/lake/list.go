@@ -57,10 +57,10 @@ func listFiles(ctx context.Context, from *objects.View, paths []string) (files [
 }
 
 func (l *lister) warnings() []string {
-	if len(l.passed) == 0 {
+	if len(l.skipped) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("not read, because they are no files or their names do not end in .parquet: %s, the first is %s", words.Count(len(l.passed), "entry", "entries"), l.passed[0])}
+	return []string{fmt.Sprintf("not read, because they are no files or their names do not end in .parquet: %s, the first is %s", words.Count(len(l.skipped), "entry", "entries"), l.skipped[0])}
 }
 
 // isNew reports whether a file was not listed yet, also by way of links: else its rows would count
@@ -90,7 +90,7 @@ type lister struct {
 	folders map[string]string // the path under which a directory was searched, by its real path
 	files   map[string]string // the path under which a file was listed, by its real path
 	tables  map[string]bool   // folders that are those of no table
-	passed  []string          // pipes and devices, and files in directories whose names are not those of data
+	skipped []string          // pipes and devices, and files in directories whose names are not those of data
 	again   bool              // a directory was found that had been searched
 }
 
@@ -162,11 +162,11 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 			}
 			found = append(found, m)
 		default:
-			l.passed = append(l.passed, m)
+			l.skipped = append(l.skipped, m)
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("lake: no data file matches %s; * stands for one level (a directory is read with all levels below it), names beginning with _ or . are passed over", pattern)
+		return nil, fmt.Errorf("lake: no data file matches %s; * stands for one level (a directory is read with all levels below it), names beginning with _ or . are skipped", pattern)
 	}
 	return found, nil
 }
@@ -231,7 +231,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 		case info.Mode().IsRegular() && slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path))):
 			found = append(found, path)
 		default:
-			l.passed = append(l.passed, path)
+			l.skipped = append(l.skipped, path)
 		}
 	}
 	return found, nil

@@ -30,7 +30,7 @@ var ErrLocked = errors.New("in use by another process")
 type FS interface {
 	// MkdirAll makes dir and its parents and makes their existence durable.
 	MkdirAll(dir string) error
-	// CreateTemp makes a new empty file in dir, named [TempPrefix], random letters and
+	// CreateTemp makes a new empty file in dir, named [TempPrefix], random characters and
 	// [TempSuffix]. The process has its lock until it closes it.
 	CreateTemp(dir string) (File, error)
 	// Append opens a file for appending and makes it if it is absent.

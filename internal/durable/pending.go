@@ -51,10 +51,10 @@ func (p *Pending) Write(b []byte) (int, error) {
 }
 
 // Sync makes the content durable under its hidden name, as Commit does: a full disk fails now.
-// After an error the file is given up.
+// After an error the file is removed.
 func (p *Pending) Sync() error {
 	if p.file == nil {
-		return fmt.Errorf("%s: committed or given up before", p.path)
+		return fmt.Errorf("%s: committed or aborted before", p.path)
 	}
 	if p.err == nil && !p.synced {
 		p.fail(p.file.Sync())
@@ -78,7 +78,7 @@ func (p *Pending) CommitAs(name string) error {
 }
 
 // CommitAll publishes new files of one folder in order. The last is seen only where the others
-// are durable. After an error before that, all are given up, and none is seen unless the file
+// are durable. After an error before that, all are removed, and none is seen unless the file
 // system refuses to remove it.
 func CommitAll(files ...*Pending) (err error) {
 	defer func() {
@@ -144,7 +144,7 @@ func (p *Pending) syncDir() error {
 	return nil
 }
 
-// Abort gives the file up and removes it. After Commit it does nothing, so that it can be
+// Abort removes the file. After Commit it does nothing, so that it can be
 // deferred.
 func (p *Pending) Abort() {
 	if p.file == nil {

@@ -102,7 +102,7 @@ func (f *Files) Rename(oldName, newName string) error {
 
 // write replaces an object in the version that was seen.
 func (f *Files) write(name string, data []byte) error {
-	ctx := context.Background() // a write is not given up halfway; it ends in time
+	ctx := context.Background() // a write is not stopped halfway; it ends in time
 	was, known := f.seen[name]
 	if !known {
 		at, err := f.client.head(ctx, name)

@@ -9,7 +9,7 @@ import (
 )
 
 // Escape returns words as one harmless line for a terminal: characters that could move the cursor,
-// change the colour, hide letters or reverse the reading order become escapes of JSON, such as
+// change the colour, hide text or reverse the reading order become escapes of JSON, such as
 // \u001b. Names of columns and files, keys and certificates may come from anybody.
 func Escape(words string) string { return escape(words, "") }
 

@@ -80,7 +80,7 @@ func readKeys(file string) (keys Trusted, err error) {
 	if bytes.Contains(data, []byte("PRIVATE KEY")) {
 		return nil, fmt.Errorf("%s: it is a private key, which readers must not have (hint: openssl pkey -in key.pem -pubout -out public.pem)", file)
 	}
-	begun := bytes.Count(data, []byte("-----BEGIN ")) // damaged blocks are passed over
+	begun := bytes.Count(data, []byte("-----BEGIN ")) // pem.Decode skips damaged blocks
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		parsed, _ := x509.ParsePKIXPublicKey(block.Bytes)
 		if public, ok := parsed.(ed25519.PublicKey); ok && block.Type == "PUBLIC KEY" {
