@@ -131,7 +131,7 @@ func obsolete(names []string, old []*pipeline.RunState, newest map[*pipeline.Run
 }
 
 // Warned are the warnings of the run of a certificate, if the record of the latest run in the folder is
-// of it: identifiers among the features, equal columns, rejected rows. They are the maker's word.
+// of it: identifiers among the features, equal columns, rejected rows. The publisher states them.
 func Warned(folder, id string) []string {
 	var record struct {
 		ID          string `json:"id"`

@@ -43,8 +43,8 @@ type Figure struct {
 
 	Steps    []Step
 	Unit     string  // of Step.Pass; "" means passes over the training rows
-	Bound    float64 // certified, for a draw of Q
-	Baseline float64 // the bound of the yardstick
+	Bound    float64 // certified, for a random draw from the posterior
+	Baseline float64 // the bound of the best constant
 
 	// Curve replaces the plot of training if it has steps. It is from Held held-out rows,
 	// and states its bound at Epsilon.
@@ -181,7 +181,7 @@ func (f Figure) progress() panel {
 		last, highest = max(last, s.Pass), max(highest, s.Bound)
 	}
 	last, highest = cmp.Or(last, 1), cmp.Or(highest, 1)
-	p.line("yardstick: a constant", grey, 1.1, dashed, plotter.XY{Y: f.Baseline}, plotter.XY{X: last, Y: f.Baseline})
+	p.line("best constant", grey, 1.1, dashed, plotter.XY{Y: f.Baseline}, plotter.XY{X: last, Y: f.Baseline})
 	p.line("estimated bound", blue, 2, nil, bounds...) // a job certified from a stored model has no steps
 	p.line("estimated risk", sky, 1.4, nil, risks...)
 	p.line("bound of a draw, B = "+words.RoundUp(f.Bound, 4), green, 1.4, dashed, plotter.XY{Y: f.Bound}, plotter.XY{X: last, Y: f.Bound})
