@@ -27,12 +27,12 @@ type Origin interface {
 // A Source is opened rows with facts about their columns, for a plan.
 type Source interface {
 	dataset.Opened
-	// Told returns the facts about the columns that are known before reading.
-	Told(ctx context.Context) ([]Told, error)
+	// Statistics returns those of the columns by the footers.
+	Statistics(ctx context.Context) ([]ColumnStatistics, error)
 }
 
-// Told is the facts about a column.
-type Told = ingestlake.Told
+// ColumnStatistics are those of a column.
+type ColumnStatistics = ingestlake.ColumnStatistics
 
 // maxPaths bounds the declared paths: each is looked up several times.
 const maxPaths = 10_000

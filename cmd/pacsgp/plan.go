@@ -80,9 +80,9 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if wrapped, ok := src.(interface{ Unwrap() dataset.Opened }); ok {
 		src = wrapped.Unwrap()
 	}
-	var columns []config.Told
+	var columns []config.ColumnStatistics
 	if src, tells := src.(config.Source); tells {
-		if columns, err = src.Told(ctx); err != nil {
+		if columns, err = src.Statistics(ctx); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ const (
 )
 
 // faultsOf joins the faults of the columns that would stop train, by the footers, with hints.
-func faultsOf(j job.Job, columns []config.Told, rows int64) error {
+func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
 	var faults, hints []error
 	fault := func(hint, column, text string) {
 		faults = append(faults, fmt.Errorf("%w: column %q %s", job.ErrData, column, text))

@@ -150,7 +150,7 @@ func TestArrowFiles(t *testing.T) {
 		if _, err := b.Next(t.Context()); err == nil || !strings.Contains(err.Error(), "row 7 (from 0), column \"double\" is null") {
 			t.Errorf("%s: a null is reported as %v", name, err)
 		}
-		if found, err := src.Told(t.Context()); err != nil || found[0].UncountedRows != 25_000 {
+		if found, err := src.Statistics(t.Context()); err != nil || found[0].UncountedRows != 25_000 {
 			t.Errorf("%s: found %+v, %v", name, found, err)
 		}
 		_ = b.Close()

@@ -81,7 +81,7 @@ func TestNullCounts(t *testing.T) {
 		fatal.If(t, err)
 		c := f.column("pres")
 		change(&foot.groups[0].Chunks[c.leaf])
-		sum := Told{Column: "pres"}
+		sum := ColumnStatistics{Column: "pres"}
 		fatal.If(t, sum.add(f, foot, f.groups[0]))
 		ch, err := foot.chunk(0, c)
 		fatal.If(t, err)

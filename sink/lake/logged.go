@@ -80,14 +80,14 @@ func NewLogged(cfg LoggedConfig) *Logged {
 }
 
 // Await opens a directory as [Open] does. While another process has the lock it tries again every
-// [score.LookEvery], and calls told with the error each time.
-func Await(ctx context.Context, path string, fsys durable.FS, told func(error)) (*Directory, error) {
+// [score.LookEvery], and calls waits with the error each time.
+func Await(ctx context.Context, path string, fsys durable.FS, waits func(error)) (*Directory, error) {
 	for {
 		folder, err := Open(path, fsys)
 		if !errors.Is(err, pipeline.ErrHeld) {
 			return folder, err
 		}
-		told(err)
+		waits(err)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

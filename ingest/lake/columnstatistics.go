@@ -9,21 +9,21 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// Told has the statistics of a used column by the footers.
-type Told struct {
+// ColumnStatistics has the statistics of a used column by the footers.
+type ColumnStatistics struct {
 	Column        string
 	Nulls         int64
 	UncountedRows int64   // rows of row groups whose footer does not count their nulls
-	Least, Most   float64 // of all values; NaN if a footer does not tell
+	Least, Most   float64 // of all values; NaN if a footer does not state it
 	TooLong       string  // a row group with a number beyond [ingest.MaxInteger]; "" if none is known
 }
 
-// Told returns the statistics of each used column by the footers, which it reads again. In Parquet
+// Statistics returns the statistics of each used column by the footers, which it reads again. In Parquet
 // NaN is not null and not counted.
-func (s *Source) Told(ctx context.Context) ([]Told, error) {
-	sums := make([]Told, len(s.columns))
+func (s *Source) Statistics(ctx context.Context) ([]ColumnStatistics, error) {
+	sums := make([]ColumnStatistics, len(s.columns))
 	for j, name := range s.columns {
-		sums[j] = Told{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
+		sums[j] = ColumnStatistics{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
 	}
 	var file *dataFile
 	var foot *footer
@@ -46,7 +46,7 @@ func (s *Source) Told(ctx context.Context) ([]Told, error) {
 }
 
 // add adds a row group.
-func (n *Told) add(file *dataFile, foot *footer, g group) error {
+func (n *ColumnStatistics) add(file *dataFile, foot *footer, g group) error {
 	c := file.column(n.Column)
 	if c.leaf < 0 {
 		key := file.key(n.Column)
@@ -83,7 +83,7 @@ func (n *Told) add(file *dataFile, foot *footer, g group) error {
 }
 
 // extend adds the bounds of a row group's values; NaN means unknown.
-func (n *Told) extend(lo, hi float64) { n.Least, n.Most = min(n.Least, lo), max(n.Most, hi) }
+func (n *ColumnStatistics) extend(lo, hi float64) { n.Least, n.Most = min(n.Least, lo), max(n.Most, hi) }
 
 // footer reads the footer of a Parquet file again.
 func (s *Source) footer(ctx context.Context, f *dataFile) (*footer, error) {

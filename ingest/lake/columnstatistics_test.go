@@ -47,7 +47,7 @@ func nullsFile(t *testing.T, path string, rows int, options ...parquet.WriterOpt
 	fatal.If(t, os.WriteFile(path, out.Bytes(), 0o600))
 }
 
-func TestToldAddsUpTheFooters(t *testing.T) {
+func TestStatisticsAddUpTheFooters(t *testing.T) {
 	dir := t.TempDir()
 	nullsFile(t, filepath.Join(dir, "k=1", "a.parquet"), 9)
 	nullsFile(t, filepath.Join(dir, "k=__HIVE_DEFAULT_PARTITION__", "b.parquet"), 6)
@@ -55,10 +55,10 @@ func TestToldAddsUpTheFooters(t *testing.T) {
 	nullsFile(t, filepath.Join(dir, "k=2", "c.parquet"), 3, parquet.DataPageStatistics(false), parquet.SkipPageBounds("none"))
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "y"}})
 	fatal.If(t, err)
-	got, err := src.Told(t.Context())
+	got, err := src.Statistics(t.Context())
 	fatal.If(t, err)
 	nothing, unknown := math.Inf(1), math.NaN()
-	want := []lake.Told{
+	want := []lake.ColumnStatistics{
 		{"all", 36, 0, nothing, -nothing, ""},
 		{"k", 12, 0, 1, 2, ""},
 		{"must", 0, 0, 0, 8, ""},
@@ -67,6 +67,6 @@ func TestToldAddsUpTheFooters(t *testing.T) {
 		{"y", 0, 0, 0, 8, ""},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
-		t.Errorf("Told() (-want +got):\n%s", diff)
+		t.Errorf("Statistics() (-want +got):\n%s", diff)
 	}
 }
