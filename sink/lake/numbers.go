@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
@@ -16,8 +17,12 @@ const maxNote = 256 << 20
 
 // Note reads a note, nil if there is none, and returns its path.
 func (o *Output) Note(name string) (text []byte, where string, err error) {
-	where = objects.Join(o.path, name)
-	text, err = readAtMost(o.fs, where, maxNote)
+	return readNote(o.fs, o.path, name)
+}
+
+func readNote(fsys durable.FS, folder, name string) (text []byte, where string, err error) {
+	where = objects.Join(folder, name)
+	text, err = readAtMost(fsys, where, maxNote)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, where, nil
 	}

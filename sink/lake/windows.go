@@ -2,9 +2,7 @@ package lake
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,12 +107,7 @@ type windowFolder struct {
 
 // Note reads a file, nil if there is none, and returns its path.
 func (f windowFolder) Note(name string) (text []byte, where string, err error) {
-	where = filepath.Join(f.path, name)
-	text, err = readAtMost(f.fs, where, maxNote)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, where, nil
-	}
-	return text, where, err
+	return readNote(f.fs, f.path, name)
 }
 
 // PutNote writes a file.
