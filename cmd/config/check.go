@@ -69,5 +69,5 @@ func readConfiguration[T any](path string, lookup func(string) (string, bool)) (
 	return c, t, err
 }
 
-// defaultPoll is the time between two looks of a scheduler.
+// defaultPoll is the time between two rounds of a scheduler.
 const defaultPoll = 30 * time.Second

@@ -105,7 +105,7 @@ func (l *logging) records(w io.Writer) *slog.Logger {
 // fail writes the error at the end of a command, one record for each fault with its hints.
 func (l *logging) fail(w io.Writer, terminal bool, err error) {
 	escaped := report.NewEscaper(w)
-	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be told
+	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be reported
 	w = escaped
 	if !l.asJSON(terminal) {
 		explain(w, err)

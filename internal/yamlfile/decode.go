@@ -75,7 +75,7 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 	}
 	for _, entry := range Entries(node) {
 		if badKey(entry) != "" {
-			continue // told by index
+			continue // index reports it
 		}
 		name := entry.Key.GetToken().Value
 		below := Join(key, name)
@@ -105,7 +105,7 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 			}
 			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, meaning, d.Kind.Page)
 		}
-		d.tell(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
+		d.report(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
 	}
 }
 

@@ -36,18 +36,18 @@ func (f Fault) Error() string {
 // Unwrap returns what every fault of such a file wraps.
 func (f Fault) Unwrap() error { return f.err }
 
-// tell adds a fault at a position of the file. There is one at a position: others would follow
+// report adds a fault at a position of the file. There is one at a position: others would follow
 // from it.
-func (t *File) tell(f Fault, at *token.Token) {
+func (t *File) report(f Fault, at *token.Token) {
 	f.File, f.bad, f.err = t.path, t.Kind.Bad, t.Kind.Err
 	if at != nil && at.Position != nil {
 		f.Line, f.Column = at.Position.Line, at.Position.Column
 	}
 	position := [2]int{f.Line, f.Column}
-	if f.Line > 0 && t.told[position] {
+	if f.Line > 0 && t.faulty[position] {
 		return
 	}
-	t.told[position] = true
+	t.faulty[position] = true
 	t.Faults = append(t.Faults, f)
 }
 
@@ -58,11 +58,11 @@ func (t *File) add(key string, err error) {
 		at, ok := errors.AsType[yaml.Error](one)
 		if !ok {
 			f.Text = one.Error()
-			t.tell(f, nil)
+			t.report(f, nil)
 			continue
 		}
 		f.Text = at.GetMessage()
-		t.tell(f, at.GetToken())
+		t.report(f, at.GetToken())
 	}
 }
 

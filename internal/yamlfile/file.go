@@ -31,14 +31,14 @@ type File struct {
 	lookup func(string) (string, bool)
 	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
 	Faults []Fault
-	told   map[[2]int]bool // positions of faults
+	faulty map[[2]int]bool // positions of faults
 	all    *paths          // the keys of the whole file, once they were asked for
 }
 
 // Parse decodes the text of a file of this kind into a T, and keeps all that is wrong with
 // it. lookup finds variables of the environment.
 func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (string, bool)) (c T, t *File) {
-	t = &File{path: path, Kind: kind, of: reflect.TypeFor[T](), lookup: lookup, told: map[[2]int]bool{}}
+	t = &File{path: path, Kind: kind, of: reflect.TypeFor[T](), lookup: lookup, faulty: map[[2]int]bool{}}
 	defer func() { // the border to a library that panics on some texts
 		if r := recover(); r != nil {
 			t.Root = nil
@@ -81,7 +81,7 @@ func (t *File) index(key string, node ast.Node) ast.Node {
 	}
 	for _, entry := range Entries(node) {
 		if text := badKey(entry); text != "" {
-			t.tell(Fault{Key: key, Text: text, unread: key != ""}, entry.Key.GetToken())
+			t.report(Fault{Key: key, Text: text, unread: key != ""}, entry.Key.GetToken())
 			continue
 		}
 		entry.Value = t.index(Join(key, entry.Key.GetToken().Value), entry.Value)

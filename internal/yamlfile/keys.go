@@ -90,7 +90,7 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// joinType is the type of what [errors.Join] returns. The words of two errors would tell as
+// joinType is the type of what [errors.Join] returns. The words of two errors would say as
 // much, but those of the YAML library show the text around, in time that is quadratic in it.
 var joinType = reflect.TypeOf(errors.Join(errors.ErrUnsupported))
 

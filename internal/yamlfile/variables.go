@@ -40,7 +40,7 @@ func (k Kind) mark(text []byte) (string, error) {
 // substituted is a value with its variables replaced; null if one is missing, which is a fault.
 func (t *File) substituted(key string, node ast.Node) ast.Node {
 	if block, ok := node.(*ast.LiteralNode); ok && strings.Contains(block.Value.Value, openMark) {
-		t.tell(Fault{Key: key, Text: "variables belong in values of one line", unread: true}, node.GetToken())
+		t.report(Fault{Key: key, Text: "variables belong in values of one line", unread: true}, node.GetToken())
 		return ast.Null(node.GetToken())
 	}
 	scalar, ok := node.(*ast.StringNode)
@@ -60,7 +60,7 @@ func (t *File) substituted(key string, node ast.Node) ast.Node {
 		return value
 	})
 	if fault != "" {
-		t.tell(Fault{Key: key, Text: fault, unread: true}, scalar.Token)
+		t.report(Fault{Key: key, Text: fault, unread: true}, scalar.Token)
 		return ast.Null(scalar.Token)
 	}
 	scalar.Value, scalar.Token.Value = value, value
