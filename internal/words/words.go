@@ -20,10 +20,6 @@ func Count[N int | int64](n N, thing string, plural ...string) string {
 	return Number(int64(n)) + " " + thing
 }
 
-// AtMost prints an upper bound in [0, 1] rounded up, with at least four decimals and
-// three significant digits, and at most 18 decimals. NaN is printed as NaN.
-func AtMost(x float64) string { return outward(x) }
-
 // RoundUp prints the exact value of x with so many decimals, rounded up. NaN and infinities
 // are printed as such.
 func RoundUp(x float64, decimals int) string {
@@ -58,8 +54,9 @@ func decimalsFor(r *big.Rat, least, most int, whole int64) int {
 	return least
 }
 
-// outward prints x ≥ 0 rounded up to decimals, from its exact value.
-func outward(x float64) string {
+// AtMost prints an upper bound in [0, 1] rounded up, with at least four decimals and
+// three significant digits, and at most 18 decimals. NaN is printed as NaN.
+func AtMost(x float64) string {
 	r := new(big.Rat).SetFloat64(x)
 	if r == nil {
 		return strconv.FormatFloat(x, 'g', -1, 64)
