@@ -50,7 +50,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 		{"a method of the paper", func(j *job.Job) { j.Train.Method = job.MethodVFE }, faults{
 			`train.method: "SVGP"`:              func(j *job.Job) { j.Train.Method = "SVGP" },
 			"mode mini-batch, batch and buffer": func(j *job.Job) { j.Train.Batch = 100 },
-			"VFE reads all rows":                func(j *job.Job) { j.Train.Mode = job.TrainMiniBatch },
+			"VFE uses all rows":                 func(j *job.Job) { j.Train.Mode = job.TrainMiniBatch },
 			"inducing: full-GP makes each row":  func(j *job.Job) { j.Train.Method, j.Inducing = job.MethodFullGP, []int{5} },
 		}},
 		{"a mean", func(j *job.Job) { j.Mean.Column = "p" }, faults{

@@ -46,8 +46,8 @@ func (s sampleRows) Open(ctx context.Context, i int) (dataset.Batches, error) {
 }
 
 // Sampled finds the files of a certificate's sample among the data, by the manifest next to
-// the certificate; without one it returns the data. lines are its findings, mismatch a
-// finding that matters if the data are other rows.
+// the certificate; without one it returns the data. lines say what was found,
+// mismatch is an error if the data are other rows.
 func Sampled(ctx context.Context, data Origin, certificate string, c certify.Certificate, id string) (from Origin, lines []string, mismatch, err error) {
 	lake, ok := data.(Lake)
 	if !ok {

@@ -35,7 +35,7 @@ type Scoring struct {
 	Patience time.Duration // default time to wait for absent brokers
 
 	Events        score.Events
-	Looked        func(failed int)                   // gets the number of files that could not be predicted, after each look at all
+	RoundEnded    func(failed int)                   // gets the number of files that could not be predicted, after each round over all
 	Said, Warned  func(string)                       // get events and warnings
 	ModelWarnings func(certify.Certificate) []string // of an adopted model
 	Member        func(known bool, partitions int)   // gets the state of this process in the group
@@ -175,7 +175,7 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 	}
 	out := sinklake.NewPredictions(sinklake.PredictionsConfig{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Told: told})
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: follower, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Keep: s.Keep, Whole: true})), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, Looked: s.Looked, After: time.After,
+		Follower: follower, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Keep: s.Keep, Whole: true})), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After,
 	}
 	return l.Rounds(ctx, s.Every())
 }

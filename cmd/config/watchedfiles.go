@@ -65,7 +65,7 @@ func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.Sto
 	is, found := f.known[of]
 	if !found {
 		var err error
-		if is, err = f.look(ctx, p.File, p.By); err != nil {
+		if is, err = f.isKnown(ctx, p.File, p.By); err != nil {
 			return nil, err
 		}
 		f.known[of] = is
@@ -73,9 +73,9 @@ func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.Sto
 	return func(ingestlake.StoredColumns, int) bool { return is }, nil
 }
 
-// look compares a file with the time of the pointer, with a file of its name that was counted, and
+// isKnown compares a file with the time of the pointer, with a file of its name that was counted, and
 // with the sample.
-func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Predictor) (bool, error) {
+func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.Predictor) (bool, error) {
 	info, err := os.Stat(file.Path)
 	if err != nil {
 		return false, err

@@ -139,7 +139,7 @@ type dated struct {
 	at map[string]time.Time // by id
 }
 
-// Current looks up the pointer.
+// Current reads the pointer.
 func (d *dated) Current(ctx context.Context) (pipeline.Current, error) {
 	p, err := d.Pointers.Current(ctx)
 	if err == nil {

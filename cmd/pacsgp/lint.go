@@ -44,7 +44,7 @@ func lintCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", formatText, "of the report: text, or json")
-	cmd.Flags().BoolVar(&offline, "offline", false, "do not look at the source")
+	cmd.Flags().BoolVar(&offline, "offline", false, "do not open the source")
 	return cmd
 }
 

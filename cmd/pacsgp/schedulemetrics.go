@@ -24,13 +24,13 @@ type scheduleMetrics struct {
 	training prometheus.Gauge
 
 	mu     sync.Mutex
-	faults map[string]string // by job: why its last look or run has failed
+	faults map[string]string // by job: why its last check or run has failed
 }
 
 // ofJobs are the gauges of a job and what they say.
 var ofJobs = map[string]string{
 	"bound":                          "Bound of the last certificate of a job, of the predictor that it requires, whatever its status.",
-	"lag_offsets":                    "Committed offsets of the topic of a job that are in no window yet, when it was last looked.",
+	"lag_offsets":                    "Committed offsets of the topic of a job that are in no window yet, at the last check.",
 	"failing":                        "1 if the last run of a job has failed, or it is unknown whether it is due, else 0.",
 	"last_success_timestamp_seconds": "End of the last run of a job with status 0.",
 	"current_timestamp_seconds":      "When the current certificate of a job became current.",

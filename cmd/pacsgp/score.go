@@ -20,7 +20,7 @@ func scoreCommand(w system) *cobra.Command {
 		Short: "Predict new files of a lake, or rows of a topic, with the model that is current",
 		Long: "Write predictions for each file of a lake that has none yet, to files, or for the rows of a\n" +
 			"topic, to files or to a topic, and go on as files or rows come. The model is the one that a pointer\n" +
-			"names, looked up again before each file or batch of rows: a new one is taken between two,\n" +
+			"names, read again before each file or batch of rows: a new one is taken between two,\n" +
 			"never within one. Killed at any moment and started again, it predicts no row twice.\n" +
 			"docs/howto/score.md explains the score file.",
 		Args: orFile(&path, "the score file"),
@@ -47,7 +47,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 	s := config.Scoring{
 		ScoreFile: c, FS: w.fs, Trusted: trusted, Once: once, Events: e, Said: show.event, Warned: show.warning, ModelWarnings: report.ModelWarnings,
 	}
-	s.Looked = e.metrics.looked
+	s.RoundEnded = e.metrics.round
 	if !once && c.OnTopics() {
 		s.Patience = config.ServicePatience
 	}

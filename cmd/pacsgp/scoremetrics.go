@@ -36,7 +36,7 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 	}
 	m.success = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_prediction_last_success_timestamp_seconds", Help: "Time of the last committed predictions of this process."})
 	if !ofTopic {
-		m.unread = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_prediction_failed_files", Help: "Files that could not be predicted at the last look."})
+		m.unread = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_prediction_failed_files", Help: "Files that could not be predicted in the last round."})
 	}
 	for _, outcome := range []string{"predicted", "refused"} {
 		m.predictions.WithLabelValues(outcome)
@@ -49,7 +49,7 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 
 // predicted counts a file or a batch.
 func (m *scoreMetrics) predicted(n score.Counts) {
-	if m.unread == nil { // else a look at all files tells
+	if m.unread == nil { // else the end of a round says it
 		m.why.set(nil)
 	}
 	m.success.SetToCurrentTime()
@@ -58,8 +58,8 @@ func (m *scoreMetrics) predicted(n score.Counts) {
 	m.predictions.WithLabelValues("refused").Add(float64(n.Refused))
 }
 
-// looked shows the number of files that could not be predicted at a look at all files.
-func (m *scoreMetrics) looked(failed int) {
+// round shows the number of files that could not be predicted in a round over all files.
+func (m *scoreMetrics) round(failed int) {
 	m.unread.Set(float64(failed))
 	fault := m.fault.get()
 	if failed == 0 || fault == nil {

@@ -64,7 +64,7 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 }
 
 // howTo says how a task is run into an output, and tells what a user should know of that.
-// watch receives each step of training; nil: nobody is.
+// watch, if not nil, receives each step of training.
 func howTo(w system, show *display, p config.Task, out *config.Output, watch func(job.Progress)) pipeline.RunConfig {
 	for _, text := range p.Warnings() {
 		show.warning(text)

@@ -24,7 +24,7 @@ func watchCommand(w system) *cobra.Command {
 		Short: "Test a published model by labelled rows that came after it",
 		Long: "Predict labelled rows that came after a model, count misses, and say what they prove: how\n" +
 			"often it misses such rows, on average, and whether they contradict the certificate. Anyone who\n" +
-			"receives the rows himself needs nobody's word for it. One may look as often as one likes.\n" +
+			"receives the rows can check this alone, and as often as they like.\n" +
 			"A watch file names rows of a topic, or a pointer to follow. Killed at any moment and run\n" +
 			"again, each row counts once. docs/howto/monitor.md explains the rest.\n\n" +
 			"Exit status 3: the rows contradict the certified bound.",

@@ -97,7 +97,7 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 		fault("train: a warm start belongs to the method %s", methodFreeFormYML)
 	}
 	if !t.Stochastic() && (t.Batch != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch) {
-		fault("train: mode mini-batch, batch and buffer belong to the methods %s, %s and %s; %s looks at all rows for each gradient", methodFreeFormYML, MethodKLPACSGP, MethodSqrtPACSGP, t.Method)
+		fault("train: mode mini-batch, batch and buffer belong to the methods %s, %s and %s; %s uses all rows for each gradient", methodFreeFormYML, MethodKLPACSGP, MethodSqrtPACSGP, t.Method)
 	}
 }
 

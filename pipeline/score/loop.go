@@ -24,8 +24,8 @@ type Loop[B any] struct {
 	AtOnce int  // pieces that are predicted and packed at the same time
 	Due    Due  // when to commit
 	Once   bool // run one round, and do not wait for a model
-	// Looked is called after each round with the number of files that failed, if it is not nil.
-	Looked func(failed int)
+	// RoundEnded is called after each round with the number of files that failed, if it is not nil.
+	RoundEnded func(failed int)
 	// After returns a channel that receives a value after a duration, as [time.After].
 	After func(time.Duration) <-chan time.Time
 }
@@ -70,8 +70,8 @@ func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, 
 	for {
 		next := l.After(every)
 		failed, err := l.Run(ctx)
-		if err == nil && l.Looked != nil {
-			l.Looked(failed)
+		if err == nil && l.RoundEnded != nil {
+			l.RoundEnded(failed)
 		}
 		if l.Once || ctx.Err() != nil || err != nil && !IsLater(err) {
 			return failed, err
