@@ -84,5 +84,5 @@ func TestLintLooksAtTheSource(t *testing.T) {
 		}
 		pacsgp(t, "lint", "--offline", bad).says(t, 0, ": ok")
 	}
-	pacsgp(t, "predict", dir, dir, "-o", "x.parquet").says(t, exitFailure, "name the output directory of a job, before any data")
+	pacsgp(t, "predict", dir, dir, "-o", "x.parquet").says(t, exitFailure, "name the output directory first, and then the data")
 }
