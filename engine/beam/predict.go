@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -21,7 +20,9 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -75,10 +76,7 @@ func decodeShard(data []byte) (s shard, err error) {
 }
 
 // digestOf is the digest of the names of files.
-func digestOf(names []string) string {
-	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
-	return hex.EncodeToString(sum[:])
-}
+func digestOf(names []string) string { return sink.DigestOf([]byte(strings.Join(names, "\n"))) }
 
 // complete reads the record of the predictions in a folder, and demands their files, and no other one.
 func complete(folder, run string) (found record, err error) {
@@ -264,11 +262,7 @@ func (s Scoring) write(ctx context.Context, folder string, shards int) (found re
 		return found, err
 	}
 	defer func() { err = errors.Join(err, to.release()) }()
-	numbers := make([]int, shards)
-	for i := range numbers {
-		numbers[i] = i
-	}
-	if err := execute(ctx, scored(s, to.staging, numbers, shards)); err != nil {
+	if err := execute(ctx, scored(s, to.staging, dataset.Indices(shards), shards)); err != nil {
 		return found, fmt.Errorf("nothing is written: %w", err)
 	}
 	if found, err = complete(to.staging, s.run()); err != nil {
