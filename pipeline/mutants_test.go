@@ -167,7 +167,7 @@ func checkMutants() []mutant {
 		{"the subset of duplicates", "pipeline", "TestDroppedDuplicatesAreNotCertifiedOn", []edit{
 			{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Duplicates, b,", "without(r.Out.Bad, nil, b,"},
 			{"pipeline/dataset/split.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},
-			{"pipeline/dataset/split.go", " - r.Out.countBefore(ordinal)", ""},
+			{"pipeline/dataset/split.go", " - r.Out.Bad.CountBefore(ordinal) - r.Out.Duplicates.CountBefore(ordinal)", ""},
 		}},
 		{"rejected rows that are in no subset", "pipeline", "TestToleratedRejectedRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Duplicates, b,", "without(nil, r.Out.Duplicates, b,"}}},
 		{"the tolerance of rejected rows", "pipeline", "TestTooManyRejectedRowsStopTheJob", []edit{{"pipeline/pass/firstpass.go", "err := j.Rejected.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
