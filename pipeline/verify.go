@@ -150,7 +150,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 	found := &pass.Found{Evidence: c.Evidence}
 	reference := j.References(c.Counts.Rows)
 	// Without the rows it is not known how many prior rows are left out.
-	dropped := j.Sifts() && (c.Counts.Reference <= reference || j.Unit.Given())
+	dropped := j.FiltersRows() && (c.Counts.Reference <= reference || j.Unit.Given())
 	if c.Counts.Reference != reference && !dropped {
 		return j, fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Counts.Rows, c.Counts.Reference)
 	}

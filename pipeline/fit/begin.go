@@ -34,7 +34,7 @@ func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error)
 		return b, err
 	}
 	b.FirstPass, err = pass.First(ctx, b.Src, j, env.Resources, env.FirstPass)
-	if err == nil && env.FirstPass != nil && !j.Sifts() && !b.FirstPass.Repeats {
+	if err == nil && env.FirstPass != nil && !j.FiltersRows() && !b.FirstPass.Repeats {
 		err = leftOut(ctx, b.FirstPass, env)
 	}
 	if b.FirstPass != nil {

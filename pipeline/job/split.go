@@ -36,7 +36,7 @@ func (j Job) SplitFits(n int64, res Resources) error {
 		ErrData, need>>20, words.Count(n, "row"), res.Memory>>20)
 }
 
-// Sifts reports whether the split is known only after a reading of all rows.
-func (j Job) Sifts() bool {
+// FiltersRows reports whether the split is known only after a reading of all rows.
+func (j Job) FiltersRows() bool {
 	return j.Drops() || j.Rejected.Some() || j.Unit.Given()
 }

@@ -124,8 +124,8 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 	return nil
 }
 
-// A sieve is the result of a separate pass before the split is known: the rows that are left out.
-type sieve struct {
+// A rowFilter is the result of a separate pass before the split is known: the rows that are left out.
+type rowFilter struct {
 	out        dataset.LeftOut
 	duplicates job.Duplicates           // of the rows that are not bad; if duplicates are dropped
 	bad        string                   // names the rejected rows, in words
@@ -133,8 +133,8 @@ type sieve struct {
 	columns    [][]dataset.ColumnDigest // of the rows read, by shard
 }
 
-// affordSieve refuses sets of rows beyond the memory of the job.
-func affordSieve(j job.Job, rows int64, res job.Resources) error {
+// affordFilter refuses sets of rows beyond the memory of the job.
+func affordFilter(j job.Job, rows int64, res job.Resources) error {
 	need := int64(0)
 	if j.Rejected.Some() {
 		need = rows / 8
@@ -159,15 +159,15 @@ func recordsBut(to []rowRecord, b dataset.Block, but func(i int) bool) []rowReco
 	return to
 }
 
-// sift finds the rows that are bad in the used columns, the duplicates if the job drops them, and
+// filterRows finds the rows that are bad in the used columns, the duplicates if the job drops them, and
 // the split if it follows from units.
-func sift(ctx context.Context, src dataset.Source, job job.Job, used []int, res job.Resources) (s *sieve, err error) {
+func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int, res job.Resources) (s *rowFilter, err error) {
 	n, shards := dataset.RowsOf(src), src.Shards()
-	s = &sieve{columns: make([][]dataset.ColumnDigest, len(shards))}
+	s = &rowFilter{columns: make([][]dataset.ColumnDigest, len(shards))}
 	if job.Unit.Given() {
 		s.split = dataset.NewUnitSplit(job, n, len(src.Columns()))
 	}
-	if err := affordSieve(job, n, res); err != nil {
+	if err := affordFilter(job, n, res); err != nil {
 		return nil, err
 	}
 	strict := job.Encode.Strict(src.Columns(), used)

@@ -103,8 +103,8 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 	if rows != nil {
 		s.Split = rows.split
 	}
-	if rows != nil && rows.sieve != nil {
-		s.bad = rows.sieve.bad
+	if rows != nil && rows.filter != nil {
+		s.bad = rows.filter.bad
 		if err != nil { // the share of rejected rows is the reason, if it is too large
 			err = cmp.Or(job.Rejected.Stop(s.Split.Bad(), s.Split.Rows, s.bad), err)
 		}
@@ -117,7 +117,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 		same, err = s.see(ctx, job, rows, found)
 		return err
 	}
-	if parts != nil && !job.Sifts() {
+	if parts != nil && !job.FiltersRows() {
 		err = rows.inParts(ctx, job, s.Columns, parts, see)
 		return same, err
 	}

@@ -86,7 +86,7 @@ func (p *rowPass) owns(found *Pass, kept []int64) error {
 func (p *rowPass) usable(kept []float64) bool {
 	names := p.src.Columns()
 	for i, v := range kept {
-		if v-v != 0 && (math.IsInf(v, 0) || !p.job.Sifts() && !p.job.Encode.Fills(names[i%len(names)])) {
+		if v-v != 0 && (math.IsInf(v, 0) || !p.job.FiltersRows() && !p.job.Encode.Fills(names[i%len(names)])) {
 			return false
 		}
 	}

@@ -20,8 +20,8 @@ type rowPass struct {
 	columns []int // in which duplicates are equal, the target last; nil: duplicates are not counted
 	res     job.Resources
 	split   dataset.Split
-	unseen  bool   // which of the rows are held-out rows or outside rows is found shard by shard
-	sieve   *sieve // nil unless the job leaves rows out
+	unseen  bool       // which of the rows are held-out rows or outside rows is found shard by shard
+	filter  *rowFilter // nil unless the job leaves rows out
 	secret  dataset.Secret
 	of      Subject
 	job     job.Job
@@ -53,11 +53,11 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 		return nil, err
 	}
 	var out dataset.LeftOut
-	if job.Sifts() {
-		if p.sieve, err = sift(ctx, src, job, columns, res); err != nil {
+	if job.FiltersRows() {
+		if p.filter, err = filterRows(ctx, src, job, columns, res); err != nil {
 			return nil, err
 		}
-		out = p.sieve.out
+		out = p.filter.out
 		p.split = dataset.Split{Rows: n, Out: out} // until it is known
 	}
 	if out.Duplicates == nil {
@@ -70,8 +70,8 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 		return p, err
 	}
 	var split dataset.Split
-	if p.sieve != nil && p.sieve.split != nil {
-		split, err = p.sieve.split.Split(n, out)
+	if p.filter != nil && p.filter.split != nil {
+		split, err = p.filter.split.Split(n, out)
 	} else {
 		split, err = dataset.NewSplit(ctx, job, n, out, res.Workers)
 	}
@@ -95,7 +95,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	r := dataset.NewReading(p.src, shards, p.res.Workers, nil, dataset.Marker{})
 	switch {
 	case p.split.Out.Duplicates != nil:
-		found.duplicates = p.sieve.duplicates
+		found.duplicates = p.filter.duplicates
 	case p.columns != nil:
 		found.marks = newCounter(dataset.RowsIn(p.shards, shards), p.res, nil)
 		r.Marked, r.Marker = p.job.Unlabelled(p.columns), dataset.NewMarker(p.secret)
@@ -122,7 +122,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		}
 		return add, func(e dataset.Ending) error {
 			f.found.Columns, f.found.targets = e.Columns, e.Targets
-			if p.sieve != nil && !slices.Equal(e.Columns, p.sieve.columns[shard]) {
+			if p.filter != nil && !slices.Equal(e.Columns, p.filter.columns[shard]) {
 				return fmt.Errorf("%w: %s has other values than in the search for duplicates or rejected rows", job.ErrChanged, p.shards[shard].Name)
 			}
 			mu.Lock()

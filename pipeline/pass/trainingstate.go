@@ -203,7 +203,7 @@ type KnownSplit struct {
 
 // Tell notes the split in the training state, unless it depends on the rows' values.
 func (h *TrainingState) Tell(job job.Job, r dataset.Split) {
-	if job.Sifts() {
+	if job.FiltersRows() {
 		return
 	}
 	for _, x := range r.Order {
@@ -214,7 +214,7 @@ func (h *TrainingState) Tell(job job.Job, r dataset.Split) {
 
 // Told is the split that the training state tells; nil: none.
 func (h *TrainingState) Told(job job.Job) *KnownSplit {
-	if h.Order == nil || job.Sifts() {
+	if h.Order == nil || job.FiltersRows() {
 		return nil
 	}
 	return &KnownSplit{h.Order, h.Outside}

@@ -18,7 +18,7 @@ func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Reso
 		return nil, nil
 	}
 	n := dataset.RowsOf(src)
-	s, err := sift(ctx, src, j.ForRows(n), dataset.Indices(len(src.Columns())), res.WithDefaults())
+	s, err := filterRows(ctx, src, j.ForRows(n), dataset.Indices(len(src.Columns())), res.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
