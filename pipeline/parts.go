@@ -107,10 +107,10 @@ func Prepare(ctx context.Context, h *pass.TrainingState, env fit.Environment) (*
 		}
 		return h.PrepareFirst(ctx, src, job, hidden, env.Resources)
 	}
-	return prepareLast(ctx, h, job, h.Told(job), env)
+	return prepareLast(ctx, h, job, h.NotedSplit(job), env)
 }
 
-func prepareLast(ctx context.Context, h *pass.TrainingState, job job.Job, told *pass.KnownSplit, env fit.Environment) (*pass.Prepared, error) {
+func prepareLast(ctx context.Context, h *pass.TrainingState, job job.Job, noted *pass.KnownSplit, env fit.Environment) (*pass.Prepared, error) {
 	known, hidden, err := h.Known()
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func prepareLast(ctx context.Context, h *pass.TrainingState, job job.Job, told *
 	if err != nil {
 		return nil, err
 	}
-	return pass.Prepare(ctx, src, m, job, known, hidden, told, env.Resources)
+	return pass.Prepare(ctx, src, m, job, known, hidden, noted, env.Resources)
 }
 
 // TrainForParts is [Train] up to the last pass: it puts a training state into the output, for

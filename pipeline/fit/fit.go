@@ -85,7 +85,7 @@ func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.FirstPa
 		Segments: dataset.SegmentsOf(src), Reference: s.Reference.Digest(s.Used), Constant: s.Constant(fit.Model.Meta.Loss), Groups: s.Groups, Attempt: attempt, Sequence: job.Numbering, Repeats: s.Repeats, Secret: dataset.NewSecret().String(),
 		Training: fit.Training, Warnings: s.Warnings, FirstPassSeconds: took.Seconds(), TrainSeconds: (time.Since(began) - took).Seconds(),
 	}
-	h.Tell(job, s.Split)
+	h.NoteSplit(job, s.Split)
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
 		return nil, err
 	}

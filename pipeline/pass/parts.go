@@ -13,9 +13,9 @@ import (
 )
 
 // The first pass can be made in parts, as the last one: a part of either is a [Pass], of the same format,
-// and made through a [TrainingState]. The split, which follows from the numbers of rows in the files, are told to
-// the parts. Where they follow from values, as with duplicates: drop and tolerated rejected rows,
-// two readings would be needed, and training reads the rows itself.
+// and made through a [TrainingState]. The parts get the split, which follows from
+// the numbers of rows in the files. Where it follows from values, as with duplicates: drop and tolerated rejected
+// rows, two readings would be needed, and training reads the rows itself.
 //
 // What parts say of the rows makes features, scaling, start values and the model. The last pass finds all of
 // it again that the certificate claims, but does not read the columns that are left out: see leftOut.
@@ -44,7 +44,7 @@ func (p *rowPass) inParts(ctx context.Context, job job.Job, columns []string, pa
 		Format: TrainingStateFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sequence: job.Numbering,
 		Columns: columns, Distinct: p.columns, Secret: p.secret.String(),
 	}
-	h.Tell(job, p.split)
+	h.NoteSplit(job, p.split)
 	return parts(ctx, h, p.shards, see)
 }
 
@@ -53,7 +53,7 @@ func (h *TrainingState) PrepareFirst(ctx context.Context, src dataset.Source, j 
 	if columns := src.Columns(); !slices.Equal(columns, h.Columns) {
 		return nil, fmt.Errorf("%w: the source has the columns %q, and had %q", job.ErrChanged, columns, h.Columns)
 	}
-	rows, err := beginPass(ctx, src, j, h.Distinct, hidden, h.Told(j), res)
+	rows, err := beginPass(ctx, src, j, h.Distinct, hidden, h.NotedSplit(j), res)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ type rowPass struct {
 
 // beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Duplicates
 // that are not dropped are counted during the pass. The split is found again unless it is given.
-func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, hidden dataset.Secret, told *KnownSplit, res job.Resources) (*rowPass, error) {
+func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, hidden dataset.Secret, noted *KnownSplit, res job.Resources) (*rowPass, error) {
 	configuration, err := job.Digest()
 	if err != nil {
 		return nil, err
@@ -64,9 +64,9 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 		p.of.secret = hidden.Digest()
 	}
 	p.of.bad = out.Bad.Size()
-	if told != nil {
-		p.of.outside, p.unseen = told.outside, true
-		p.split, err = told.split(job, n)
+	if noted != nil {
+		p.of.outside, p.unseen = noted.outside, true
+		p.split, err = noted.split(job, n)
 		return p, err
 	}
 	var split dataset.Split

@@ -152,11 +152,11 @@ type Prepared struct{ rows *rowPass }
 
 // Prepare prepares the last pass over a source. known has the parts of its subject that come from
 // training.
-func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, hidden dataset.Secret, told *KnownSplit, res job.Resources) (*Prepared, error) {
+func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, hidden dataset.Secret, noted *KnownSplit, res job.Resources) (*Prepared, error) {
 	if err := SameColumns(src, m.Meta, job); err != nil {
 		return nil, err
 	}
-	rows, err := beginPass(ctx, src, job, dataset.Indices(len(src.Columns())), hidden, told, res)
+	rows, err := beginPass(ctx, src, job, dataset.Indices(len(src.Columns())), hidden, noted, res)
 	if err != nil {
 		return nil, err
 	}
@@ -201,8 +201,8 @@ type KnownSplit struct {
 	outside int64   // outside rows
 }
 
-// Tell notes the split in the training state, unless it depends on the rows' values.
-func (h *TrainingState) Tell(job job.Job, r dataset.Split) {
+// NoteSplit notes the split in the training state, unless it depends on the rows' values.
+func (h *TrainingState) NoteSplit(job job.Job, r dataset.Split) {
 	if job.FiltersRows() {
 		return
 	}
@@ -212,17 +212,17 @@ func (h *TrainingState) Tell(job job.Job, r dataset.Split) {
 	h.Outside = r.Outside()
 }
 
-// Told is the split that the training state tells; nil: none.
-func (h *TrainingState) Told(job job.Job) *KnownSplit {
+// NotedSplit is the split that the training state has; nil: none.
+func (h *TrainingState) NotedSplit(job job.Job) *KnownSplit {
 	if h.Order == nil || job.FiltersRows() {
 		return nil
 	}
 	return &KnownSplit{h.Order, h.Outside}
 }
 
-// SameSplit demands that the split that the training state told to the parts is that of their rows.
+// SameSplit demands that the split that the training state gave to the parts is that of their rows.
 func (h *TrainingState) SameSplit(ctx context.Context, job job.Job, of Subject, res job.Resources) error {
-	if h.Told(job) == nil {
+	if h.NotedSplit(job) == nil {
 		return nil
 	}
 	job = job.ForRows(of.rows)
@@ -234,7 +234,7 @@ func (h *TrainingState) SameSplit(ctx context.Context, job job.Job, of Subject, 
 		return err
 	}
 	var found TrainingState
-	if found.Tell(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != of.outside {
+	if found.NoteSplit(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != of.outside {
 		return fmt.Errorf("%w: the training state has another split than that of %d rows under the key of the job", ErrPart, of.rows)
 	}
 	return nil
