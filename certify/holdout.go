@@ -3,7 +3,7 @@ package certify
 // holdout bounds the risk of the predictor from rows that neither the prior nor
 // training nor any choice has seen. Given all other rows, the mean is one fixed
 // predictor, whose losses on these rows are independent. This needs three assumptions:
-// training has not seen the rows ([AssumeHoldoutUnseen]), nobody chose them by their
+// training has not seen the rows ([AssumeHoldoutUnseen]), they were not chosen by their
 // values ([AssumeSplitFixed]), and the job owes nothing to their values
 // ([AssumeJobFixed]).
 func holdout() method {

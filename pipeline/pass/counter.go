@@ -37,7 +37,7 @@ type counter struct {
 	workers int
 	budget  int64
 	create  func() (temporary, error)
-	later   *dataset.RowSet // gets the rows that equal an earlier one; nil: nobody wants them
+	later   *dataset.RowSet // gets the rows that equal an earlier one; or nil
 
 	mu     sync.Mutex
 	rows   int64       // added

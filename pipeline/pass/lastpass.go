@@ -180,7 +180,7 @@ func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
 }
 
 // The baseline is the bound's formula for a constant prediction. One rule chooses the
-// constant for every kind of scaling, so that nobody can choose a bad one: on the prior rows, or
+// constant for every kind of scaling, so that no bad one can be chosen: on the prior rows, or
 // on the start rows if there are none. Sums of [loss.Loss.Least] have the same bits on every platform.
 
 // constantLoss returns a function for lower bounds on the loss of predicting the constant c for the

@@ -33,7 +33,7 @@ type Scorer struct {
 	ofConstant func(y, c float64) float64
 	Scale      dataset.Scaler
 	accuracy   float64          // τ, scaled
-	draws      *model.Predictor // by Q; nil where nobody asks
+	draws      *model.Predictor // by Q; nil for predictions alone
 	predictor  *model.Predictor // by the law of predictions; nil: the model has none yet
 }
 

@@ -55,7 +55,7 @@ type TrainingState struct {
 	Distinct []int    `json:"distinct,omitempty"`
 
 	// Secret keys the hashes by which the parts find equal rows. That of a last pass is drawn after
-	// Sample has fixed the rows, so that nobody could make rows for it.
+	// Sample has fixed the rows, so that no rows could be made for it.
 	Secret string `json:"secret"`
 
 	// For the run record.
