@@ -11,7 +11,7 @@ import (
 // maxNats bounds KL and ln 1/p_θ, so that their sum is finite.
 const maxNats = 1e15
 
-// Terms are the numbers that enter the bound for a draw of Q.
+// Terms are the numbers that enter the bound for a random draw from the posterior.
 type Terms struct {
 	Risk            float64 // R_S(Q), an upper bound on it, in [0, 1]
 	KL              float64 // KL(Q‖P), an upper bound on it, ≥ 0

@@ -8,7 +8,7 @@
 //
 //	kl(R_S(Q)‖R(Q)) ≤ (KL(Q‖P) + ln 1/p_θ + ln ξ(N) + ln 1/δ) / N
 //
-// where R_S is the mean loss of a draw of Q on the rows, R its expected loss on
+// where R_S is the mean loss of a random draw from Q on the rows, R its expected loss on
 // a fresh row, and p_θ the weight that was declared for the hyper-parameters θ
 // before the rows were seen (a union over the grid of all θ).
 //

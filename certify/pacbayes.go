@@ -1,6 +1,6 @@
 package certify
 
-// pacBayes bounds the risk of a draw of Q from all training rows, by the PAC-Bayes-kl inequality
+// pacBayes bounds the risk of a random draw from the posterior Q from all training rows, by the PAC-Bayes-kl inequality
 // (Maurer 2004) with the exact sum ξ(N), and a union over the declared families of kernels and the
 // grid of hyper-parameters. Without held-out rows predictions are the mean of Q. On the same event
 // their risk is at most twice as large: the loss is quasi-convex, and the law of a draw at a row is

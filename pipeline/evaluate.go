@@ -14,7 +14,7 @@ import (
 // certificate bounds.
 type Evaluation struct {
 	Rows    int64
-	Draw    float64 // of a draw of Q
+	Draw    float64 // of a random draw from the posterior
 	Mean    float64 // of predictions
 	Squared float64 // mean squared error of predictions, raw units
 }

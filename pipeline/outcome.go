@@ -46,7 +46,7 @@ type RunRecord struct {
 	Fault       string            `json:"fault,omitempty"` // why it is not 0
 	Warnings    []certify.Warning `json:"warnings"`        // of the certificate
 	Mean        Verdict           `json:"mean"`            // of the guarantee for predictions, which predict writes
-	Draw        Verdict           `json:"draw"`            // of that for a draw of Q
+	Draw        Verdict           `json:"draw"`            // of that for a random draw
 	Required    Required          `json:"require"`         // which of them decides status and bound
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`

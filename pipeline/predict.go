@@ -22,7 +22,7 @@ type Prediction struct {
 	Ordinal   int64
 	Mean      float64 // the prediction
 	Deviation float64 // standard deviation of f, ≥ 0, without noise
-	// PredictiveDeviation is the standard deviation of the target, noise included. NaN: draws of Q
+	// PredictiveDeviation is the standard deviation of the target, noise included. NaN: random draws
 	// have none.
 	PredictiveDeviation float64
 	Reason              string // if not empty, the row breaks the rules and has no prediction

@@ -85,7 +85,7 @@ type Sink interface {
 	PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error)
 }
 
-// Draws returns the model whose predictions are those of a draw of Q: their mean, and their deviation under
+// Draws returns the model whose predictions are those of a random draw from the posterior: their mean, and their deviation under
 // Q. They have no predictive deviation.
 func (m Model) Draws() Model {
 	m.Meta.Predictor = Predictor{Factor: 1}

@@ -38,7 +38,7 @@ type Scorer struct {
 }
 
 // NewScorer returns a scorer for sources whose columns are the model's inputs in order, then
-// the target: of draws of Q, and of predictions once the model has their law. Close it after use.
+// the target: of random draws, and of predictions once the model has their law. Close it after use.
 func NewScorer(m Model, workers int) (*Scorer, error) {
 	s, err := NewPredictionScorer(m, workers)
 	if err != nil {
@@ -142,7 +142,7 @@ func (w *Workspace) Predict() (model.Laws, error) {
 type Scored struct {
 	y    []float64 // scaled targets
 	Laws model.Laws
-	Hi   []float64 // upper bounds on the expected loss of a draw of Q, or on the loss of a prediction
+	Hi   []float64 // upper bounds on the expected loss of a random draw, or on the loss of a prediction
 }
 
 // Score returns the losses of draws of the gathered rows. They are valid until the next call.
