@@ -19,7 +19,7 @@ const (
 // RowRules returns the rules in their order.
 func RowRules() []string { return []string{RowRulePresent, RowRuleFinite, RowRuleIntegers} }
 
-// Greatest lengths, in characters, of words that the maker chooses.
+// Greatest lengths, in characters, of words that the publisher chooses.
 const (
 	maxColumnName = 128
 	maxUnitName   = 24

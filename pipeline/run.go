@@ -26,7 +26,7 @@ type Result struct {
 	shards      []job.Digest // of the sample, in order, as the last pass read them
 }
 
-// Diagnostics are findings outside all theorems, for the run record.
+// Diagnostics are facts outside all theorems, for the run record.
 type Diagnostics struct {
 	Residuals          Residuals `json:"residuals"`
 	Unproven           int64     `json:"unproven_rows"`   // training rows that are counted as a loss of 1

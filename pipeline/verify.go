@@ -105,7 +105,7 @@ func segmented(src dataset.Source, segments []dataset.Segment) error {
 	return nil
 }
 
-// derive makes the certificate that follows from job, model and findings, with the maker's word.
+// derive makes the certificate that follows from job, model and pass, with what the publisher says.
 // A model that does not follow from the job is an error.
 func derive(job job.Job, configuration []byte, m pass.Model, modelDigest string, found *pass.Found, word certify.Declared) (certify.Certificate, error) {
 	ev, err := pass.Evidence(job, configuration, m, modelDigest, found, word)

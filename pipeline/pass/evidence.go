@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Evidence joins the findings of the last pass, the declarations of the job and the maker's word.
+// Evidence joins the results of the last pass, the declarations of the job and what the publisher says.
 // A run certifies it; verification certifies it again and compares the documents. A model that
 // does not follow from the job is an error.
 func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (certify.Evidence, error) {
@@ -136,7 +136,7 @@ func (e *Found) scaling(j job.Job, meta ModelMeta) (features []job.Affine, targe
 	return j.Encode.Unscaled(columns[:last]), columns[last]
 }
 
-// follows demands that a model's description follows from job, findings and posterior.
+// follows demands that a model's description follows from job, pass and posterior.
 func follows(job job.Job, m Model, found *Found) error {
 	if job.Encode != nil && found.encode == nil {
 		levels, err := statedLevels(job.Encode, m.Meta)
