@@ -47,6 +47,15 @@ func curve() method {
 	}}
 }
 
+// CurveUpper is the bound of a curve at a tolerance that k of n held-out rows are not within.
+func CurveUpper(k, n int64, delta float64, share Share) (float64, error) {
+	part, err := partDown(delta, share)
+	if err != nil {
+		return 0, err
+	}
+	return newBand(n, part).limit(k), nil
+}
+
 // A Curve bounds the share of rows that are off by more, at every tolerance at once.
 type Curve struct {
 	Level float64 `json:"level"` // of Clopper and Pearson's limit at each rank; 0: nothing is promised

@@ -92,7 +92,9 @@ func (o *Plan) bounds(j job.Job) error {
 		}
 		b, k := PlanBound{Missed: missed, Draw: draw.Upper}, int64(math.Ceil(missed*float64(holdout)))
 		switch {
-		case holdout == 0 || !spends.Applies(certify.MethodHoldout):
+		case holdout == 0:
+		case !spends.Applies(certify.MethodHoldout):
+			b.Holdout, err = certify.CurveUpper(k, holdout, j.Delta, spends.Share(certify.MethodCurve))
 		case j.ShowsCount():
 			b.Holdout, err = certify.BinomialUpper(k, holdout, j.Delta, spends.Share(certify.MethodHoldout))
 		default:

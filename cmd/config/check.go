@@ -35,15 +35,20 @@ func Check(ctx context.Context, path string, env Environment) error {
 	}
 	for _, p := range tasks {
 		if _, files := p.Source.(Lake); files && err == nil && !env.Offline {
-			err = p.checkSource(ctx)
+			err = p.checkSource(ctx, env.Warning)
 		}
 	}
 	return err
 }
 
-// checkSource opens the source of a task without faults.
-func (p Task) checkSource(ctx context.Context) error {
-	_, err := dataset.Open(ctx, p.Job, p.Source, nil, p.Resources, nil)
+// checkSource opens the source of a task without faults. warning gets what it leaves out.
+func (p Task) checkSource(ctx context.Context, warning func(string)) error {
+	src, err := dataset.Open(ctx, p.Job, p.Source, nil, p.Resources, nil)
+	if err == nil {
+		for _, text := range src.Warnings() {
+			warning(text)
+		}
+	}
 	var faults yamlfile.Faults
 	for _, each := range yamlfile.Separate(err) {
 		if choice, ok := errors.AsType[*ingest.ChoiceError](each); ok {

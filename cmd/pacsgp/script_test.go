@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // scripted makes this test binary be the command pacsgp of scripts; its demo is small.
@@ -26,8 +28,7 @@ type tests func() int
 func (t tests) Run() int { return t() }
 
 // The scripts in testdata/script; each begins in a folder of its own, with 180 rows in three Parquet
-// files in lake and as lines of JSON in rows.json, and a job.yaml of a fraction of a second, unless
-// it has its own.
+// files in lake, and a job.yaml of a fraction of a second, unless it has its own. $EXAMPLES is examples/.
 //
 //	status N command …   the command ends with this exit status
 func TestScripts(t *testing.T) {
@@ -35,15 +36,10 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
-			job := filepath.Join(e.WorkDir, "job.yaml")
-			if _, err := os.Stat(job); errors.Is(err, os.ErrNotExist) {
+			e.Setenv("EXAMPLES", filepath.Join(verifytest.Root(t), "examples"))
+			if _, err := os.Stat(filepath.Join(e.WorkDir, "job.yaml")); errors.Is(err, os.ErrNotExist) {
 				tiny(nil).write(t, e.WorkDir)
 			}
-			var rows []byte
-			for _, r := range recordsOf(t, "", 0, 180) {
-				rows = append(append(rows, r.Value...), '\n')
-			}
-			writeFile(t, filepath.Join(e.WorkDir, "rows.json"), rows)
 			return smallRows(t).WriteLake(t.Context(), filepath.Join(e.WorkDir, "lake"), 3, 0, 180)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": wantStatus},

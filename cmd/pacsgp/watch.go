@@ -79,7 +79,7 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
-	e := newWatchEvents(show)
+	e := &watchEvents{show: show, metrics: newWatchMetrics(), since: time.Now()}
 	watching := config.Watching{
 		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Warned: show.warning, ModelWarnings: report.ModelWarnings, Counted: e.counted,
 	}

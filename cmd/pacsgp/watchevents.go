@@ -23,10 +23,6 @@ type watchEvents struct {
 	alarmed string     // certificate whose alarm was reported
 }
 
-func newWatchEvents(show *display) *watchEvents {
-	return &watchEvents{show: show, metrics: newWatchMetrics(), since: time.Now()}
-}
-
 // Adopted logs another model.
 func (e *watchEvents) Adopted(by *score.Predictor) {
 	e.show.event(fmt.Sprintf("new rows test certificate %.12s…", by.ID))

@@ -246,14 +246,10 @@ func number(text []byte) (float64, error) {
 	if math.IsInf(v, 0) {
 		return ingest.Infinite.Cell(), nil
 	}
-	if math.Abs(v) >= ingest.MaxInteger && !bytes.ContainsAny(text, ".eE") && !exactInteger(text) {
-		return ingest.TooLong.Cell(), nil
+	if math.Abs(v) >= ingest.MaxInteger && !bytes.ContainsAny(text, ".eE") {
+		if n, err := strconv.ParseInt(string(text), 10, 64); err != nil || n < -ingest.MaxInteger || n > ingest.MaxInteger {
+			return ingest.TooLong.Cell(), nil
+		}
 	}
 	return v, err
-}
-
-// exactInteger reports whether the digits are an integer of at most 2⁵³.
-func exactInteger(text []byte) bool {
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	return err == nil && -ingest.MaxInteger <= n && n <= ingest.MaxInteger
 }

@@ -40,12 +40,6 @@ const (
 	batchBytes     = 8 << 20
 )
 
-// defaultBatchRows depends on the number of columns only, so that the memory budget changes no batch.
-func defaultBatchRows(columns int) int {
-	rows := batchBytes / 8 / max(columns, 1)
-	return min(max(rows-rows%leastBatchRows, leastBatchRows), mostBatchRows)
-}
-
 // maxSample bounds the rows of all files, so that a number of rows times a number of workers
 // fits into 64 bits.
 const maxSample = 1 << 50
@@ -111,7 +105,8 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		texts:     cfg.Texts,
 	}
 	if s.batchRows == 0 {
-		s.batchRows = defaultBatchRows(len(columns))
+		rows := batchBytes / 8 / max(len(columns), 1) // of the columns only, so that the memory budget changes no batch
+		s.batchRows = min(max(rows-rows%leastBatchRows, leastBatchRows), mostBatchRows)
 	}
 	var first int64
 	for _, f := range files {
@@ -270,7 +265,8 @@ func (b *batches) start(foot *footer) error {
 		j, ch := of[i], chunks[i]
 		col := b.shard.file.column(b.src.columns[j])
 		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]
-		c.reset(src, col, ch, &l.codec, &l.stored, slackOf(len(b.src.columns)))
+		slack := min(max(slackOfAll/max(len(b.src.columns), 1), leastSlack), pageSlack) // of a page
+		c.reset(src, col, ch, &l.codec, &l.stored, int64(slack))
 		if c.allowed = &l.share; col.Text {
 			c.allowed = nil // it has a bound of its own
 		}

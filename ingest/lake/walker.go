@@ -158,11 +158,6 @@ const (
 	mostValues = 1 << 22
 )
 
-// slackOf returns the slack of a page in a source of so many columns.
-func slackOf(columns int) int64 {
-	return int64(min(max(slackOfAll/max(columns, 1), leastSlack), pageSlack))
-}
-
 // mostBytes bounds the bytes of a page of so many values: a compressed page of 6 KB can claim
 // 256 MiB for ten values.
 func (c *column) mostBytes(values, slack int64) int64 {
