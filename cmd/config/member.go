@@ -98,8 +98,8 @@ func (m *Member) Check(ctx context.Context) error {
 
 // MeasureLags reports the lags of the group by partition, or why they are unknown, at intervals,
 // until ctx is done.
-func (m *Member) MeasureLags(ctx context.Context, told func(offsets map[int]int64, err error)) {
-	measureLags(ctx, m.client, m.Topic.TopicSection, told)
+func (m *Member) MeasureLags(ctx context.Context, report func(offsets map[int]int64, err error)) {
+	measureLags(ctx, m.client, m.Topic.TopicSection, report)
 }
 
 // Run streams as a member of the group until ctx is done, or until a permanent failure. s has

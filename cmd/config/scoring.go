@@ -169,11 +169,11 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 		return 0, err
 	}
 	defer follower.Close()
-	remove, told := s.Replaced == replacedRemove, s.Warned
+	remove, warn := s.Replaced == replacedRemove, s.Warned
 	if remove {
-		told = s.Said
+		warn = s.Said
 	}
-	out := sinklake.NewPredictions(sinklake.PredictionsConfig{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Told: told})
+	out := sinklake.NewPredictions(sinklake.PredictionsConfig{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Warn: warn})
 	l := score.Loop[ingestlake.StoredColumns]{
 		Follower: follower, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Keep: s.Keep, Whole: true})), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After,
 	}
@@ -280,13 +280,13 @@ const (
 
 // measureLags reports the lags of a group by partition, or why they are unknown, at intervals,
 // until ctx is done.
-func measureLags(ctx context.Context, client *broker.Client, k TopicSection, told func(map[int]int64, error)) {
+func measureLags(ctx context.Context, client *broker.Client, k TopicSection, report func(map[int]int64, error)) {
 	for {
 		lags, err := lagsOf(ctx, client, k)
 		if ctx.Err() != nil {
 			return
 		}
-		told(lags, err)
+		report(lags, err)
 		select {
 		case <-ctx.Done():
 			return

@@ -27,7 +27,7 @@ type watchedFiles struct {
 	counted map[string]bool     // files that were counted: their names, and what the state has of them
 	digests map[string]string   // of the values of files on their way, by their paths
 	known   map[testedFile]bool // of files on their way
-	told    map[string]bool
+	warned  map[string]bool
 }
 
 // testedFile is a file as the test of a certificate sees it.
@@ -39,7 +39,7 @@ type testedFile struct {
 
 // newWatchedFiles goes on behind those that a state has.
 func newWatchedFiles(of *Watching, counted []string) *watchedFiles {
-	f := &watchedFiles{of: of, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]bool{}, told: map[string]bool{}}
+	f := &watchedFiles{of: of, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]bool{}, warned: map[string]bool{}}
 	for _, digest := range counted {
 		f.note(digest)
 	}
@@ -124,10 +124,10 @@ func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *scor
 	return list.Holds(ctx, src, workers)
 }
 
-// warning tells something once.
+// warning gives a warning once.
 func (f *watchedFiles) warning(text string) {
-	if !f.told[text] {
-		f.told[text] = true
+	if !f.warned[text] {
+		f.warned[text] = true
 		f.of.Warned(text)
 	}
 }

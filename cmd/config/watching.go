@@ -206,10 +206,10 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		return nil, fmt.Errorf("%w (hint: to count the rows that are there now, name another folder for the state)", err)
 	}
 	rows.From(log.Offsets)
-	var told sync.Map // ids of certificates
+	var warned sync.Map // ids of certificates
 	cfg.Known = func(_ context.Context, p score.Piece[score.Records]) (func(score.Records, int) bool, error) {
 		ends := endsOf(p.By.Certificate, rows.Topic)
-		if _, was := told.LoadOrStore(p.By.ID, true); len(ends) == 0 && !was {
+		if _, was := warned.LoadOrStore(p.By.ID, true); len(ends) == 0 && !was {
 			w.Warned(fmt.Sprintf("certificate %.12s…: its sample has no offsets of %s, so that all rows of the topic count as if they came later, also those that the sample may have had from elsewhere", p.By.ID, rows.Topic))
 		}
 		return func(of score.Records, i int) bool {

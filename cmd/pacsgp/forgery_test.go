@@ -9,7 +9,7 @@ import (
 )
 
 // That rows depend on each other is a number in every form of the certificate.
-func TestSuspiciousRowsAreTold(t *testing.T) {
+func TestWarningsOfSuspiciousRows(t *testing.T) {
 	dir := t.TempDir()
 	rows := lines(300)
 	sorted := rows["y"].([]float64)

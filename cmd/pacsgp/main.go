@@ -256,7 +256,7 @@ const mostFaults = 20
 // explain prints an error for people: one line a fault or hint.
 func explain(w io.Writer, err error) {
 	escaped := report.NewEscaper(w)
-	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be told
+	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be reported
 	w = escaped
 	for _, line := range messageLines(err) {
 		if !strings.HasPrefix(line, "hint: ") {

@@ -155,7 +155,7 @@ func watched(w system, last config.Watched, asJSON bool) error {
 	} else {
 		_, err = fmt.Fprintln(w.stdout, r.Statement)
 	}
-	if err == nil && r.Alarm != "" { // also where files failed: it is not told again
+	if err == nil && r.Alarm != "" { // also where files failed: it is not reported again
 		err = pipeline.NotCertified("alarm: %s (hint: %s)", r.Alarm, watch.Ends)
 	}
 	if last.Failed > 0 {

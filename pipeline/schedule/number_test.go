@@ -166,7 +166,7 @@ func TestTwoSchedulersOnOneOutput(t *testing.T) {
 }
 
 // A state that is older than the runs, or the certificates, next to it gives no number.
-func TestOlderState(t *testing.T) {
+func TestStaleState(t *testing.T) {
 	for _, damaged := range []bool{false, true} { // the newest run
 		s, log := onTopic(t, 60, 60)
 		s.at(someDay)

@@ -43,7 +43,7 @@ type PredictionsConfig struct {
 	// Remove removes the predictions of a file's earlier content once those of its present
 	// content are durable.
 	Remove bool
-	Told   func(text string) // receives files that were replaced
+	Warn   func(text string) // receives files that were replaced
 }
 
 // NewPredictions returns a writer.

@@ -48,7 +48,7 @@ func (w *Predictions) replace(f score.File) error {
 				return err
 			}
 		}
-		w.cfg.Told(fmt.Sprintf(says, f.Path, strings.Join(earlier, ", ")))
+		w.cfg.Warn(fmt.Sprintf(says, f.Path, strings.Join(earlier, ", ")))
 	}
 	w.settled[f.Name] = f.Digest
 	return nil
@@ -67,7 +67,7 @@ func (w *Predictions) earlier(f score.File) (paths []string) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // somebody has removed it
 		case err != nil:
-			w.cfg.Told(fmt.Sprintf("%s stays, for it does not say which file it predicts: %v", path, err))
+			w.cfg.Warn(fmt.Sprintf("%s stays, for it does not say which file it predicts: %v", path, err))
 		case of == f.Name:
 			paths = append(paths, path)
 		}
