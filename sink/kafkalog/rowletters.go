@@ -48,7 +48,7 @@ type RowDeadLetters struct {
 	open   bool          // dead letters were sent since the last commit
 }
 
-// LettersConfig sets up [RowDeadLetters].
+// RowDeadLettersConfig sets up [RowDeadLetters].
 type RowDeadLettersConfig struct {
 	Client *broker.Client
 	Topic  string // of dead letters
@@ -59,7 +59,7 @@ type RowDeadLettersConfig struct {
 // group is the group whose offsets say which dead letters were sent.
 func (c RowDeadLettersConfig) group() string { return "pacsgp-dead-letters-score-" + c.Group }
 
-// OpenLetters aborts the open transaction of an earlier process.
+// OpenRowDeadLetters aborts the open transaction of an earlier process.
 func OpenRowDeadLetters(ctx context.Context, cfg RowDeadLettersConfig) (*RowDeadLetters, error) {
 	l := &RowDeadLetters{cfg: cfg}
 	var err error
