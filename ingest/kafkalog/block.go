@@ -15,19 +15,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Columns of a spool with the position of a row.
-const (
-	columnTopic     = "$topic"
-	columnPartition = "$partition"
-	columnOffset    = "$offset"
-	columnTime      = "$timestamp"
-)
-
-// columnReason has the reasons of rejected rows, null for others; a spool without any does not have it.
-const columnReason = "$reason"
-
-var placeColumns = []string{columnTopic, columnPartition, columnOffset, columnTime}
-
 // A block has the rows of one segment.
 type block struct {
 	names   []string       // of the decoded columns

@@ -21,10 +21,7 @@ const (
 	maxManifest  = 64 << 20      // bytes
 )
 
-var (
-	segmentName = regexp.MustCompile(`^(segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet|_letters-[0-9]{8,}-partition-[0-9]{6,}\.log)$`)
-	topicName   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
-)
+var segmentName = regexp.MustCompile(`^(segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet|_letters-[0-9]{8,}-partition-[0-9]{6,}\.log)$`)
 
 // A manifest describes a spool and its progress. It is replaced whole after a segment is durable.
 type manifest struct {

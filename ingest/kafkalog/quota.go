@@ -3,9 +3,13 @@ package kafkalog
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
+
+// pollEvery is the pause when no partition has a new record.
+const pollEvery = 300 * time.Millisecond
 
 // A Quota bounds the disk space of the spools of several windows. A window waits while the others
 // leave no room: so a stage that trains more slowly than rows arrive stops consuming. The rows in

@@ -3,13 +3,9 @@ package kafkalog
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
-
-// pollEvery is the pause when no partition has a new record.
-const pollEvery = 300 * time.Millisecond
 
 // maxBehind is the number of consecutive rounds in which a partition may end before the next offset:
 // a new leader may not know its end yet.

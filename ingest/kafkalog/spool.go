@@ -1,131 +1,19 @@
 package kafkalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/twmb/avro"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 )
-
-// FormatJSON is the format of records that are one JSON object each.
-const FormatJSON = "json"
-
-// Formats are the formats of records. The first one is the default.
-var Formats = []string{FormatJSON, FormatAvro}
-
-// A decoder makes a row of a record's value.
-type decoder interface {
-	// read appends the row to columns. Bad values become cells of faults: see [ingest.Fault].
-	read(value []byte, columns [][]float64) error
-}
-
-// decoder returns a decoder for one goroutine. ctx ends its requests to a registry.
-func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) {
-	names := cfg.decoded()
-	if cfg.Format != FormatAvro {
-		return newJSONReader(names), nil
-	}
-	r := newAvroReader(names)
-	if known != nil {
-		r.registry = func(id uint32) (*avro.Schema, error) { return known.find(ctx, id) }
-		return r, nil
-	}
-	var err error
-	if r.declared, err = parseAvro(cfg.Schema, &avro.SchemaCache{}); err == nil {
-		err = wantRecord(r.declared)
-	}
-	return r, err
-}
-
-// schemas returns a cache of the registry's schemas, nil without a registry.
-func (cfg Config) schemas() *schemas {
-	if cfg.Registry == nil {
-		return nil
-	}
-	return &schemas{from: cfg.Registry, known: map[uint32]knownSchema{}}
-}
-
-// Config describes a window of a topic and its spool.
-type Config struct {
-	Client     *broker.Client
-	Topic      string
-	Partitions []int // nil means all
-	From, To   Position
-	Rows       int64         // if not 0, the window closes with so many rows, not at To
-	Group      string        // of consumers, for the position Committed
-	Format     string        // of the records: one of Formats; "" means FormatJSON
-	Schema     string        // with [FormatAvro]: the schema of all records, or ""
-	Registry   *Schemas      // with [FormatAvro]: the schemas whose ids begin the records, or nil
-	Columns    []string      // features and target
-	Encoded    job.Encodings // of features, of which some may be missing
-	// Tolerant spools rejected rows with NaN for each bad value, and a record that cannot be read as one
-	// row of NaN. Else the first of them is an error.
-	Tolerant bool
-	// DeadLetters keeps the records with rejected rows next to the rows: see [Window.DeadLetters].
-	DeadLetters bool
-	// Identity identifies the topic of the offsets in From and To; zero means unknown.
-	Identity broker.Identity
-	Folder   string // of the spool
-	Limit    int64  // bytes of the spool; 0 means no limit
-	Quota    *Quota // shared with the spools of other windows, or nil
-	// Progress is called often, from several goroutines, with the number of rows so far.
-	Progress func(rows int64)
-
-	segmentRows int        // 0 means MaxSegmentRows
-	fetchBytes  int32      // 0 means the client's default
-	files       durable.FS // nil means [durable.OS]
-}
-
-// MaxSegmentRows is the largest number of rows of a segment.
-const MaxSegmentRows = 1 << 16
-
-// tailsAtOnce is the number of partitions that are read at a time, each with a segment in memory.
-const tailsAtOnce = 4
-
-func (cfg Config) withDefaults() (Config, error) {
-	var faults []error
-	demand := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("kafka: "+format, args...))
-		}
-	}
-	cfg.Format = cmp.Or(cfg.Format, FormatJSON)
-	avro := cfg.Schema != "" || cfg.Registry != nil
-	demand(topicName.MatchString(cfg.Topic), "%q is no name of a topic", cfg.Topic)
-	demand(slices.Contains(Formats, cfg.Format), "format %q is none of %q", cfg.Format, Formats)
-	demand((cfg.Format == FormatAvro) == avro && (cfg.Schema == "" || cfg.Registry == nil), "the format avro, and no other one, has a schema or a registry of schemas")
-	demand(cfg.Rows >= 0, "a window of %d rows", cfg.Rows)
-	demand(len(cfg.Columns) > 0, "no column is named; records of a topic do not say which ones they all have, so name the features")
-	for i, name := range cfg.Columns {
-		demand(name != "" && !slices.Contains(cfg.Columns[:i], name), "column %q is named twice, or has no name", name)
-	}
-	if cfg.Rows > 0 {
-		cfg.To = Position{Time: broker.Latest}
-	}
-	cfg.segmentRows = cmp.Or(cfg.segmentRows, MaxSegmentRows)
-	if cfg.files == nil {
-		cfg.files = durable.OS{}
-	}
-	return cfg, errors.Join(faults...)
-}
-
-// decoded returns the columns within the records' values.
-func (cfg Config) decoded() []string {
-	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return slices.Contains(placeColumns, name) })
-}
 
 // Spool consumes a window into the folder and returns it. If the folder has a part of the window,
 // its frozen ends stay and the rest is consumed; if the window is complete, nothing is read.
@@ -201,36 +89,6 @@ func (cfg Config) Holds() (rows int64, ours bool, err error) {
 	}
 	declared, err := cfg.declaration()
 	return rows, m.Format == spoolFormat && m.Declared == declared, err
-}
-
-// Following returns the position at these ends or, if they are nil, at the group's committed offsets.
-// Other partitions begin at their earliest offset.
-func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, error) {
-	partitions, err := cfg.partitions(ctx)
-	if err != nil {
-		return Position{}, err
-	}
-	earliest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Earliest)
-	if err != nil {
-		return Position{}, err
-	}
-	if ends == nil {
-		if ends, err = cfg.Client.CommittedOffsets(ctx, cfg.Group, cfg.Topic, partitions); err != nil {
-			return Position{}, err
-		}
-	}
-	return Position{Offsets: since(ends, earliest)}, nil
-}
-
-// since returns these offsets, with the earliest ones instead of missing and negative ones.
-func since(offsets, earliest map[int]int64) map[int]int64 {
-	at := maps.Clone(earliest)
-	for p := range at {
-		if offset, ok := offsets[p]; ok && offset >= 0 {
-			at[p] = offset
-		}
-	}
-	return at
 }
 
 // Replay consumes the rows of these segments into an empty folder. Another number of rows than a

@@ -4,23 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
-
-// Committed as the time of a position means the committed offset of [Config.Group], or the earliest
-// one.
-const Committed = -100
-
-// A Position is the begin or the end of a window in each partition.
-type Position struct {
-	// Time means the first record at or after it, in milliseconds since 1970. Negative times are
-	// [broker.Earliest], [broker.Latest] and [Committed].
-	Time    int64
-	Offsets map[int]int64 // by partition; if not nil, they replace Time
-}
 
 // A span is the frozen window of one partition: the offsets [First, End).
 type span struct {
@@ -141,6 +130,36 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 		}
 	}
 	return found, err
+}
+
+// Following returns the position at these ends or, if they are nil, at the group's committed offsets.
+// Other partitions begin at their earliest offset.
+func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, error) {
+	partitions, err := cfg.partitions(ctx)
+	if err != nil {
+		return Position{}, err
+	}
+	earliest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Earliest)
+	if err != nil {
+		return Position{}, err
+	}
+	if ends == nil {
+		if ends, err = cfg.Client.CommittedOffsets(ctx, cfg.Group, cfg.Topic, partitions); err != nil {
+			return Position{}, err
+		}
+	}
+	return Position{Offsets: since(ends, earliest)}, nil
+}
+
+// since returns these offsets, with the earliest ones instead of missing and negative ones.
+func since(offsets, earliest map[int]int64) map[int]int64 {
+	at := maps.Clone(earliest)
+	for p := range at {
+		if offset, ok := offsets[p]; ok && offset >= 0 {
+			at[p] = offset
+		}
+	}
+	return at
 }
 
 // explain replaces the error of an offset that the topic does not have by its cause.
