@@ -236,21 +236,17 @@ func (s *spool) partition(ctx context.Context, of span, ends []dataset.Segment) 
 		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
 			return err
 		}
-		at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: first, End: s.cfg.upTo(first, of.End), FetchBytes: s.cfg.fetchBytes}
+		end := of.End
+		if s.cfg.Quota != nil { // which is asked again before more is read
+			end = min(end, first+MaxSegmentRows)
+		}
+		at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: first, End: end, FetchBytes: s.cfg.fetchBytes}
 		if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {
 			return s.cfg.explain(ctx, err)
 		}
 		first = at.End
 	}
 	return w.finish(of.End)
-}
-
-// upTo returns the offset up to which a partition is read before the quota is asked again.
-func (cfg Config) upTo(first, end int64) int64 {
-	if cfg.Quota == nil {
-		return end
-	}
-	return min(end, first+MaxSegmentRows)
 }
 
 // writer returns the writer of a partition, behind its last segment.

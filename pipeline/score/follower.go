@@ -151,6 +151,9 @@ func NewFollower(cfg Config) *Follower {
 	if cfg.Warning == nil {
 		cfg.Warning = func(string) {}
 	}
+	if cfg.Keeps == nil {
+		cfg.Keeps = func() string { return "" }
+	}
 	return &Follower{cfg: cfg, warned: map[string]bool{}}
 }
 
@@ -246,7 +249,7 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) {
 	if f.first != nil {
 		if why := pipeline.Incomparable(*f.first, a.Certificate); why != "" {
-			return nil, fmt.Errorf("%w: %s%s", job.ErrRefused, why, f.keeps())
+			return nil, fmt.Errorf("%w: %s%s", job.ErrRefused, why, f.cfg.Keeps())
 		}
 	}
 	subject, err := pipeline.Subject(a.Certificate)
@@ -257,13 +260,6 @@ func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) 
 		return nil, fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin again, choose %s)", job.ErrRefused, f.cfg.Again)
 	}
 	return newPredictor(a, ready, subject), nil
-}
-
-func (f *Follower) keeps() string {
-	if f.cfg.Keeps == nil {
-		return ""
-	}
-	return f.cfg.Keeps()
 }
 
 // warnOfModel gives the warnings about the current model, once for each model.

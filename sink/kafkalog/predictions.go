@@ -61,9 +61,6 @@ func (cfg PredictionsConfig) transactional() string {
 // EndOthers ends the transactions that earlier owners of the partitions may have left open, for
 // the reason and at the moments of [EndOthers], and those of a time when the group was not shared.
 func (cfg PredictionsConfig) EndOthers(ctx context.Context) error {
-	if cfg.Share == nil {
-		return nil
-	}
 	return endAll(ctx, cfg.Client, cfg.Share, func(first []int) string {
 		cfg.Share = first
 		return cfg.transactional()

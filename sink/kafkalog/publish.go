@@ -61,9 +61,6 @@ func (cfg Config) transactional() string {
 // ids up to it, which aborts or completes their transactions. Members of this generation with other
 // partitions that write under one of these ids begin again.
 func EndOthers(ctx context.Context, cfg Config) error {
-	if cfg.Share == nil {
-		return nil
-	}
 	return endAll(ctx, cfg.Client, cfg.Share, func(first []int) string {
 		cfg.Share = first
 		return cfg.transactional()
