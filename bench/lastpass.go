@@ -34,11 +34,11 @@ func lastPass(ctx context.Context, b *bench) (_ string, err error) {
 		target float64
 	}{{200, 0.5}, {500, 0.7}, {1000, 0.8}, {2000, 0.85}} {
 		const rows = 4096
-		ourProduct := products.turn(ctx, fmt.Sprintf("BenchmarkGemm/%s/n=%d/rows=%d/workers=2", model.InstructionSet(), c.m, rows), "GFLOP/s")
+		ourProduct := products.measurement(ctx, fmt.Sprintf("BenchmarkGemm/%s/n=%d/rows=%d/workers=2", model.InstructionSet(), c.m, rows), "GFLOP/s")
 		ourProduct.name = "product"
-		turns := append([]turn{ours.turn(ctx, fmt.Sprintf("BenchmarkLastPass/d=8/M=%d/workers=2", c.m), "rows/s"), ourProduct}, peerTurns(peers, map[string]int{"n": c.m, "rows": rows})...)
-		turns = append(turns, peerTurns([]*peer{torch}, map[string]int{"d": 8, "M": c.m, "rows": 8192})...)
-		found, err := b.interleave(ctx, turns)
+		measurements := append([]measurement{ours.measurement(ctx, fmt.Sprintf("BenchmarkLastPass/d=8/M=%d/workers=2", c.m), "rows/s"), ourProduct}, peerMeasurements(peers, map[string]int{"n": c.m, "rows": rows})...)
+		measurements = append(measurements, peerMeasurements([]*peer{torch}, map[string]int{"d": 8, "M": c.m, "rows": 8192})...)
+		found, err := b.interleave(ctx, measurements)
 		if err != nil {
 			return "", err
 		}

@@ -1,5 +1,5 @@
-// Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
-// docs/explanation/results.md, section "Side by side". README.md lists the measures.
+// Bench compares this program with its best alternatives, in one run on one machine, in rounds that measure one
+// after another: the tables of docs/explanation/results.md, section "Side by side". README.md lists the measures.
 //
 //	go -C bench run . [-only lastpass,accuracy,svgp,gradient,parquet,scale,sweep] [-rounds 5] [-write]
 package main

@@ -23,7 +23,7 @@ func (b *bench) compare(ctx context.Context, benchmark, unit, script string, que
 		peers = append(peers, p)
 	}
 	for _, q := range questions {
-		m, err := b.interleave(ctx, append([]turn{ours.turn(ctx, benchmark, unit)}, peerTurns(peers, q)...))
+		m, err := b.interleave(ctx, append([]measurement{ours.measurement(ctx, benchmark, unit)}, peerMeasurements(peers, q)...))
 		if err != nil {
 			return nil, err
 		}

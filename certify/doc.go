@@ -1,5 +1,5 @@
-// Package certify turns plain numbers about a fitted law Q over functions into
-// a certificate: a document of guarantees that hold with confidence 1−δ.
+// Package certify makes a certificate from plain numbers about a fitted law Q over
+// functions: a document of guarantees that hold with confidence 1−δ.
 //
 // The theorem (Maurer 2004, "A note on the PAC Bayesian theorem", with the sum
 // ξ kept exact). Let P be fixed before N independent rows are drawn and let a

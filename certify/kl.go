@@ -56,8 +56,8 @@ func KLInverse(q, c float64) float64 {
 //
 // It tries Newton's step from the best value so far. If the step leaves the
 // bracket, or the one before gained less than a factor of two, it halves the
-// number of float64 between the ends. Every turn moves an end, so that the loop
-// ends; it takes about ten turns.
+// number of float64 between the ends. Every step moves an end, so that the loop
+// ends; it takes about ten steps.
 func bracket(q, c float64) float64 {
 	inner, outer := q, 1.0
 	target := empty().Add(exact(c), pow2(klError))

@@ -2,8 +2,8 @@ package certify
 
 import "slices"
 
-// A method turns the losses of one predictor on the rows of one subset into
-// claims, within its share of δ. A new one is a file next to pacbayes.go and
+// A method derives claims from the losses of one predictor on the rows of one
+// subset, within its share of δ. A new one is a file next to pacbayes.go and
 // holdout.go, and a line in methods.
 type method struct {
 	id    MethodID

@@ -7,7 +7,7 @@
 //	pipeline/dataset   the row gets its subset, and is scaled                 (Split, Scaler)
 //	pipeline/fit       feeds it to the trainer of package model, which fits Q
 //	pipeline/pass      adds the losses of Q up exactly, and merges the sums (Pass)
-//	certify            turns sums and KL into bounds
+//	certify            computes bounds from sums and KL
 //	sink/*             writes model and certificate
 //
 // Arrows point down: pipeline -> {fit, pass} -> dataset -> job -> certify. Package job has the

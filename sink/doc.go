@@ -1,4 +1,4 @@
-// Package sink turns artifacts into bytes and back: the model file, and the certificate as one
+// Package sink encodes artifacts and decodes them: the model file, and the certificate as one
 // row of Parquet. docs/reference/formats.md is the specification; this package is one implementation of
 // it.
 //

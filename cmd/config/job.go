@@ -1,4 +1,4 @@
-// Package config turns job, schedule and score files into typed values, and alone names
+// Package config decodes job, schedule and score files into typed values, and alone names
 // adapters for sources and outputs. It reports all faults of a file at once, and gives the JSON
 // Schema of each kind.
 package config

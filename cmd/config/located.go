@@ -33,7 +33,7 @@ func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	return of
 }
 
-// choiceLocated turns faults of a choice of columns into faults of the job file.
+// choiceLocated returns faults of a choice of columns as faults of the job file.
 func choiceLocated(err error, file *yamlfile.File, j job.Job) error {
 	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
 		return err

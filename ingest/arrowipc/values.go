@@ -15,7 +15,7 @@ import (
 const maxDictionary = 1 << 20
 
 // An Allowance is an allocator of at most Left further bytes. A larger request panics; the caller of
-// the library turns the panic into an error.
+// the library returns the panic as an error.
 type Allowance struct {
 	Left int
 

@@ -83,7 +83,9 @@ func (n *ColumnStatistics) add(file *dataFile, foot *footer, g group) error {
 }
 
 // extend adds the bounds of a row group's values; NaN means unknown.
-func (n *ColumnStatistics) extend(lo, hi float64) { n.Least, n.Most = min(n.Least, lo), max(n.Most, hi) }
+func (n *ColumnStatistics) extend(lo, hi float64) {
+	n.Least, n.Most = min(n.Least, lo), max(n.Most, hi)
+}
 
 // footer reads the footer of a Parquet file again.
 func (s *Source) footer(ctx context.Context, f *dataFile) (*footer, error) {

@@ -125,7 +125,7 @@ func chunkRefusal(m *parquetmeta.Chunk) string {
 	return ""
 }
 
-// guard turns a panic of f, which calls libraries on damaged input, into an error. f must start
+// guard returns a panic of f, which calls libraries on damaged input, as an error. f must start
 // no goroutine.
 func guard(f func() error) (err error) {
 	defer func() {

@@ -81,37 +81,37 @@ func (r Reading) Shards(ctx context.Context, fold func(worker, shard int) (func(
 		stop    = make(map[int]context.CancelFunc) // of the shards at work
 		running sync.WaitGroup
 	)
-	begin := func(ctx context.Context) (turn int, within context.Context, ok bool) {
+	begin := func(ctx context.Context) (i int, within context.Context, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		if next >= failed {
 			return 0, nil, false
 		}
-		turn = next
+		i = next
 		next++
-		within, stop[turn] = context.WithCancel(ctx)
-		return turn, within, true
+		within, stop[i] = context.WithCancel(ctx)
+		return i, within, true
 	}
-	end := func(turn int, err error) {
+	end := func(i int, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		stop[turn]()
-		delete(stop, turn)
-		if err == nil || turn >= failed {
+		stop[i]()
+		delete(stop, i)
+		if err == nil || i >= failed {
 			return
 		}
-		failed, failure = turn, err
+		failed, failure = i, err
 		for other, cancel := range stop {
-			if other > turn {
+			if other > i {
 				cancel()
 			}
 		}
 	}
 	for worker := range min(max(r.readers, 1), len(r.order)) {
 		running.Go(func() {
-			for turn, within, ok := begin(ctx); ok; turn, within, ok = begin(ctx) {
-				block, done := fold(worker, r.order[turn])
-				end(turn, r.shard(within, all[r.order[turn]], r.order[turn], block, done))
+			for i, within, ok := begin(ctx); ok; i, within, ok = begin(ctx) {
+				block, done := fold(worker, r.order[i])
+				end(i, r.shard(within, all[r.order[i]], r.order[i], block, done))
 			}
 		})
 	}
@@ -161,8 +161,8 @@ func (r Reading) run(ctx context.Context, use func(Block) error) error {
 		}
 	}()
 	started := 0
-	for turn := range order {
-		for ; started < min(turn+max(readers, 1), len(order)); started++ {
+	for i := range order {
+		for ; started < min(i+max(readers, 1), len(order)); started++ {
 			ch := make(chan delivery, batchesAhead)
 			shard := order[started]
 			running.Go(func() {
@@ -171,7 +171,7 @@ func (r Reading) run(ctx context.Context, use func(Block) error) error {
 			})
 			queue = append(queue, ch)
 		}
-		shard := order[turn]
+		shard := order[i]
 		if _, err := r.consume(ctx, queue[0], shards[shard], shard, use); err != nil {
 			return err
 		}

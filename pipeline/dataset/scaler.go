@@ -6,7 +6,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Scaler turns blocks of raw columns into scaled rows: an input is a scaled feature, or one of an
+// A Scaler makes scaled rows of blocks of raw columns: an input is a scaled feature, or one of an
 // encoded feature.
 type Scaler struct {
 	Used      []int           // the source's columns: features, the column of the mean if there is one, the target, which is the source's last

@@ -131,10 +131,10 @@ func (e *Encoding) Put(dst []float64, v float64, of Affine) {
 	}
 }
 
-// OnCircle is a point of the unit circle at so many turns, by operations that give the same bits on
+// OnCircle is a point of the unit circle at so many revolutions, by operations that give the same bits on
 // every machine.
-func OnCircle(turns float64) (x, y float64) {
-	a := 2 * math.Pi * ((turns - math.Floor(turns)) - 0.5)
+func OnCircle(revolutions float64) (x, y float64) {
+	a := 2 * math.Pi * ((revolutions - math.Floor(revolutions)) - 0.5)
 	square := a * a
 	x, y = 1, 1
 	for i := 28.0; i > 0; i -= 2 {

@@ -22,7 +22,7 @@ func (g GridDecl) Peaked(centre int) certify.Grid {
 	return grid
 }
 
-// Expected is a parameter as it may turn out: one width away from a peak in the middle.
+// Expected is a parameter as training may fit it: one width away from a peak in the middle.
 func (g GridDecl) Expected(name string) certify.Parameter {
 	if g.Prior != certify.PriorPeaked {
 		return certify.Parameter{Name: name, Grid: g.Flat()}

@@ -131,7 +131,7 @@ func (c *counter) failed(err error) error {
 		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, recordBytes)
 }
 
-// seal turns the kept records into sorted runs in memory. No more are added.
+// seal sorts the kept records into runs in memory. No more are added.
 func (c *counter) seal() {
 	for _, run := range c.sorted() {
 		c.runs = append(c.runs, sortedRun{kept: run})

@@ -154,13 +154,13 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// A round has the result of each contender's turn, by name, 0 without one.
+// A round has the result of each candidate, by name, 0 without one.
 type round map[string]float64
 
 // rounds are those of one case.
 type rounds []round
 
-// median is that of one contender.
+// median is that of one candidate.
 func (r rounds) median(name string) float64 {
 	return r.medianOf(func(x round) float64 { return x[name] })
 }
@@ -175,18 +175,18 @@ func (r rounds) medianOf(f func(round) float64) float64 {
 	return median(values)
 }
 
-// A turn measures one contender once.
-type turn struct {
+// A measurement is of one candidate.
+type measurement struct {
 	name    string
 	measure func() (float64, error)
 }
 
-// interleave takes every contender's turn in each round.
-func (b *bench) interleave(ctx context.Context, turns []turn) (rounds, error) {
+// interleave measures every candidate once in each round.
+func (b *bench) interleave(ctx context.Context, measurements []measurement) (rounds, error) {
 	var all rounds
 	for range b.rounds {
 		found := round{}
-		for _, t := range turns {
+		for _, t := range measurements {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -201,9 +201,9 @@ func (b *bench) interleave(ctx context.Context, turns []turn) (rounds, error) {
 	return all, nil
 }
 
-// turn is the turn of a Go benchmark, by its reports in a unit.
-func (g *goBench) turn(ctx context.Context, name, unit string) turn {
-	return turn{"ours", func() (float64, error) {
+// measurement is that of a Go benchmark, by its reports in a unit.
+func (g *goBench) measurement(ctx context.Context, name, unit string) measurement {
+	return measurement{"ours", func() (float64, error) {
 		values, err := g.run(ctx, name, "100ms")
 		if err == nil && values[unit] == 0 {
 			err = fmt.Errorf("%s reports no %s", name, unit)
@@ -212,13 +212,13 @@ func (g *goBench) turn(ctx context.Context, name, unit string) turn {
 	}}
 }
 
-// peerTurns are the turns of the running peers.
-func peerTurns(peers []*peer, question any) []turn {
-	var turns []turn
+// peerMeasurements are those of the running peers.
+func peerMeasurements(peers []*peer, question any) []measurement {
+	var measurements []measurement
 	for _, p := range peers {
 		if p != nil {
-			turns = append(turns, turn{p.name, func() (float64, error) { return p.ask(question) }})
+			measurements = append(measurements, measurement{p.name, func() (float64, error) { return p.ask(question) }})
 		}
 	}
-	return turns
+	return measurements
 }
