@@ -94,11 +94,11 @@ type searched struct {
 
 // A fitter fits units, which share the ends of searches, and some the posterior too.
 type fitter struct {
-	dir    string             // of ends
-	fitted map[string]finding // by the search, and θ as rounded
+	dir    string            // of ends
+	fitted map[string]result // by the search, and θ as rounded
 }
 
-func newFitter(dir string) fitter { return fitter{dir, map[string]finding{}} }
+func newFitter(dir string) fitter { return fitter{dir, map[string]result{}} }
 
 // search minimises from the published start: hyper-parameters and noise of 1, published centres.
 func (f fitter) search(ctx context.Context, u unit, c model.CollapsedConfig, rows model.Rows) (found searched, err error) {
@@ -169,15 +169,15 @@ func (u unit) collapsed(rows model.Rows) (model.CollapsedConfig, error) {
 }
 
 // published fits a method from the published start.
-func (f fitter) published(ctx context.Context, u unit, train, test measured.Dataset) (finding, error) {
+func (f fitter) published(ctx context.Context, u unit, train, test measured.Dataset) (result, error) {
 	rows := matrix(train)
 	c, err := u.collapsed(rows)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	end, err := f.end(ctx, u, c, rows)
 	if err != nil {
-		return finding{}, fmt.Errorf("%s: %w", u.name(), err)
+		return result{}, fmt.Errorf("%s: %w", u.name(), err)
 	}
 	grid := flat(u.grid())
 	at := []any{u.Dataset, u.Seed, u.Method, u.Inducing, u.Loss, u.Epsilon, u.Alpha, u.ARD, end.LnNoise}
@@ -189,7 +189,7 @@ func (f fitter) published(ctx context.Context, u unit, train, test measured.Data
 	if !ok {
 		c.Grids = slices.Repeat([]model.Grid{grid}, c.Parameters())
 		if found, err = u.posterior(ctx, c, end, rows, matrix(test)); err != nil {
-			return finding{}, fmt.Errorf("%s: %w", u.name(), err)
+			return result{}, fmt.Errorf("%s: %w", u.name(), err)
 		}
 		f.fitted[key] = found
 	}
@@ -199,7 +199,7 @@ func (f fitter) published(ctx context.Context, u unit, train, test measured.Data
 }
 
 // posterior is that of the end of a search, on the grid of the configuration.
-func (u unit) posterior(ctx context.Context, c model.CollapsedConfig, end searched, rows, test model.Rows) (finding, error) {
+func (u unit) posterior(ctx context.Context, c model.CollapsedConfig, end searched, rows, test model.Rows) (result, error) {
 	began := time.Now()
 	c.Z, c.Starts, c.Evaluations = end.Z, []model.Start{{Theta: end.Theta, LnNoise: end.LnNoise}}, 1
 	if u.Alpha >= 0 {
@@ -207,14 +207,14 @@ func (u unit) posterior(ctx context.Context, c model.CollapsedConfig, end search
 	}
 	t, p, err := minimised(ctx, c, rows)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	at := t.Progress()
-	found := finding{
+	found := result{
 		unit: u, N: c.N, Train: at.Risk, KL: at.KL / float64(c.N), Noise: math.Exp(end.LnNoise),
 		Points: t.Inducing(), Empty: end.Empty, Steps: end.Steps, Instructions: runtime.GOARCH + "/" + model.InstructionSet(),
 	}
-	err = found.look(p, test)
+	err = found.measure(p, test)
 	found.Seconds = end.Seconds + time.Since(began).Seconds()
 	return found, err
 }
@@ -243,8 +243,8 @@ func minimised(ctx context.Context, c model.CollapsedConfig, rows model.Rows) (*
 	return t, p, err
 }
 
-// look looks at the test rows: the 0-1 risk of a draw, and the squared error of the mean.
-func (f *finding) look(p *model.Posterior, rows model.Rows) error {
+// measure predicts the test rows for the 0-1 risk of a draw, and the squared error of the mean.
+func (f *result) measure(p *model.Posterior, rows model.Rows) error {
 	r, err := model.NewPredictor(p, runtime.NumCPU())
 	if err != nil {
 		return err

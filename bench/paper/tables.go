@@ -25,36 +25,36 @@ import (
 //go:embed paper.csv
 var publishedTables string
 
-// A column is one number of a row, and its value in a finding.
+// A column is one number of a row, and its value in a result.
 type column struct {
 	name string
-	of   func(finding) float64
+	of   func(result) float64
 }
 
 var columns = []column{
-	{"B", func(f finding) float64 { return certify.KLInverse(f.Train, f.printed()) }},
-	{"B_pin", func(f finding) float64 { return certify.Pinsker(f.Train, f.printed()) }},
-	{"R_train", func(f finding) float64 { return f.Train }},
-	{"R_test", func(f finding) float64 { return f.Test }},
-	{"mse", func(f finding) float64 { return f.MSE }},
-	{"kl_per_n", func(f finding) float64 { return f.KL }},
-	{"sigma2", func(f finding) float64 {
+	{"B", func(f result) float64 { return certify.KLInverse(f.Train, f.printed()) }},
+	{"B_pin", func(f result) float64 { return certify.Pinsker(f.Train, f.printed()) }},
+	{"R_train", func(f result) float64 { return f.Train }},
+	{"R_test", func(f result) float64 { return f.Test }},
+	{"mse", func(f result) float64 { return f.MSE }},
+	{"kl_per_n", func(f result) float64 { return f.KL }},
+	{"sigma2", func(f result) float64 {
 		if f.Noise == 0 { // a free-form posterior has none
 			return math.NaN()
 		}
 		return f.Noise
 	}},
-	{"B_xi", func(f finding) float64 { return f.Bound }}, // of the certificate; no number of the paper
-	{"M", func(f finding) float64 { return float64(f.Points) }},
-	{"empty", func(f finding) float64 { return float64(f.Empty) }},
-	{"gradients", func(f finding) float64 { return float64(f.Steps) }},
-	{"cut_off", func(f finding) float64 {
+	{"B_xi", func(f result) float64 { return f.Bound }}, // of the certificate; no number of the paper
+	{"M", func(f result) float64 { return float64(f.Points) }},
+	{"empty", func(f result) float64 { return float64(f.Empty) }},
+	{"gradients", func(f result) float64 { return float64(f.Steps) }},
+	{"cut_off", func(f result) float64 {
 		if f.cut() {
 			return 1
 		}
 		return 0
 	}},
-	{"seconds", func(f finding) float64 { return f.Seconds }},
+	{"seconds", func(f result) float64 { return f.Seconds }},
 }
 
 // An estimate is a mean with its standard error; NaN where there is none.
@@ -66,7 +66,7 @@ type row struct {
 	paper, ours map[string]estimate
 	reps        int
 	made        string // the command, and the machine
-	found       []finding
+	found       []result
 }
 
 // publishedRows are the paper's rows of a table.
@@ -199,7 +199,7 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 			return err
 		}
 	}
-	found := make([][]finding, len(rows))
+	found := make([][]result, len(rows))
 	var todo []unit
 	var of []int // rows of them
 	for seed := range o.reps {
@@ -235,14 +235,14 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 			i+1, len(todo), row{unit: u}.label(), u.Seed, f.Bound, f.Test, f.Steps, f.Seconds, left.Round(time.Second))
 	}
 	for i := range rows {
-		slices.SortFunc(found[i], func(a, b finding) int { return a.Seed - b.Seed })
+		slices.SortFunc(found[i], func(a, b result) int { return a.Seed - b.Seed })
 		rows[i].gather(found[i])
 	}
 	return nil
 }
 
 // gather takes the mean over splits.
-func (r *row) gather(found []finding) {
+func (r *row) gather(found []result) {
 	for _, f := range found {
 		r.made = f.Instructions
 	}

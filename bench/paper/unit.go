@@ -95,8 +95,8 @@ func (u unit) byEvidence() bool {
 	return u.Method == "VFE" || u.Method == "FITC" || u.Method == "full-GP"
 }
 
-// A finding is the result of a unit.
-type finding struct {
+// A result is that of a unit.
+type result struct {
 	unit
 	N            int64   `json:"n"`
 	Bound        float64 `json:"bound"`
@@ -114,21 +114,21 @@ type finding struct {
 }
 
 // exponent is that of a bound, (KL + ln 1/p_θ + ln ξ/δ)/N.
-func (f finding) exponent(lnXi float64) float64 {
+func (f result) exponent(lnXi float64) float64 {
 	return f.KL + (f.Weight+lnXi-math.Log(delta))/float64(f.N)
 }
 
 // printed is the exponent by the paper's formula, which has 2√N instead of ξ(N).
-func (f finding) printed() float64 { return f.exponent(math.Log(4*float64(f.N)) / 2) }
+func (f result) printed() float64 { return f.exponent(math.Log(4*float64(f.N)) / 2) }
 
 // cut reports whether the limit of gradients has ended a search that ends by itself.
-func (f finding) cut() bool { return f.ends() && f.Steps >= f.Most }
+func (f result) cut() bool { return f.ends() && f.Steps >= f.Most }
 
 // ends reports whether the unit's search ends by itself.
 func (u unit) ends() bool { return u.Method != freeForm && u.Start != minibatch }
 
-// stored reads a unit's finding, if there is one.
-func stored(dir string, u unit) (f finding, ok bool, err error) {
+// stored reads a unit's result, if there is one.
+func stored(dir string, u unit) (f result, ok bool, err error) {
 	if ok, err = readJSON(filepath.Join(dir, u.name()), &f); ok && f.unit != u {
 		err = fmt.Errorf("%s is of another unit", u.name())
 	}
@@ -185,9 +185,9 @@ func (u unit) job(names []string, n int) job.Job {
 	return j
 }
 
-// fit trains and certifies the unit, and then looks at the test rows. No job can name the published
+// fit trains and certifies the unit, and then predicts the test rows. No job can name the published
 // start.
-func (f fitter) fit(ctx context.Context, u unit, train, test measured.Dataset) (finding, error) {
+func (f fitter) fit(ctx context.Context, u unit, train, test measured.Dataset) (result, error) {
 	if u.Start == published {
 		return f.published(ctx, u, train, test)
 	}
@@ -195,10 +195,10 @@ func (f fitter) fit(ctx context.Context, u unit, train, test measured.Dataset) (
 }
 
 // certified runs the unit as a job.
-func (u unit) certified(ctx context.Context, train, test measured.Dataset) (finding, error) {
+func (u unit) certified(ctx context.Context, train, test measured.Dataset) (result, error) {
 	j, err := u.job(train.Names, train.Rows()).WithDefaults()
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	rows := pipelinetest.NewMemory(train.Names, train.Columns)
 	var store pipelinetest.Store
@@ -211,10 +211,10 @@ func (u unit) certified(ctx context.Context, train, test measured.Dataset) (find
 		Resources: job.Resources{Workers: runtime.NumCPU()},
 	})
 	if err != nil {
-		return finding{}, fmt.Errorf("%s: %w", u.name(), err)
+		return result{}, fmt.Errorf("%s: %w", u.name(), err)
 	}
 	draw := r.Certificate.About(certify.PredictorDraw)
-	f := finding{
+	f := result{
 		unit: u, N: draw.N, Bound: draw.Bound, Train: *draw.Risk, KL: r.Certificate.Model.KL / float64(draw.N), Weight: draw.LnInverseWeight,
 		Points: r.Training.Inducing, Noise: r.Training.Noise, Steps: r.Training.Steps, Seconds: time.Since(began).Seconds(), Instructions: r.Training.Machine,
 	}

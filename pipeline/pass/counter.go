@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A rowRecord is a row's record for finding duplicates: its mark and its ordinal. In sorted records equal
+// A rowRecord is a row's record to find duplicates: its mark and its ordinal. In sorted records equal
 // rows are neighbours, in the order of their ordinals.
 type rowRecord [2]uint64
 
