@@ -37,9 +37,9 @@ type Member struct {
 	// Failed is called for each failed attempt to publish.
 	Failed func()
 
-	client  *broker.Client // of the rows
-	shelf   *broker.Client // of the artifacts
-	folders *sinklake.Windows
+	client    *broker.Client // of the rows
+	artifacts *broker.Client // of the artifacts
+	folders   *sinklake.Windows
 }
 
 // Member prepares a stream.
@@ -53,7 +53,7 @@ func (p Task) Member() (*Member, error) {
 	p.Job.Repeated = true
 	p.Job.Train.WarmStart = p.Job.Train.Method == job.MethodFreeForm
 	from, _ := p.Source.(*Topic)
-	for _, patience := range []*yamlfile.Duration{&from.Cluster.Patience, &p.Shelf.Cluster.Patience} {
+	for _, patience := range []*yamlfile.Duration{&from.Cluster.Patience, &p.PublishTo.Cluster.Patience} {
 		if *patience == 0 {
 			*patience = yamlfile.Duration(ServicePatience)
 		}
@@ -70,10 +70,10 @@ func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 	if m.client, err = m.Topic.Cluster.Client(); err != nil {
 		return nil, err
 	}
-	if m.shelf, err = m.Shelf.Cluster.Client(); err != nil {
+	if m.artifacts, err = m.PublishTo.Cluster.Client(); err != nil {
 		return nil, errors.Join(err, m.client.Close())
 	}
-	disconnect := func() error { return errors.Join(m.client.Close(), m.shelf.Close()) }
+	disconnect := func() error { return errors.Join(m.client.Close(), m.artifacts.Close()) }
 	files := durable.OS{}
 	if err := files.MkdirAll(m.Output); err != nil {
 		return nil, errors.Join(err, disconnect())
@@ -93,7 +93,7 @@ func (m *Member) Check(ctx context.Context) error {
 			return fmt.Errorf("rejected.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
-	return sinklog.Check(ctx, m.shelf, m.Shelf.Topics)
+	return sinklog.Check(ctx, m.artifacts, m.PublishTo.Topics)
 }
 
 // MeasureLags reports the lags of the group by partition, or why they are unknown, at intervals,
@@ -129,15 +129,15 @@ func (m *Member) sequence() string { return m.Topic.Topic + "/" + m.Topic.Group 
 
 // session has the ports of the stream while this member has its partitions.
 func (m *Member) session(as *broker.Membership) stream.Session {
-	cfg, shelf := m.Topic.Config, m.Shelf
+	cfg, to := m.Topic.Config, m.PublishTo
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
 	log := &memberLog{
-		Sequence: &sinklog.Sequence{Client: m.shelf, Topics: shelf.Topics, Name: m.sequence(), Model: shelf.Name},
-		as:       memberPublisher{&publisher{Shelf: shelf, required: m.Require.Of}, as, m.Failed},
+		Sequence: &sinklog.Sequence{Client: m.artifacts, Topics: to.Topics, Name: m.sequence(), Model: to.Name},
+		as:       memberPublisher{&publisher{ArtifactTopics: to, required: m.Require.Of}, as, m.Failed},
 	}
 	if m.Stream.Shared() {
 		cfg.Partitions = as.Partitions()
-		log.Model = sinklog.NameOf(shelf.Name, cfg.Partitions[0])
+		log.Model = sinklog.NameOf(to.Name, cfg.Partitions[0])
 		log.as.share = &share{partitions: cfg.Partitions}
 	}
 	windows := &ingestlog.Windows{

@@ -13,7 +13,7 @@ import (
 
 // A publisher publishes the result of a job on topics.
 type publisher struct {
-	*Shelf
+	*ArtifactTopics
 
 	source   Origin
 	required pipeline.Required // of the guarantee in the pointer

@@ -218,7 +218,7 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	default:
 		faults.Add(at+".job", "its rows come from elsewhere than files or a topic")
 	}
-	faults.Unless(p.Shelf == nil || j.Promote == (Promotion{}), at+".promote", "the job publishes to topics, whose pointer moves always")
+	faults.Unless(p.PublishTo == nil || j.Promote == (Promotion{}), at+".promote", "the job publishes to topics, whose pointer moves always")
 	faults.Unless(p.Job.Loss.EpsilonStd == 0, at+".job", "a tolerance in standard deviations differs from run to run, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, at+".job", "train.time: a resumed run must give the same certificate, and a time limit could change it: limit training by train.passes")
 	for _, c := range []struct {

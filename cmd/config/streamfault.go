@@ -40,7 +40,7 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(p.Rejected == "", "rejected.to", "a stream sends rejected rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(p.Stream.Promote.Within == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, "train.time", "a resumed window must give the same certificate, and a time limit could change it: limit training by train.passes")
-	faults.Unless(p.Shelf != nil, "publish.kafka", "a stream publishes to topics; name the model")
+	faults.Unless(p.PublishTo != nil, "publish.kafka", "a stream publishes to topics; name the model")
 	from, ok := p.Source.(*Topic)
 	if !ok {
 		faults.Add("source.kafka", "a stream reads a topic")

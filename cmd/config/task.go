@@ -45,9 +45,9 @@ func (e ArgumentError) Unwrap() error { return e.error }
 type Task struct {
 	Job       job.Job
 	Source    Origin
-	Shelf     *Shelf // nil: nothing is published next to the output
+	PublishTo *ArtifactTopics // nil: nothing is published next to the output
 	Output    string
-	Sign      sign.KeyFile // of certificates, in Shelf too
+	Sign      sign.KeyFile // of certificates, on topics too
 	Rejected  string       // file for rejected rows, or ""
 	Stream    Stream
 	Serve     Serve
@@ -101,7 +101,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	c.Source.deadLetters = c.Rejected.To.topic
 	c.setCluster(&faults)
 	from := c.Source.origin(job, c.Output, &faults)
-	shelf := c.shelf(&faults)
+	to := c.artifactTopics(&faults)
 	_, files := from.(Lake)
 	faults.Unless(files || len(job.Unit.Columns) == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
 	faults.Unless(files || job.Groups.Texts == nil, "groups", "texts are read of files; take a job of files, or numbers")
@@ -123,7 +123,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	resources := c.Resources()
 	resources.Checkpoint = cmp.Or(time.Duration(c.Checkpoint), resources.Checkpoint)
 	p := Task{
-		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), Rejected: bad.path, Stream: c.Stream, Serve: c.Serve,
+		Job: job, Source: from, PublishTo: to, Output: c.Output, Sign: sign.KeyFile(c.Sign), Rejected: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
 		Require: Require{Of: cmp.Or(c.Require.Of, pipeline.RequirePrediction), Limit: c.Require.Limit}, Resources: resources,
 	}

@@ -53,7 +53,7 @@ func pullCommand(w system) *cobra.Command {
 			if output == "" {
 				return config.Argument(errors.New("-o: name the directory to write to"))
 			}
-			s, err := shelfOf(cmd.Context(), w, from)
+			s, err := artifactTopicsOf(cmd.Context(), w, from)
 			if err != nil {
 				return err
 			}
@@ -69,19 +69,19 @@ func pullCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// shelfOf is the shelf that --kafka names by a job file, or by brokers with topics of the
+// artifactTopicsOf are those that --kafka names by a job file, or by brokers with topics of the
 // default names.
-func shelfOf(ctx context.Context, w system, from string) (*config.Shelf, error) {
+func artifactTopicsOf(ctx context.Context, w system, from string) (*config.ArtifactTopics, error) {
 	switch {
 	case from == "":
 		return nil, config.Argument(errors.New("--kafka: name a job file, or brokers as in kafka-1:9092"))
 	case strings.HasSuffix(from, ".yaml") || strings.HasSuffix(from, ".yml"):
 		p, err := loadJob(ctx, from, w, config.Overrides{})
-		if err == nil && p.Shelf == nil {
+		if err == nil && p.PublishTo == nil {
 			err = fmt.Errorf("%w: %s: publish.kafka is not declared", job.ErrConfig, from)
 		}
-		return p.Shelf, err
+		return p.PublishTo, err
 	default:
-		return config.ShelfOn(from, newDisplay(w).warning), nil
+		return config.DefaultTopics(from, newDisplay(w).warning), nil
 	}
 }

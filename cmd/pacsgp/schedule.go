@@ -302,7 +302,7 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Requ
 
 // promoteOnTopics moves the pointer of a name on topics.
 func promoteOnTopics(ctx context.Context, w system, from, id, name string, who pipeline.Required) error {
-	s, err := shelfOf(ctx, w, from)
+	s, err := artifactTopicsOf(ctx, w, from)
 	if err != nil {
 		return err
 	}

@@ -42,8 +42,8 @@ func (p topicPrefix) topics() kafkalog.Topics {
 	return kafkalog.Topics{Certificates: string(p) + "-certificates", Models: string(p) + "-models", Current: string(p) + "-current"}
 }
 
-// A Shelf is the topics of artifacts.
-type Shelf struct {
+// ArtifactTopics are the topics of artifacts.
+type ArtifactTopics struct {
 	Cluster Cluster
 	Topics  kafkalog.Topics
 	Name    string
@@ -51,8 +51,8 @@ type Shelf struct {
 	sign    sign.KeyFile
 }
 
-// shelf is the shelf of the section, or nil.
-func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
+// artifactTopics are those of the section, or nil.
+func (c JobFile) artifactTopics(faults *yamlfile.Faults) *ArtifactTopics {
 	const key = "publish.kafka"
 	k, group := c.Publish.Kafka, c.Source.Kafka.Group
 	if c.Source.scheduled {
@@ -62,7 +62,7 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 		faults.Unless(group == "", "source.kafka.group", "its offsets are committed with what is published, so declare publish.kafka")
 		return nil
 	}
-	s := &Shelf{
+	s := &ArtifactTopics{
 		Cluster: c.Kafka, Topics: k.Topics.topics(), Name: k.Name, group: group, sign: sign.KeyFile(c.Sign),
 	}
 	faults.Unless(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name), key+".name", "names that begin with score/ or sequence/, or end in a slash and a number, are reserved")
@@ -75,13 +75,13 @@ var partitionName = regexp.MustCompile(`/[0-9]+$`)
 
 // Publisher publishes next to the output; nil: nothing.
 func (p Task) Publisher() pipeline.Publisher {
-	if p.Shelf == nil {
+	if p.PublishTo == nil {
 		return nil
 	}
-	return &publisher{Shelf: p.Shelf, source: p.Source, required: p.Require.Of}
+	return &publisher{ArtifactTopics: p.PublishTo, source: p.Source, required: p.Require.Of}
 }
 
-// IsID reports whether a text looks like the id of a certificate.
+// IsID reports whether a text has the form of the id of a certificate.
 func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
 // MakeTopics makes the topics of a job, of one partition and as many replicas as the cluster has by
@@ -90,15 +90,15 @@ func (p Task) MakeTopics(ctx context.Context, report func(topic string, made boo
 	const partitions, replicas = 1, -1
 	from, _ := p.Source.(*Topic)
 	deadLetters := from != nil && from.DeadLetters != ""
-	if p.Shelf == nil && !deadLetters {
+	if p.PublishTo == nil && !deadLetters {
 		return fmt.Errorf("%w: publish.kafka: the job publishes to no topic", job.ErrConfig)
 	}
-	if p.Shelf != nil {
-		client, err := p.Shelf.Cluster.Client()
+	if p.PublishTo != nil {
+		client, err := p.PublishTo.Cluster.Client()
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(kafkalog.Create(ctx, client, p.Shelf.Topics, partitions, replicas, report), client.Close()); err != nil {
+		if err := errors.Join(kafkalog.Create(ctx, client, p.PublishTo.Topics, partitions, replicas, report), client.Close()); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bo
 	if !ok || !named || name == "" {
 		return a, false, nil
 	}
-	client, err := ShelfOn(brokers, nil).Cluster.Client()
+	client, err := DefaultTopics(brokers, nil).Cluster.Client()
 	if err != nil {
 		return a, true, ArgumentError{err}
 	}
@@ -137,14 +137,14 @@ func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bo
 	return a, true, err
 }
 
-// ShelfOn is a shelf of the default names, on brokers as in kafka-1:9092,kafka-2:9092.
-func ShelfOn(brokers string, warning func(string)) *Shelf {
-	return &Shelf{Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Warning: warning}}
+// DefaultTopics are those of the default names, on brokers as in kafka-1:9092,kafka-2:9092.
+func DefaultTopics(brokers string, warning func(string)) *ArtifactTopics {
+	return &ArtifactTopics{Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Warning: warning}}
 }
 
 // Promote makes a published certificate the current one of a name, and returns it with the id of the one
 // before.
-func (s *Shelf) Promote(ctx context.Context, id, name string, required pipeline.Required) (c certify.Certificate, before string, err error) {
+func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required pipeline.Required) (c certify.Certificate, before string, err error) {
 	if !IsID(id) {
 		return c, "", Argument(fmt.Errorf("%s: want the whole id of a published certificate", id))
 	}
@@ -168,7 +168,7 @@ func (s *Shelf) Promote(ctx context.Context, id, name string, required pipeline.
 
 // Pull writes the artifact of a name or id into a directory, and returns the paths of its files. That of a name
 // is current there.
-func (s *Shelf) Pull(ctx context.Context, fsys durable.FS, name, output string) (paths []string, err error) {
+func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output string) (paths []string, err error) {
 	client, err := s.Cluster.Client()
 	if err != nil {
 		return nil, err
