@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/serving"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
@@ -30,3 +31,26 @@ func (c Stream) Session() time.Duration {
 
 // Kept is the number of windows with artifacts in the output, next to what is current.
 func (c Stream) Kept() int { return max(1, given(c.Keep, 20)) }
+
+// A Serve declares the server of a service.
+type Serve struct {
+	Listen string `yaml:"listen"`
+}
+
+// Declared reports whether the section is there.
+func (c Serve) Declared() bool { return c != (Serve{}) }
+
+// Server is the configuration of the server.
+func (c Serve) Server() serving.Config {
+	return serving.Config{Address: c.Listen}
+}
+
+// check adds the faults of the declaration. It reads no file.
+func (c Serve) check(faults *yamlfile.Faults) {
+	if !c.Declared() {
+		return
+	}
+	if err := c.Server().Check(); err != nil {
+		faults.Add("serve", "%v", err)
+	}
+}
