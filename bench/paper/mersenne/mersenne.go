@@ -2,7 +2,11 @@
 // published experiments split their rows.
 package mersenne
 
-import "gonum.org/v1/gonum/mathext/prng"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext/prng"
+)
 
 // Permutation is numpy.random.RandomState(seed).permutation(n).
 func Permutation(n int, seed uint64) []int {
@@ -24,4 +28,24 @@ func Permutation(n int, seed uint64) []int {
 		p[i], p[j] = p[j], p[i]
 	}
 	return p
+}
+
+// Normals is numpy.random.RandomState(seed).standard_normal(n): Marsaglia's polar method, which
+// returns the second of a pair first.
+func Normals(n int, seed uint64) []float64 {
+	source := prng.NewMT19937()
+	source.Seed(seed)
+	uniform := func() float64 { // on [−1, 1), of 53 bits
+		high, low := float64(source.Uint32()>>5), float64(source.Uint32()>>6)
+		return 2*((high*0x1p26+low)/0x1p53) - 1
+	}
+	all := make([]float64, 0, n+1)
+	for len(all) < n {
+		a, b := uniform(), uniform()
+		if r := a*a + b*b; r < 1 && r != 0 {
+			f := math.Sqrt(-2 * math.Log(r) / r)
+			all = append(all, f*b, f*a)
+		}
+	}
+	return all[:n]
 }
