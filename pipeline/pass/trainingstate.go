@@ -16,7 +16,7 @@ import (
 )
 
 // TrainingStateFormat names the version of the document.
-const TrainingStateFormat = "pacsgp-handover/4"
+const TrainingStateFormat = "pacsgp-training-state/4"
 
 // A TrainingState passes the results of training, next to the model, to the last pass. The last
 // pass gets nothing else: it opens the source again, reads the model back, and computes

@@ -27,10 +27,10 @@ const (
 	// PlotFile is the plot of that run.
 	PlotFile = "run.png"
 	// TrainingStateFile has the results of training for a last pass in parts.
-	TrainingStateFile = "handover.json"
+	TrainingStateFile = "training-state.json"
 	// TrainingStateModel is the model of the training state. It is not certified yet, so that readers of
 	// the directory do not look for this name.
-	TrainingStateModel = "handover.model"
+	TrainingStateModel = "training-state.model"
 )
 
 // maxCertificate bounds a certificate. One about 1,000 columns has some 200 KB.
