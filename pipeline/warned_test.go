@@ -29,7 +29,7 @@ func TestWarned(t *testing.T) {
 		delta  float64
 		says   string // "": nothing
 	}{
-		"an identifier, in order":   {"b", column(func(i int) float64 { return float64(7 + i) }), nil, 0, `column "b" is left out: it looks like an identifier: its values are whole numbers, all different on all 40 prior rows, and they count the rows`},
+		"an identifier, in order":   {"b", column(func(i int) float64 { return float64(7 + i) }), nil, 0, `column "b" is left out: it seems to be an identifier: its values are whole numbers, all different on all 40 prior rows, and they count the rows`},
 		"an identifier by its name": {"customer_id", column(func(i int) float64 { return float64(i*7919%n) * 1000 }), nil, 0, "so its name says"},
 		"hours":                     {"b", column(func(i int) float64 { return float64(3600 * i) }), nil, 0, ""},
 		"a quantity":                {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0, ""},

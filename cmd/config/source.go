@@ -34,7 +34,7 @@ type Source interface {
 // ColumnStatistics are those of a column.
 type ColumnStatistics = ingestlake.ColumnStatistics
 
-// maxPaths bounds the declared paths: each is looked up several times.
+// maxPaths bounds the declared paths: the files of each are listed several times.
 const maxPaths = 10_000
 
 // Form is a path or a list of some.

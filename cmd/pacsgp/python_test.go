@@ -89,7 +89,7 @@ try:
 except UserWarning as w:
     print(type(w).__name__, w)
 `)
-	for _, want := range []string{"intervals cover True True pacsgp-certificate/", `UserWarning column "x1" is left out: it looks like an identifier`, "ValueError pacsgp train: ", "unusable rows", "hint: duplicates: drop", "without epsilon epsilon: say by", "at every tolerance True"} {
+	for _, want := range []string{"intervals cover True True pacsgp-certificate/", `UserWarning column "x1" is left out: it seems to be an identifier`, "ValueError pacsgp train: ", "unusable rows", "hint: duplicates: drop", "without epsilon epsilon: say by", "at every tolerance True"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

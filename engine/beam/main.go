@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err := boot(ctx); err != nil {
 			return err
 		}
-		signal.Reset() // Beam's worker never looks at ctx
+		signal.Reset() // Beam's worker ignores ctx
 	}
 	register()
 	beam.Init()

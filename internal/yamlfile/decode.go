@@ -148,7 +148,7 @@ func badKey(entry *ast.MappingValueNode) string {
 	}
 	if _, text := entry.Key.(*ast.StringNode); !text {
 		return "a key must be a word " +
-			"(hint: inside braces a comma begins the next key, so write 0.1 for a decimal number; put a column's name that looks like a number in quotes)"
+			"(hint: inside braces a comma begins the next key, so write 0.1 for a decimal number; put a column's name that could be a number in quotes)"
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ type Paths []string
 // Form refuses "", for which the library would take the folder of the file, and numbers, for which it would
 // take their digits.
 func (p *Paths) Form() (Form, string) {
-	return OneOrMore((*[]string)(p), "want a path or a list of paths; one that looks like a number needs quotes", func(to *string) Form {
+	return OneOrMore((*[]string)(p), "want a path or a list of paths; one that could be a number needs quotes", func(to *string) Form {
 		return Accept(Schema{"type": "string", "minLength": 1}, func(one ast.Node) bool {
 			switch one.(type) {
 			case *ast.StringNode, *ast.LiteralNode:

@@ -73,7 +73,7 @@ func (t *File) substituted(key string, node ast.Node) ast.Node {
 		if tree, err := parser.Parse(token.Tokens{typed}, 0); err == nil && len(tree.Docs) == 1 && tree.Docs[0].Body != nil {
 			return tree.Docs[0].Body
 		}
-	default: // text, whatever it looks like
+	default: // text, whatever its form
 	}
 	return scalar
 }

@@ -94,7 +94,7 @@ func KnowsTarget(d job.MeanDecl, rows RawRows) error {
 	if 2*equal <= rows.N {
 		return nil
 	}
-	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows looked at: it was made from the target, and says nothing about rows with an unknown target", job.ErrData, d.Column, equal, rows.N)
+	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows checked: it was made from the target, and says nothing about rows with an unknown target", job.ErrData, d.Column, equal, rows.N)
 }
 
 // farthest is the largest median distance of the column of the mean from the target, in deviations of
@@ -114,7 +114,7 @@ func NearMean(d job.MeanDecl, rows RawRows, scale float64) error {
 	}
 	slices.Sort(off)
 	if half := off[len(off)/2]; !(half <= farthest) {
-		return fmt.Errorf("%w: the column %q of the mean is off by more than %.3g deviations of the target in half of the rows looked at: name a column of predictions of the target, in its unit", job.ErrData, d.Column, half)
+		return fmt.Errorf("%w: the column %q of the mean is off by more than %.3g deviations of the target in half of the rows checked: name a column of predictions of the target, in its unit", job.ErrData, d.Column, half)
 	}
 	return nil
 }

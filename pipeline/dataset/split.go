@@ -72,7 +72,7 @@ func ShareOf(n, i, parts int64) int64 {
 	return n/parts*i + n%parts*i/parts
 }
 
-// HashedAtOnce is how many rows are hashed before the context is looked at: some
+// HashedAtOnce is how many rows are hashed before the context is checked: some
 // milliseconds.
 const HashedAtOnce = 1 << 16
 

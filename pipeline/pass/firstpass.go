@@ -377,19 +377,19 @@ func onLine(x, y []float64) bool {
 	return xy*xy > (1-1e-9)*xx*yy
 }
 
-// identifies says how a column looks like an identifier on the prior rows; "": it does not, or there are too few.
+// identifies says why a column may be an identifier on the prior rows; "": it does not, or there are too few.
 func (s *FirstPass) identifies(i int) string {
 	column := s.Reference.Column(i)
 	sorted := slices.Sorted(slices.Values(column))
 	if len(column) < leastDetected || len(slices.Compact(slices.Clone(sorted))) < len(column) || slices.ContainsFunc(column, func(v float64) bool { return v != math.Trunc(v) }) {
 		return ""
 	}
-	looks := "looks like an identifier: its values are whole numbers, all different " + s.onAll() + ", and "
+	why := "seems to be an identifier: its values are whole numbers, all different " + s.onAll() + ", and "
 	switch {
 	case idName.MatchString(s.Columns[i]):
-		return looks + "so its name says"
+		return why + "so its name says"
 	case slices.IsSorted(column) && sorted[len(sorted)-1]-sorted[0] <= 2*float64(s.Split.Rows):
-		return looks + "they count the rows"
+		return why + "they count the rows"
 	}
 	return ""
 }

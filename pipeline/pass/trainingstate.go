@@ -41,12 +41,12 @@ type TrainingState struct {
 	Reuse *certify.Reuse `json:"holdout_reuse,omitempty"`
 
 	// Order has the ordinals of the rows of lowest rank, in their order, which the prior rows are
-	// among, and Outside is the number of outside rows: each part looks at the hashes of its own rows
+	// among, and Outside is the number of outside rows: each part reads the hashes of its own rows
 	// alone. Certify finds the split again. Without an order the parts do, where rows are left out.
 	Order   []int64 `json:"order,omitempty"`
 	Outside int64   `json:"outside,omitempty"`
 
-	// Repeats says that rows equal an earlier one, which the job drops: each part looks for them first.
+	// Repeats says that rows equal an earlier one, which the job drops: each part finds them first.
 	Repeats bool `json:"repeats,omitempty"`
 
 	// Columns of a first pass are those of the source, and Distinct the indices of those in which duplicates
