@@ -123,7 +123,7 @@ func (t Terms) validate() error {
 // training nor any choice has seen. Given all other rows, the mean is one fixed
 // predictor, whose losses on these rows are independent. This needs three assumptions:
 // training has not seen the rows ([AssumeHoldoutUnseen]), they were not chosen by their
-// values ([AssumeSplitFixed]), and the job owes nothing to their values
+// values ([AssumeSplitFixed]), and the job does not depend on their values
 // ([AssumeJobFixed]).
 func holdout() method {
 	return method{id: MethodHoldout, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {

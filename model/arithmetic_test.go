@@ -73,7 +73,7 @@ func scoreInto(t *testing.T, sum hash.Hash, f *kernel.Family, kind loss.Kind) {
 	}
 }
 
-// plainPosterior is a posterior whose numbers owe nothing to package linalg.
+// plainPosterior is a posterior whose numbers are computed without package linalg.
 func plainPosterior(rng *rand.Rand, f *kernel.Family, d int) *Posterior {
 	const m = 70
 	p := &Posterior{
