@@ -51,7 +51,7 @@ func (s *Windows) With(w TopicWindow) *Windows {
 	return next
 }
 
-// Without returns the state once the window is done, certified or given up.
+// Without returns the state once the window is done, certified or skipped.
 func (s *Windows) Without() *Windows {
 	next := *s
 	next.Window = nil

@@ -48,7 +48,7 @@ func main() {
 		log: newLogging(), demo: theDemo,
 	}
 	afterSignal(ctx, func() {
-		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", pipeline.ErrInterrupted, patience))
+		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and stopped after %v: nothing half-written is left, a checkpoint from before stays", pipeline.ErrInterrupted, patience))
 		os.Exit(exitInterrupted)
 	})
 	err := run(ctx, os.Args[1:], w)

@@ -38,7 +38,7 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 			if c.config.SASL == nil && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
 				err = fmt.Errorf("the broker closes the connection: does it demand a user and a password, as sasl declares them? %w", err)
 			}
-			return fmt.Errorf("kafka: %v: given up after %v: %w", c.config.Brokers, c.config.Patience, err)
+			return fmt.Errorf("kafka: %v: stopped trying after %v: %w", c.config.Brokers, c.config.Patience, err)
 		}
 		if after >= warnAfter && c.config.Warning != nil {
 			c.once.Do(func() { c.warn(ctx, err) })

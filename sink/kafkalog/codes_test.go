@@ -95,8 +95,8 @@ func TestRetriesEnd(t *testing.T) {
 	c, _ := rowsCluster(t)
 	client := newClient(t, c, time.Second)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
-	if err := publish(t, client); err == nil || !strings.Contains(err.Error(), "given up after 1s") || !strings.Contains(err.Error(), "Not Enough Replicas") {
-		t.Errorf("%v, want that it was given up after a second for want of replicas", err)
+	if err := publish(t, client); err == nil || !strings.Contains(err.Error(), "stopped trying after 1s") || !strings.Contains(err.Error(), "Not Enough Replicas") {
+		t.Errorf("%v, want that it stopped trying after a second for want of replicas", err)
 	}
 }
 
