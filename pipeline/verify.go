@@ -19,7 +19,7 @@ type Verification struct {
 	Evidence  bool     // whether the rows were read again, or only the arithmetic checked
 	Retrained bool     // whether training again gave the same model: see [Verification.Retrain]
 	Checked   []string // what was found in order, one line each
-	Warnings  []string // reasons to doubt the claims, next to those of the certificate
+	Warnings  []string // reasons to distrust the claims, next to those of the certificate
 
 	// Log says whether the rows were read from a log, at the offsets that the certificate names.
 	Log bool

@@ -33,9 +33,9 @@ func register() {
 // parts is the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
 // of each in a folder. Elements are KV<int, []byte> alone: engines have been seen to shift the fields of structs.
 func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
-	maker := &makePart{Job: pass.Job, TrainingState: pass.TrainingState, Name: pass.Name, Of: of}
+	each := &makePart{Job: pass.Job, TrainingState: pass.TrainingState, Name: pass.Name, Of: of}
 	p, s := beam.NewPipelineWithRoot()
-	made := beam.ParDo(s, maker, beam.Reshuffle(s, beam.CreateList(s, numbers)))
+	made := beam.ParDo(s, each, beam.Reshuffle(s, beam.CreateList(s, numbers)))
 	beam.ParDo0(s, &keepPart{Folder: folder, Of: of}, beam.GroupByKey(s, made))
 	return p
 }

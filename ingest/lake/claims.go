@@ -11,13 +11,13 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A footer of some kilobytes can claim any number of rows, and passes over row numbers come
+// A footer of some kilobytes can claim any number of rows, and passes through row numbers come
 // before the first value is read. But few bytes can also have many rows: a column of one value
 // or of nulls. So if a chunk has less than a bit a row, its page headers are checked when the
 // file is opened; if a page has less than a bit a row, its runs of levels and indexes are, too.
 // The number of unchecked rows is proportional to the file's size.
 const (
-	// fewRows is the number of rows up to which nothing is checked: passes over them are fast.
+	// fewRows is the number of rows up to which nothing is checked: passes through them are fast.
 	fewRows = 1 << 17
 	// rowsOfByte is the largest number of rows a byte that is not checked.
 	rowsOfByte = 8

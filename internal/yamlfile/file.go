@@ -1,5 +1,5 @@
 // Package yamlfile decodes a YAML file into a struct and finds all that is wrong with it,
-// with positions. What the YAML library passes over in silence is a fault: keys that are no
+// with positions. What the YAML library ignores in silence is a fault: keys that are no
 // text, fractions where whole numbers are wanted, a second document. ${VAR} in a value
 // stands for a variable of the environment.
 package yamlfile

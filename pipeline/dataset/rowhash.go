@@ -17,7 +17,7 @@ import (
 type Mark uint64
 
 // A Secret keys the marks of a pass and its parts. It is drawn after the rows are fixed. Otherwise
-// their maker could make different rows collide, and duplicates: drop would leave them out. The counts
+// their author could make different rows collide, and duplicates: drop would leave them out. The counts
 // do not depend on it.
 type Secret [16]byte
 

@@ -113,7 +113,7 @@ type TrainDecl struct {
 	Mode   TrainMode `json:"mode"`
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan], of a method of the paper 4,096
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
-	Passes float64   `json:"passes,omitempty"`       // passes over the training rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]. Of a method of the paper: so many gradients of all rows, at most; 0: 1,000, or so many steps by mini-batches
+	Passes float64   `json:"passes,omitempty"`       // passes through the training rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]. Of a method of the paper: so many gradients of all rows, at most; 0: 1,000, or so many steps by mini-batches
 	Time   Seconds   `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
 	Seed   uint64    `json:"seed"`                   // of the optimiser; no part of the guarantee
 

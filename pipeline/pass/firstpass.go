@@ -295,7 +295,7 @@ func statedLevels(e job.Encodings, meta ModelMeta) (job.Encodings, error) {
 	})
 }
 
-// Scaler scales the rows of the source, and passes over the columns of units and groups.
+// Scaler scales the rows of the source, and skips the columns of units and groups.
 func (s *FirstPass) Scaler() dataset.Scaler {
 	last := len(s.Used) - 1
 	used := slices.Concat(s.Used[:last-s.labels], s.Used[last:])

@@ -184,7 +184,7 @@ func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
 // on the start rows if there are none. Sums of [loss.Loss.Least] have the same bits on every platform.
 
 // constantLoss returns a function for lower bounds on the loss of predicting the constant c for the
-// target y, both in raw units. The baseline errs downwards, so that a doubtful guarantee is vacuous.
+// target y, both in raw units. The baseline errs downwards, so that an uncertain guarantee is vacuous.
 // For a loss that [certify.Loss.Validate] refuses the bound is 0.
 func constantLoss(spec certify.Loss) func(y, c float64) float64 {
 	l, err := loss.New(loss.Kind(spec.Kind), spec.Epsilon, spec.Below, spec.Above, 0)
