@@ -59,7 +59,7 @@
 //     config.SourceSection, a case in cmd/config/source.go and a row of docs/reference/job.md.
 //   - a sink: a folder of sink that implements [pass.Sink] with the bytes of package sink,
 //     and pipelinetest.TestSink. One next to the output is a [Publisher] too: for jobs a case
-//     of config.Task.Publisher, its key in cmd/config/artifacttopics.go, the field of config.Task and a row of
+//     of config.Task.Publisher, its key in cmd/config/artifact.go, the field of config.Task and a row of
 //     docs/reference/job.md. Instead of the directory it is an [Output], runs
 //     pipelinetest.TestOutput, which has TestSink in it, and goes to [Train].
 //   - a theorem: a file of certify with its method, and a line in methods. It says which loss sum

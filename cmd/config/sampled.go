@@ -46,32 +46,33 @@ func (s sampleRows) Open(ctx context.Context, i int) (dataset.Batches, error) {
 }
 
 // Sampled finds the files of a certificate's sample among the data, by the manifest next to
-// the certificate; without one it returns the data. lines say what was found,
+// the certificate; without one it returns the data. lines and warnings say what was found,
 // mismatch is an error if the data are other rows.
-func Sampled(ctx context.Context, data Origin, certificate string, c certify.Certificate, id string) (from Origin, lines []string, mismatch, err error) {
+func Sampled(ctx context.Context, data Origin, certificate string, c certify.Certificate, id string) (from Origin, lines, warnings []string, mismatch, err error) {
 	lake, ok := data.(Lake)
 	if !ok {
-		return data, nil, nil, nil
+		return data, nil, nil, nil, nil
 	}
 	list, err := sinklake.ReadManifest(nil, objects.Join(objects.Dir(certificate), sinklake.ManifestName(id)), c, id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return data, nil, nil, nil
+		return data, nil, nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	found, err := ingestlake.Find(ctx, lake, list.Files)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	if len(found.Missing) > 0 {
 		// The same rows may have been written again, in as many row groups.
 		if files, _, err := ingestlake.Files(ctx, lake); err == nil && rowsIn(files) == c.Counts.Rows {
-			return data, nil, found.Err(), nil
+			return data, nil, nil, found.Err(), nil
 		}
-		return nil, nil, nil, found.Err()
+		return nil, nil, nil, nil, found.Err()
 	}
-	return sampleOrigin{found.Paths, list, c.Sample.Columns}, found.Lines(), nil, nil
+	lines, warnings = found.Lines()
+	return sampleOrigin{found.Paths, list, c.Sample.Columns}, lines, warnings, nil, nil
 }
 
 func rowsIn(files []ingestlake.File) int64 {

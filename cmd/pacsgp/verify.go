@@ -134,7 +134,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		return nil, err
 	}
 	var open dataset.OpenData
-	var lines []string
+	var lines, warnings []string
 	var mismatch error
 	if v.from != nil {
 		replayed, fault := v.from.Replay(c)
@@ -142,7 +142,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 			return nil, fault
 		}
 		defer func() { err = errors.Join(err, replayed.Release(false)) }()
-		if v.from, lines, mismatch, err = config.Sampled(ctx, replayed, v.certificate, c, id); err != nil {
+		if v.from, lines, warnings, mismatch, err = config.Sampled(ctx, replayed, v.certificate, c, id); err != nil {
 			return nil, err
 		}
 		open = config.OpenData(v.from, res)
@@ -154,7 +154,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	if err != nil {
 		return nil, err
 	}
-	found.Checked = slices.Concat(signed, lines, found.Checked)
+	found.Checked, found.Warnings = slices.Concat(signed, lines, found.Checked), append(warnings, found.Warnings...)
 	out = &verified{Certificate: found.Certificate(), ID: id, Found: found, Required: v.required}
 	if v.retrain {
 		err = v.again(ctx, w, out, open, res)

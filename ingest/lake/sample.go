@@ -97,12 +97,11 @@ func (s Sample) Err() error {
 		job.ErrRefused, words.Count(len(s.Paths)+len(s.Missing), "file"), len(s.Missing), text)
 }
 
-// Lines describes the result, for people.
-func (s Sample) Lines() []string {
-	text := fmt.Sprintf("the data have every file of the training run (%s)", words.Count(len(s.Paths), "file"))
+// Lines describes the result, for people, and warns of files that training did not use.
+func (s Sample) Lines() (lines, warnings []string) {
 	if len(s.Others) > 0 {
-		text += fmt.Sprintf("; it did not use %s, the first is %s: if files were chosen by the values of their rows, the bounds are void",
-			words.Count(len(s.Others), "file"), s.Others[0])
+		warnings = append(warnings, fmt.Sprintf("training did not use %s of the data, the first is %s: if files were chosen by the values of their rows, the bounds are void",
+			words.Count(len(s.Others), "file"), s.Others[0]))
 	}
-	return []string{text}
+	return append(lines, fmt.Sprintf("the data have every file of the training run (%s)", words.Count(len(s.Paths), "file"))), warnings
 }

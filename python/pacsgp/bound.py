@@ -35,7 +35,7 @@ def gaussian_kl(model):
     for c in model.c.diagonal().tolist():
         determinant *= Decimal(c)
     divergence = max(Decimal(0), (Decimal(total) + Decimal(math.fsum([*squares, -total])) - len(model.mean)) / 2 - determinant.ln())
-    return divergence + Decimal(1e-9) * (1 + divergence)
+    return divergence + Decimal(1e-9) * (1 + divergence) if divergence else Decimal(1e-9)
 
 
 def spacing(grid):

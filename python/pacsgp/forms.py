@@ -1,5 +1,6 @@
 """The forms of a model's metadata and of a certificate. What a verifier derives again and compares needs none."""
 import re
+from unicodedata import bidirectional, category
 
 from .jsontext import count, integer, number
 from .kernels import FAMILIES
@@ -11,6 +12,7 @@ anything = lambda v: True
 true = lambda v: v is True
 flag = lambda v: isinstance(v, bool)
 text = lambda v: isinstance(v, str)
+unit = lambda v: text(v) and 1 <= len(v) <= 24 and all(category(c)[0] in "LMN" and bidirectional(c) not in ("R", "AL") or category(c) == "Sc" or c in "%‰°′″/·⋅×*^+-−⁺⁻.()" for c in v)
 word = lambda v: text(v) and 1 <= len(v) <= 128 and v.isprintable()
 digest = lambda v: text(v) and re.fullmatch("[0-9a-f]{64}", v)
 positive = lambda v: number(v) and v > 0
@@ -31,7 +33,7 @@ METADATA = {
 SETTINGS = {
     "target": text, "features?": [text], "exclude?": [text], "encode?": [ENCODING], "mean?": {"column": text}, "groups?": {"column": text, "values?": [number], "texts?": [text]}, "delta": positive,
     "kernel": {"family": [{*FAMILIES}], "isotropic": flag},
-    "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": text},
+    "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": unit},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "unit?": {"columns": [text]}, "split": {"key": word, "holdout?": share, "outside?": share, "last?": flag},
     "guarantees?": [{*METHODS}], "duplicates": {"policy": {"drop", "keep", "limit"}, "limit": share}, "rejected?": {"limit": share},

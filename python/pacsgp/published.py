@@ -22,7 +22,6 @@ from .verify import check_files
 class Model:
     """A model with its certificate: what is current in an output directory, or a model file and its
     certificate, JSON or row of Parquet.
-
     Opening it checks that the certificate is about this model, and that its numbers
     follow from each other and from the model. Whether they are true of the rows is checked by
     `python -m pacsgp verify` with the rows, or by the Go program.
@@ -54,7 +53,6 @@ class Model:
         times and missing values of a table are read as those of a file. The prediction is NaN for a row that
         breaks the row rules of the certificate, and for one so far away that it cannot be computed
         accurately. Warnings say how many, and what else takes rows out of the certificate.
-
         With return_std also standard deviations [n] of the target. No guarantee speaks of them."""
         parts = [self._predictor.of(block) for block in self._blocks(X)]
         mean, deviation = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(2))
