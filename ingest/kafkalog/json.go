@@ -248,7 +248,7 @@ func number(text []byte) (float64, error) {
 	}
 	if math.Abs(v) >= ingest.MaxInteger && !bytes.ContainsAny(text, ".eE") {
 		if n, err := strconv.ParseInt(string(text), 10, 64); err != nil || n < -ingest.MaxInteger || n > ingest.MaxInteger {
-			return ingest.TooLong.Cell(), nil
+			return ingest.TooLong.Cell(), nil //nolint:nilerr // a rejected value, not an error
 		}
 	}
 	return v, err

@@ -162,7 +162,7 @@ func (v *View) stat(ctx context.Context, address string) (*Info, error) {
 func IsFolder(ctx context.Context, path string) (bool, error) {
 	at, err := NewView().Stat(ctx, path)
 	if err != nil && (!IsAddress(path) || errors.Is(err, fs.ErrNotExist)) {
-		return false, nil //nolint:nilerr // it is no folder
+		return false, nil // it is no folder
 	}
 	return err == nil && at.IsDir(), err
 }
