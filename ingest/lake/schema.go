@@ -86,14 +86,13 @@ const pandasKey = "pandas"
 
 // markIndex marks the columns that are the index of a frame, by its description.
 func markIndex(columns []column, description []byte) {
-	var frame struct {
-		Index []any `json:"index_columns"` // names, and descriptions of what is no column
-	}
-	if json.Unmarshal(description, &frame) != nil {
+	var frame map[string]json.RawMessage
+	var index []any // names, and descriptions of what is no column
+	if json.Unmarshal(description, &frame) != nil || json.Unmarshal(frame["index_columns"], &index) != nil {
 		return // others write what they like
 	}
 	for i := range columns {
-		columns[i].Index = slices.Contains(frame.Index, any(columns[i].Name))
+		columns[i].Index = slices.Contains(index, any(columns[i].Name))
 	}
 }
 

@@ -13,7 +13,7 @@ from .forms import CERTIFICATE
 from .job import check_job, for_rows, mean_column, reference_count
 from .jsontext import fits, read_json
 from .methods import total
-from .refusal import need, plain
+from .refusal import content, need, plain
 from .first_pass import ranked_rows
 
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
@@ -21,8 +21,7 @@ TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 def read_certificate(path, wanted):
     """The certificate, its bytes as text, and its id. Of a row of Parquet the document is read."""
-    with open(path, "rb") as f:
-        data = f.read()
+    data = content(path, 16 << 20)
     if data.startswith(b"PAR1"):
         table = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         need(table.metadata.num_rows == 1 and "document" in table.schema_arrow.names, "it is Parquet, but no certificate")

@@ -67,17 +67,14 @@ def assumptions(cert):
     delta, counts, duplicates, training = cert["delta"], cert["counts"], cert["duplicates"], cert["publisher"]["training"]
     held, units = counts["holdout"] > 0, "units" in counts
     return [{"id": name, "checked": checked, **members(("fails", fails))} for applies, name, checked, fails in (
-        (not units, "independent-rows", "none", False),
-        (units, "independent-units", "none", False),
-        (True, "split-fixed", "none", False),
-        (True, "job-fixed", "none", ended(cert)),
+        (not units, "independent-rows", "none", False), (units, "independent-units", "none", False),
+        (True, "split-fixed", "none", False), (True, "job-fixed", "none", ended(cert)),
         ("sequence" in delta, "number-reserved", "none", False),
         ("mean" in cert, "mean-fixed", "none", inside(cert) and not held),
         (duplicates["policy"] == "drop" and (duplicates["found"] > 0 or "parent" in training and held), "duplicates", "none", False),
         ("segments" in cert["dataset"], "log", "replay", False),
         (held, "holdout-unseen", "retraining", False),
-        (True, "prior", "verify", False),
-        (True, "risk", "verify", False),
+        (True, "prior", "verify", False), (True, "risk", "verify", False),
         (True, "jitter", "verify", not cert["model"]["jitter"]["holds"])) if applies]
 
 

@@ -64,6 +64,7 @@ class ParquetFile:
                 start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
                 need(4 <= start and 0 < chunk.total_compressed_size <= size - 8 - start, f"the footer puts {chunk.total_compressed_size} bytes at {start}")
                 need(0 <= chunk.total_uncompressed_size <= (chunk.total_compressed_size + 64) * RATIOS.get(chunk.compression, 1 << 8), f"the footer claims {chunk.total_uncompressed_size} bytes in {chunk.total_compressed_size}")
+                need(chunk.physical_type.endswith("BYTE_ARRAY") or chunk.total_uncompressed_size <= (1 << 20) + (chunk.num_values << 8), f"the footer claims {chunk.total_uncompressed_size} bytes for {chunk.num_values} values")
                 spans.append((start, start + chunk.total_compressed_size))
         spans.sort()
         need(all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "two columns, or row groups, have bytes in common")
@@ -85,12 +86,15 @@ class ArrowFile:
         self.path = path
         with pa.memory_map(path) as data:
             file = pa.ipc.open_file(data)
-            self.schema, self.groups = file.schema, [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
+            self.schema = file.schema
+            first = pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # the others are not unpacked
+            self.groups = [first.get_batch(i).num_rows for i in range(file.num_record_batches)]
         self.columns = list(columns_of(self.schema))
 
     def batches(self, group, names):
+        used = [i for i, field in enumerate(self.schema) if any(f"{name}.".startswith(f"{field.name}.") for name in names)]
         with pa.memory_map(self.path) as data:
-            batch = pa.ipc.open_file(data).get_batch(group)
+            batch = pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=used or [0])).get_batch(group)
             batch.validate(full=True)
             for first in range(0, batch.num_rows, READ):
                 yield batch.slice(first, READ)

@@ -113,7 +113,7 @@ class Lake:
     def default_columns(self, target, exclude, encoded):
         """The numeric columns that all files have, sorted bytewise, without the target
         and what is excluded, and the encoded ones; times have to be asked for."""
-        common, index = None, {name for table in self.tables for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)}
+        common, index = None, {name for table in self.tables for named in [(table.schema.pandas_metadata or {}).get("index_columns")] if isinstance(named, list) for name in named if isinstance(name, str)}
         for table, keys in zip(self.tables, self.keys):
             every = [c.name for c in table.columns] + list(keys)
             usable = {c.name for c in table.columns if c.use == "numeric"} | (keys.keys() - self.texts)

@@ -24,8 +24,7 @@ KINDS = {
     "zero-one": Kind("band", counts=True),
     "band": Kind("band", frozenset({"below", "above"}), counts=True),
     "relative-zero-one": Kind("band", counts=True, relative=True),
-    "squared": Kind(),
-    "exponential": Kind("exponential"),
+    "squared": Kind(), "exponential": Kind("exponential"),
     "relative": Kind(tolerances=frozenset(), relative=True)}
 
 

@@ -12,7 +12,7 @@ from .forms import METADATA, ROW_RULES
 from .job import affine, mean_column, members
 from .jsontext import fits, read_json
 from .losses import KINDS
-from .refusal import need
+from .refusal import content, need
 
 NUMBERS = pa.list_(pa.field("element", pa.float64(), nullable=False))
 COLUMNS = pa.schema([pa.field(name, pa.float64() if name in ("mean", "weight") else NUMBERS, nullable=False) for name in ("z", "mean", "l", "s", "weight", "b")])
@@ -39,8 +39,7 @@ class Model:
     """The numbers of a model file (formats.md, 2)."""
 
     def __init__(self, path):
-        with open(path, "rb") as f:
-            data = f.read()
+        data = content(path, 1 << 30)
         self.digest = hashlib.sha256(data).hexdigest()
         at = data.rfind(SEAL) + len(SEAL)  # in the footer, where it has the checksum of itself
         need(data[at:at + 64] == hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest().encode(), "the model file is damaged, or has no checksum")

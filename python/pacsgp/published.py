@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from .certificate import model_warnings, claim, headline, read_certificate
 from .model import Model as ModelFile
 from .predict import Predictor, rows_for
-from .refusal import here, need, plain
+from .refusal import content, here, need, plain
 from .verify import check_files
 
 
@@ -137,8 +137,7 @@ def current(folder):
     need(os.path.isdir(folder), f"{folder} is no output directory: give one, or a model file and its certificate as in Model('model.parquet', 'certificate.json'); rows go to predict")
     need(os.path.exists(path), f"{folder}: there is no current.json, so that nothing in it is certified and current: name a model file and its certificate")
     try:
-        with open(path, "rb") as f:
-            pointer = json.load(f)
+        pointer = json.loads(content(path, 1 << 20))
         names = [os.path.basename(pointer[name]) for name in ("model", "certificate")]
     except (ValueError, KeyError, TypeError):  # damaged, or no text
         pointer = names = None

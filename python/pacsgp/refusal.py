@@ -1,4 +1,5 @@
 """What a verifier says of what it finds."""
+import os
 
 
 class Refused(ValueError):
@@ -15,6 +16,13 @@ def here(*paths):
     for path in map(str, paths):
         need("://" not in path, f"{path.split('://')[0]}://… is in a store, and this package reads files of this machine: copy them here, as by "
              "aws s3 cp --recursive s3://BUCKET/PATH FOLDER, or take the program pacsgp, which reads stores")
+
+
+def content(path, most):
+    """The bytes of a file, at most so many: a pipe would not end."""
+    need(not os.path.exists(path) or os.path.isfile(path) and os.path.getsize(path) <= most, f"{path} is no file of at most {most >> 20} MiB")
+    with open(path, "rb") as f:
+        return f.read()
 
 
 def plain(text):

@@ -21,12 +21,10 @@ class NotCertified(UserWarning):
 
 class PACSGPRegressor(RegressorMixin, BaseEstimator):
     """A sparse Gaussian process with a bound on how often it will be off by more than epsilon.
-
     epsilon is the tolerance in the units of the target, delta the probability that the bound fails. job has further keys of a job file
     (docs/reference/job.md), such as {"kernel": "matern-5/2"}; with a loss in it, as in {"loss": {"tolerance": "any"}}, leave epsilon out. output
     is a directory for model and certificate; without one they are kept in memory alone. binary is the program pacsgp; else it is that of the
     variable PACSGP_BINARY, or on PATH.
-
     After fit, model_ is the model (pacsgp.Model), certificate_ its certificate as a dict, claim_ what it certifies of predictions (None:
     nothing), and bound_ its bound on the share of new rows of the same source that they miss (1 without one). The rows are taken for
     independent draws.
