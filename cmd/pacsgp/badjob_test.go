@@ -39,8 +39,8 @@ func TestFullDisk(t *testing.T) {
 		stride = 17
 	}
 	for kind, failure := range map[string]error{
-		durabletest.Write: syscall.ENOSPC, durabletest.Sync: syscall.ENOSPC, durabletest.Create: syscall.ENOSPC,
-		durabletest.Append: syscall.EDQUOT, durabletest.Rename: syscall.EIO, durabletest.SyncDir: syscall.EIO, durabletest.Remove: syscall.EIO,
+		durabletest.Write: syscall.ENOSPC, durabletest.Sync: syscall.ENOSPC, durabletest.Create: syscall.EDQUOT,
+		durabletest.Rename: syscall.EIO, durabletest.SyncDir: syscall.EIO, durabletest.Remove: syscall.EIO,
 	} {
 		at := 1
 		for fails(t, job, want, kind, failure, at) {

@@ -34,7 +34,7 @@ type killer struct {
 func (k *killer) hook(op durabletest.Operation, effect func() error) error {
 	half := k.How == howHalf
 	switch op.Kind {
-	case durabletest.Sync, durabletest.Rename, durabletest.Remove, durabletest.SyncDir, durabletest.Truncate:
+	case durabletest.Sync, durabletest.Rename, durabletest.Remove, durabletest.SyncDir:
 		if half {
 			return effect()
 		}

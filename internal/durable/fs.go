@@ -33,11 +33,7 @@ type FS interface {
 	// CreateTemp makes a new empty file in dir, named [TempPrefix], random characters and
 	// [TempSuffix]. The process has its lock until it closes it.
 	CreateTemp(dir string) (File, error)
-	// Append opens a file for appending and makes it if it is absent.
-	Append(name string) (File, error)
 	Open(name string) (io.ReadCloser, error)
-	// Truncate cuts a file to its first size bytes, durably with the next Sync of the file.
-	Truncate(name string, size int64) error
 	// Rename replaces newName by oldName in one step.
 	Rename(oldName, newName string) error
 	Remove(name string) error
@@ -140,16 +136,8 @@ func (OS) CreateTemp(dir string) (File, error) {
 	}
 }
 
-// Append opens name for appending.
-func (OS) Append(name string) (File, error) {
-	return openRegular(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
-}
-
 // Open opens a regular file for reading.
 func (OS) Open(name string) (io.ReadCloser, error) { return openRegular(name, os.O_RDONLY) }
-
-// Truncate cuts a file.
-func (OS) Truncate(name string, size int64) error { return os.Truncate(name, size) }
 
 // Rename replaces newName by oldName.
 func (OS) Rename(oldName, newName string) error { return os.Rename(oldName, newName) }

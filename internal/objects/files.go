@@ -185,43 +185,6 @@ func (f *Files) Open(name string) (io.ReadCloser, error) {
 // contentTag is the ETag that most stores make of a content.
 func contentTag(data []byte) string { return fmt.Sprintf("%x", md5.Sum(data)) } //nolint:gosec // no signature
 
-// An appending is an object with a new end.
-type appending struct {
-	temporary
-
-	of *Files
-}
-
-// Append begins to append to an object, which may be absent.
-func (f *Files) Append(name string) (durable.File, error) {
-	was, err := f.content(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return &appending{temporary{*bytes.NewBuffer(was), name}, f}, nil
-}
-
-// Sync writes the whole object again.
-func (a *appending) Sync() error { return a.of.write(a.name, a.Bytes()) }
-
-func (f *Files) content(name string) (data []byte, err error) {
-	r, err := f.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	return io.ReadAll(r)
-}
-
-// Truncate writes an object again without its end.
-func (f *Files) Truncate(name string, size int64) error {
-	data, err := f.content(name)
-	if err != nil {
-		return err
-	}
-	return f.write(name, data[:min(size, int64(len(data)))])
-}
-
 // Remove removes an object, if there is one, or a temporary file.
 func (f *Files) Remove(name string) error {
 	if strings.HasPrefix(path.Base(name), durable.TempPrefix) {

@@ -32,21 +32,15 @@ func testFolders(t *testing.T, fsys durable.FS, dir string) {
 	if _, err := fsys.List(deep); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("List of a folder that is not there: %v, want ErrNotExist", err)
 	}
-	if _, err := fsys.Append(filepath.Join(deep, "a")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Append there: %v, want ErrNotExist", err)
-	}
 	if _, err := fsys.CreateTemp(deep); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("CreateTemp there: %v, want ErrNotExist", err)
 	}
 	for range 2 {
 		fatal.If(t, errors.Join(fsys.MkdirAll(deep), fsys.SyncDir(deep)))
 	}
-	appendTo(t, fsys, filepath.Join(deep, "a"), "text")
+	write(t, fsys, filepath.Join(deep, "a"), "text")
 	if err := fsys.MkdirAll(filepath.Join(deep, "a", "b")); err == nil {
 		t.Error("MkdirAll makes a folder below a file")
-	}
-	if _, err := fsys.Append(deep); err == nil {
-		t.Error("Append opens a folder")
 	}
 	if names, err := fsys.List(filepath.Dir(deep)); err != nil || !slices.Equal(names, []string{"er"}) {
 		t.Errorf("List = %q, %v, want the folder", names, err)
@@ -56,21 +50,19 @@ func testFolders(t *testing.T, fsys durable.FS, dir string) {
 func testFiles(t *testing.T, fsys durable.FS, dir string) {
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "B")
 	_, open := fsys.Open(a)
-	for operation, err := range map[string]error{"Open": open, "Truncate": fsys.Truncate(a, 0), "Rename": fsys.Rename(a, b), "Remove": fsys.Remove(a)} {
+	for operation, err := range map[string]error{"Open": open, "Rename": fsys.Rename(a, b), "Remove": fsys.Remove(a)} {
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s of a file that is not there: %v, want ErrNotExist", operation, err)
 		}
 	}
-	appendTo(t, fsys, a, "one")
-	appendTo(t, fsys, a, "two")
-	appendTo(t, fsys, b, "other")
+	write(t, fsys, a, "one")
+	write(t, fsys, b, "other")
 	if names, err := fsys.List(dir); err != nil || !slices.Equal(names, []string{"B", "a"}) {
 		t.Errorf("List = %q, %v, want bytewise order", names, err)
 	}
-	fatal.If(t, fsys.Truncate(a, 4))
 	fatal.If(t, fsys.Rename(a, b))
-	if got := content(t, fsys, b); got != "onet" {
-		t.Errorf("after Truncate and Rename: %q, want onet", got)
+	if got := content(t, fsys, b); got != "one" {
+		t.Errorf("after Rename: %q, want one", got)
 	}
 	fatal.If(t, errors.Join(fsys.Remove(b), fsys.SyncDir(dir)))
 	if names, err := fsys.List(dir); err != nil || len(names) > 0 {
@@ -112,8 +104,7 @@ func testLocks(t *testing.T, fsys durable.FS, dir string) {
 	if _, err := fsys.Lock(path); !errors.Is(err, durable.ErrLocked) {
 		t.Errorf("lock of a locked file: %v, want ErrLocked", err)
 	}
-	appendTo(t, fsys, path, "text")
-	if got := content(t, fsys, path); got != "text" {
+	if got := content(t, fsys, path); got != "" {
 		t.Errorf("a locked file has %q", got)
 	}
 	fatal.If(t, lock.Close())
@@ -124,13 +115,9 @@ func testLocks(t *testing.T, fsys durable.FS, dir string) {
 	fatal.If(t, again.Close())
 }
 
-func appendTo(t *testing.T, fsys durable.FS, name, text string) {
+func write(t *testing.T, fsys durable.FS, name, text string) {
 	t.Helper()
-	f, err := fsys.Append(name)
-	fatal.If(t, err)
-	_, err = f.Write([]byte(text))
-	fatal.If(t, err)
-	fatal.If(t, errors.Join(f.Sync(), f.Close()))
+	fatal.If(t, durable.WriteFile(fsys, name, []byte(text)))
 }
 
 func content(t *testing.T, fsys durable.FS, name string) string {

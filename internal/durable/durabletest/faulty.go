@@ -98,15 +98,7 @@ func (f *Faulty) die() {
 
 // CreateTemp makes a file that is closed when the process dies.
 func (f *Faulty) CreateTemp(dir string) (durable.File, error) {
-	return f.opened(f.Hooked.CreateTemp(dir))
-}
-
-// Append opens a file that is closed when the process dies.
-func (f *Faulty) Append(name string) (durable.File, error) {
-	return f.opened(f.Hooked.Append(name))
-}
-
-func (f *Faulty) opened(file durable.File, err error) (durable.File, error) {
+	file, err := f.Hooked.CreateTemp(dir)
 	if err == nil {
 		f.closeAtDeath(file)
 	}

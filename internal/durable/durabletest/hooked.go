@@ -4,14 +4,12 @@ import "github.com/pacsgp/pacsgp/internal/durable"
 
 // Kinds of operations that change a file system.
 const (
-	Create   = "create"
-	Append   = "append"
-	Truncate = "truncate"
-	Write    = "write"
-	Sync     = "sync"
-	Rename   = "rename"
-	Remove   = "remove"
-	SyncDir  = "sync-dir"
+	Create  = "create"
+	Write   = "write"
+	Sync    = "sync"
+	Rename  = "rename"
+	Remove  = "remove"
+	SyncDir = "sync-dir"
 )
 
 // An Operation changes a file system.
@@ -31,17 +29,6 @@ type Hooked struct {
 // CreateTemp makes a file whose operations are hooked too.
 func (h Hooked) CreateTemp(dir string) (f durable.File, err error) {
 	err = h.Hook(Operation{Kind: Create, Name: dir}, func() error { f, err = h.FS.CreateTemp(dir); return err })
-	return h.file(f, err)
-}
-
-// Append opens a file whose operations are hooked too.
-func (h Hooked) Append(name string) (f durable.File, err error) {
-	err = h.Hook(Operation{Kind: Append, Name: name}, func() error { f, err = h.FS.Append(name); return err })
-	return h.file(f, err)
-}
-
-// file closes what was opened if the hook says that it was not.
-func (h Hooked) file(f durable.File, err error) (durable.File, error) {
 	if err != nil {
 		if f != nil {
 			_ = f.Close() // the error of the hook is the one to report
@@ -49,11 +36,6 @@ func (h Hooked) file(f durable.File, err error) (durable.File, error) {
 		return nil, err
 	}
 	return hookedFile{f, h}, nil
-}
-
-// Truncate cuts a file.
-func (h Hooked) Truncate(name string, size int64) error {
-	return h.Hook(Operation{Kind: Truncate, Name: name}, func() error { return h.FS.Truncate(name, size) })
 }
 
 // Rename replaces newName by oldName.

@@ -151,17 +151,6 @@ func (m *Memory) CreateTemp(dir string) (durable.File, error) {
 	return f, nil
 }
 
-// Append opens a file for appending.
-func (m *Memory) Append(name string) (durable.File, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f, err := m.open(name)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
 // open makes the file if it is absent.
 func (m *Memory) open(name string) (*memoryHandle, error) {
 	if !m.folders[filepath.Dir(name)] {
@@ -192,17 +181,6 @@ func (m *Memory) Open(name string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return io.NopCloser(bytes.NewReader(bytes.Clone(f.content))), nil
-}
-
-// Truncate cuts a file.
-func (m *Memory) Truncate(name string, size int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f, err := m.existing("truncate", name)
-	if err == nil {
-		f.content = f.content[:size]
-	}
-	return err
 }
 
 // Rename replaces newName by oldName.
