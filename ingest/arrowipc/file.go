@@ -35,8 +35,7 @@ type File struct {
 	Batches []Batch
 	Sum     [sha256.Size]byte // of the footer
 
-	size   int64
-	footer []byte // with other types for decimals of 32 and 64 bits; nil: as it is stored
+	size int64
 }
 
 // A Batch describes a record batch.
@@ -68,11 +67,11 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	f = &File{Sum: sha256.Sum256(footer), size: size}
 	root, end := rootOf(footer), size-tailBytes-int64(len(footer))
 	schema, ok := below(root, 1)
-	if !ok || !columns(schema) {
+	if !ok {
 		return nil, errFile
 	}
-	if sha256.Sum256(footer) != f.Sum {
-		f.footer = footer
+	if err := columns(schema); err != nil {
+		return nil, err
 	}
 	dictionaries, good := blocks(root, 2, end)
 	batches, ok := blocks(root, 3, end)
@@ -100,56 +99,11 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 		}
 		f.Batches = append(f.Batches, b)
 	}
-	if err := f.readSchema(r, stored); err != nil {
-		return nil, err
-	}
-	return f, f.nameDecimals(schema)
+	return f, f.readSchema(r, stored)
 }
 
-// nameDecimals gives the columns of decimals of 32 and 64 bits types of their own, instead of bytes.
-func (f *File) nameDecimals(schema flatbuffers.Table) error {
-	at, n, _ := vector(schema, 1, 4)
-	all := f.Schema.Fields()
-	if n != len(all) {
-		return errFile
-	}
-	for i := range all {
-		child := flatbuffers.Table{Bytes: schema.Bytes, Pos: schema.Indirect(at + flatbuffers.UOffsetT(4*i))}
-		if kind, ok := below(child, 3); ok && child.GetUint8Slot(slot(2), 0) == typeBytes && narrow(kind) > 0 {
-			all[i].Type = &decimals{arrow.FixedSizeBinaryType{ByteWidth: int(narrow(kind) / 8)}}
-		}
-	}
-	metadata := f.Schema.Metadata()
-	f.Schema = arrow.NewSchema(all, &metadata)
-	return nil
-}
-
-// decimals are those that the library reads as bytes.
-type decimals struct{ arrow.FixedSizeBinaryType }
-
-// String returns their type by the format.
-func (d *decimals) String() string { return fmt.Sprintf("decimal%d", 8*d.ByteWidth) }
-
-// overlaid is a file with another footer of the same length.
-type overlaid struct {
-	*io.SectionReader
-	footer []byte
-}
-
-// ReadAt reads the footer, as the library does at once, or other bytes.
-func (o overlaid) ReadAt(b []byte, at int64) (int, error) {
-	if len(b) == len(o.footer) && at == o.Size()-tailBytes-int64(len(b)) {
-		return copy(b, o.footer), nil
-	}
-	return o.SectionReader.ReadAt(b, at)
-}
-
-func (f *File) reader(r io.ReaderAt, room *Allowance) (*ipc.FileReader, error) {
-	file := io.NewSectionReader(r, 0, f.size)
-	if f.footer == nil {
-		return ipc.NewFileReader(file, ipc.WithAllocator(room))
-	}
-	return ipc.NewFileReader(overlaid{file, f.footer}, ipc.WithAllocator(room))
+func (f *File) reader(r io.ReaderAt, room *allowance) (*ipc.FileReader, error) {
+	return ipc.NewFileReader(io.NewSectionReader(r, 0, f.size), ipc.WithAllocator(room))
 }
 
 // readSchema reads the schema of the footer, as readers of files do. The one at the head, which readers
@@ -164,8 +118,8 @@ func (f *File) readSchema(r io.ReaderAt, dictionaries int64) error {
 }
 
 // room bounds the memory for so many stored bytes, and unpacked ones of a size.
-func (f *File) room(stored, unpacked int64) *Allowance {
-	return &Allowance{Left: int(min(unpackMost, max(packedMost*stored, unpacked)) + 2*stored + 1<<16)}
+func (f *File) room(stored, unpacked int64) *allowance {
+	return &allowance{left: int(min(unpackMost, max(packedMost*stored, unpacked)) + 2*stored + 1<<16)}
 }
 
 // apart returns an error if a byte belongs to two blocks: else a footer of a few bytes could repeat a
@@ -273,7 +227,7 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 		return nil, fmt.Errorf("%w: %w", errFile, err)
 	}
 	for _, column := range found.Columns() {
-		if err := Held(column); err != nil {
+		if err := held(column); err != nil {
 			found.Release()
 			return nil, err
 		}
@@ -281,7 +235,7 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 	return found, nil
 }
 
-func (f *File) read(r io.ReaderAt, index int, room *Allowance) (found arrow.Record, err error) {
+func (f *File) read(r io.ReaderAt, index int, room *allowance) (found arrow.Record, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			found, err = nil, fmt.Errorf("%v", p)

@@ -14,26 +14,26 @@ import (
 
 const maxDictionary = 1 << 20
 
-// An Allowance is an allocator of at most Left further bytes. A larger request panics; the caller of
+// An allowance is an allocator of at most left further bytes. A larger request panics; the caller of
 // the library returns the panic as an error.
-type Allowance struct {
-	Left int
+type allowance struct {
+	left int
 
 	exceeded bool
 }
 
-// Allocate returns zeros. It panics if more than Left bytes are asked for.
-func (a *Allowance) Allocate(size int) []byte {
-	if size < 0 || size > a.Left {
+// Allocate returns zeros. It panics if more than left bytes are asked for.
+func (a *allowance) Allocate(size int) []byte {
+	if size < 0 || size > a.left {
 		a.exceeded = true
-		panic(fmt.Sprintf("it claims %d MiB, and %d MiB are left to it", size>>20, a.Left>>20))
+		panic(fmt.Sprintf("it claims %d MiB, and %d MiB are left to it", size>>20, a.left>>20))
 	}
-	a.Left -= size
+	a.left -= size
 	return memory.DefaultAllocator.Allocate(size)
 }
 
 // Reallocate returns a buffer that begins with the bytes of b.
-func (a *Allowance) Reallocate(size int, b []byte) []byte {
+func (a *allowance) Reallocate(size int, b []byte) []byte {
 	if size <= cap(b) && size >= 0 {
 		return b[:size]
 	}
@@ -43,7 +43,7 @@ func (a *Allowance) Reallocate(size int, b []byte) []byte {
 }
 
 // Free leaves b to the garbage collector.
-func (*Allowance) Free([]byte) {}
+func (*allowance) Free([]byte) {}
 
 // Nulls returns an error unless a column, and its dictionary, has as many nulls as it states.
 func Nulls(column arrow.Array) error {
@@ -64,11 +64,11 @@ func Nulls(column arrow.Array) error {
 	return nil
 }
 
-// Held returns an error unless the buffers of a column of values of a fixed width, and those of its
+// held returns an error unless the buffers of a column of values of a fixed width, and those of its
 // dictionary, have as many bytes as its rows: the library reads what lies behind them.
-func Held(column arrow.Array) error {
+func held(column arrow.Array) error {
 	if a, ok := column.(*array.Dictionary); ok {
-		if err := Held(a.Dictionary()); err != nil {
+		if err := held(a.Dictionary()); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func Held(column arrow.Array) error {
 // Append appends the values of a column as float64. Nulls, and values that float64
 // cannot represent, become cells of faults.
 func Append(to []float64, column arrow.Array) ([]float64, error) {
-	if err := Held(column); err != nil {
+	if err := held(column); err != nil {
 		return to, err
 	}
 	if a, ok := column.(*array.Dictionary); ok {
