@@ -19,9 +19,9 @@ func (p *Pool) Cholesky(a Mat) bool {
 func (p *Pool) cholesky(a Mat) bool {
 	n := a.Rows
 	if n <= choleskyBlock {
-		buf := p.pieces.borrow()
-		defer p.pieces.put(buf)
-		return current.Load().factorBlock(a, buf.get(choleskyBlock*choleskyBlock))
+		mem := p.pieces.get(choleskyBlock * choleskyBlock)
+		defer p.pieces.put(mem)
+		return current.Load().factorBlock(a, mem)
 	}
 	h := roundUp(n/2, choleskyBlock)
 	lead, below, rest := a.Slice(0, h, 0, h), a.Slice(h, n, 0, h), a.Slice(h, n, h, n)

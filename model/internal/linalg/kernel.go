@@ -72,15 +72,13 @@ func (p *Pool) Kernel(profile *Profile, x, z Mat, origin, invScale []float64, va
 		fill(slope, profile.Steepness*variance)
 		return
 	}
-	buf := p.calls.borrow()
-	defer p.calls.put(buf)
 	set := current.Load()
 	size := roundUp(z.Rows, set.kernelCols) * d
-	scratch := buf.get(size + 2*d)
-	buf.kernel = kernelBlock{
+	scratch := p.calls.get(size + 2*d)
+	defer p.calls.put(scratch)
+	b := &kernelBlock{
 		pool: p, set: set, profile: profile, x: x, dst: dst, slope: slope, variance: variance, assembly: set.panels[profile], origin: scratch[size+d:], scale: scratch[size : size+d], panels: scratch[:size],
 	}
-	b := &buf.kernel
 	root := math.Sqrt(profile.Stretch)
 	for k, s := range invScale {
 		b.scale[k] = s * root
@@ -88,7 +86,7 @@ func (p *Pool) Kernel(profile *Profile, x, z Mat, origin, invScale []float64, va
 	clear(b.origin)
 	copy(b.origin, origin)
 	b.pack(b.panels, set.kernelCols, z, 0, z.Rows)
-	p.run((x.Rows+kernelRows-1)/kernelRows, b)
+	p.For((x.Rows+kernelRows-1)/kernelRows, b.rows)
 }
 
 // pack puts rows [i0, i1) of m, moved and scaled, into panels of the given width.
@@ -107,13 +105,13 @@ func (b *kernelBlock) pack(panels []float64, width int, m Mat, i0, i1 int) {
 	}
 }
 
-func (b *kernelBlock) run(piece int) {
-	buf := b.pool.pieces.borrow()
-	defer b.pool.pieces.put(buf)
+// rows computes a piece of the rows.
+func (b *kernelBlock) rows(piece int) {
 	i0 := piece * kernelRows
 	rows, d, cols := min(kernelRows, b.x.Rows-i0), len(b.scale), b.set.kernelCols
 	size := roundUp(rows, kernelGroup) * d
-	scratch := buf.get(size + 2*rows*cols)
+	scratch := b.pool.pieces.get(size + 2*rows*cols)
+	defer b.pool.pieces.put(scratch)
 	x, edge, edgeSlope := scratch[:size], scratch[size:size+rows*cols], scratch[size+rows*cols:]
 	b.pack(x, kernelGroup, b.x, i0, i0+rows)
 	n := b.dst.Cols

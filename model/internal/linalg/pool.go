@@ -15,23 +15,13 @@ type Pool struct {
 	offers  chan *fork // unbuffered: a send succeeds only if a worker is idle
 	calls   freeList   // memory of whole operations
 	pieces  freeList   // memory of pieces of work
-	forks   sync.Pool  // of *fork
 	closing sync.Once
 	done    sync.WaitGroup
 }
 
-// A job is n independent pieces of work.
-type job interface {
-	run(i int)
-}
-
-type jobFunc func(i int)
-
-func (f jobFunc) run(i int) { f(i) }
-
-// A fork is one job being shared between workers.
+// A fork is n independent pieces of work being shared between workers.
 type fork struct {
-	job  job
+	run  func(i int)
 	n    int64
 	next atomic.Int64
 	wait sync.WaitGroup // one for each worker that accepted the offer
@@ -41,7 +31,6 @@ type fork struct {
 // the caller: NewPool(1) starts no goroutine. Close ends them.
 func NewPool(workers int) *Pool {
 	p := &Pool{workers: max(1, workers), offers: make(chan *fork)}
-	p.forks.New = func() any { return new(fork) }
 	for range p.workers - 1 {
 		p.done.Go(func() {
 			for f := range p.offers {
@@ -65,23 +54,17 @@ func (p *Pool) Close() {
 
 // For calls f(0), …, f(n-1), each once, in no particular order and possibly at the same
 // time, and returns when all have returned.
-func (p *Pool) For(n int, f func(i int)) { p.run(n, jobFunc(f)) }
-
-func (p *Pool) run(n int, j job) {
+func (p *Pool) For(n int, f func(i int)) {
 	if p.workers == 1 || n <= 1 {
 		for i := range n {
-			j.run(i)
+			f(i)
 		}
 		return
 	}
-	f := p.forks.Get().(*fork)
-	f.job, f.n = j, int64(n)
-	f.next.Store(0)
-	p.offer(f, min(p.workers, n)-1)
-	f.work()
-	f.wait.Wait()
-	f.job = nil
-	p.forks.Put(f)
+	shared := &fork{run: f, n: int64(n)}
+	p.offer(shared, min(p.workers, n)-1)
+	shared.work()
+	shared.wait.Wait()
 }
 
 // offer hands f to up to n idle workers.
@@ -100,53 +83,33 @@ func (p *Pool) offer(f *fork, n int) {
 // work runs pieces until none is left.
 func (f *fork) work() {
 	for i := f.next.Add(1) - 1; i < f.n; i = f.next.Add(1) - 1 {
-		f.job.run(int(i))
+		f.run(int(i))
 	}
 }
 
-// A buffer is scratch memory of one call, kept by the pool between calls. It also holds
-// the call's own state, so that a call allocates nothing once buffers have grown.
-type buffer struct {
-	data    []float64
-	offsets []int
-	batch   batch
-	pack    packTriangle
-	rows    solveRows
-	cols    solveCols
-	kernel  kernelBlock
-}
-
-// A freeList keeps free buffers: with those in use, as many as were ever in use at once.
+// A freeList keeps scratch memory between calls, for operations need large amounts of it: with what is in use,
+// as many slices as were ever in use at once.
 type freeList struct {
 	mu   sync.Mutex
-	free []*buffer
+	free [][]float64
 }
 
-// borrow returns a buffer until put.
-func (s *freeList) borrow() *buffer {
+// get returns n elements of any value until put.
+func (s *freeList) get(n int) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.free)
-	if n == 0 {
-		return new(buffer)
+	var mem []float64
+	if last := len(s.free) - 1; last >= 0 {
+		mem, s.free = s.free[last], s.free[:last]
 	}
-	b := s.free[n-1]
-	s.free = s.free[:n-1]
-	return b
+	if cap(mem) < n {
+		mem = make([]float64, n)
+	}
+	return mem[:n]
 }
 
-func (s *freeList) put(b *buffer) {
-	clear(b.batch.blocks) // lets operands be freed
-	*b = buffer{data: b.data, offsets: b.offsets, batch: batch{blocks: b.batch.blocks[:0]}}
+func (s *freeList) put(mem []float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free = append(s.free, b)
-}
-
-// get returns n elements of any value. The buffer owns them.
-func (b *buffer) get(n int) []float64 {
-	if cap(b.data) < n {
-		b.data = make([]float64, n)
-	}
-	return b.data[:n]
+	s.free = append(s.free, mem)
 }

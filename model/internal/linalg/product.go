@@ -18,7 +18,8 @@ const (
 	serialWork = 1 << 17
 )
 
-// A product is c = alpha·a·b + beta·c for one slab of columns and one block of k.
+// A product is c = alpha·a·b + beta·c for one slab of columns and some blocks of k. Workers wait for each other
+// between products.
 type product struct {
 	pool  *Pool
 	set   *kernelSet
@@ -33,8 +34,8 @@ type product struct {
 	leftUpper bool
 
 	j0, j1 int       // slab of columns
-	k0, k1 int       // block of k
-	packed []float64 // b
+	k0, k1 int       // steps
+	packed []float64 // b, block by block of kBlock steps
 }
 
 // A shape says which steps k enter column j of a right operand.
@@ -46,49 +47,69 @@ const (
 	upperTriangular       // up to k = j
 )
 
-// A batch is some consecutive blocks of k of one slab. Workers wait for each other between
-// batches.
-type batch struct {
-	blocks []product
-	panels int // of each block
-	chunk  int // rows of one piece of work
-}
-
 // multiply runs the product over k steps.
 func (p *Pool) multiply(q product, k int) {
-	m, n := q.c.Rows, q.c.Cols
-	if m == 0 || n == 0 || k == 0 {
+	n := q.c.Cols
+	if q.c.Rows == 0 || n == 0 || k == 0 {
 		return
 	}
-	buf := p.calls.borrow()
-	defer p.calls.put(buf)
-	b := &buf.batch
 	q.pool, q.set = p, current.Load()
-	pieces := p.pieceCount(m, n, k, q.lower)
-	b.chunk = roundUp((m+pieces-1)/pieces, q.set.mr)
-	pieces = (m + b.chunk - 1) / b.chunk
 	for q.j0 = 0; q.j0 < n; q.j0 = q.j1 {
 		q.j1 = min(q.j0+slabCols, n)
-		b.panels = (q.j1 - q.j0 + q.set.nr - 1) / q.set.nr
-		steps := max(packedElements/(b.panels*q.set.nr*kBlock), 1) * kBlock
-		packed := buf.get(b.panels * q.set.nr * min(k, steps))
-		for k0 := 0; k0 < k; k0 += steps {
-			b.fill(q, packed, k0, min(k0+steps, k))
-			p.run(b.packPieces(), (*packRight)(b))
-			p.run(pieces, (*tileRows)(b))
+		width := q.panels() * q.set.nr
+		steps := max(packedElements/(width*kBlock), 1) * kBlock
+		mem := p.calls.get(width * min(k, steps))
+		for q.k0 = 0; q.k0 < k; q.k0 = q.k1 {
+			q.k1 = min(q.k0+steps, k)
+			q.packed = mem[:width*(q.k1-q.k0)]
+			q.pack()
+			q.run(k)
 		}
+		p.calls.put(mem)
 	}
 }
 
-// fill makes a batch of the steps [k0, k1) of q.
-func (b *batch) fill(q product, packed []float64, k0, k1 int) {
-	b.blocks = b.blocks[:0]
-	for q.k0 = k0; q.k0 < k1; q.k0 = q.k1 {
-		q.k1 = min(q.k0+kBlock, k1)
-		size := b.panels * q.set.nr * (q.k1 - q.k0)
-		q.packed, packed = packed[:size], packed[size:]
-		b.blocks = append(b.blocks, q)
-	}
+// panels returns the number of panels of b.
+func (q *product) panels() int { return (q.j1 - q.j0 + q.set.nr - 1) / q.set.nr }
+
+// blocks returns the number of blocks of k.
+func (q *product) blocks() int { return (q.k1 - q.k0 + kBlock - 1) / kBlock }
+
+// block returns block i of k as a product of its own.
+func (q product) block(i int) product {
+	width, from := q.panels()*q.set.nr, i*kBlock
+	to := min(from+kBlock, q.k1-q.k0)
+	q.packed = q.packed[width*from : width*to]
+	q.k0, q.k1 = q.k0+from, q.k0+to
+	return q
+}
+
+// pack packs b.
+func (q product) pack() {
+	groups := (q.panels() + packGroup - 1) / packGroup
+	q.pool.For(groups*q.blocks(), func(i int) {
+		block := q.block(i / groups)
+		block.packPanels(i % groups * packGroup)
+	})
+}
+
+// run computes c from what is packed, the last chunk of rows first: it is the longest of a lower triangle.
+// The whole product has so many steps.
+func (q product) run(steps int) {
+	m := q.c.Rows
+	pieces := q.pool.pieceCount(m, q.c.Cols, steps, q.lower)
+	chunk := roundUp((m+pieces-1)/pieces, q.set.mr)
+	pieces = (m + chunk - 1) / chunk
+	q.pool.For(pieces, func(i int) {
+		i0 := (pieces - 1 - i) * chunk
+		i1 := min(i0+chunk, m)
+		mem := q.pool.pieces.get(roundUp(i1-i0, q.set.mr)*min(kBlock, q.k1-q.k0) + q.set.mr*q.set.nr)
+		defer q.pool.pieces.put(mem)
+		for b := range q.blocks() {
+			block := q.block(b)
+			block.rows(mem, i0, i1)
+		}
+	})
 }
 
 // pieceCount returns the number of pieces of the rows of an m×n×k product.
@@ -130,22 +151,14 @@ func (q *product) firstStep(i, j int) int {
 	return first
 }
 
-// packRight is the packing of groups of panels of b, block by block.
-type packRight batch
-
 // packGroup is how many panels make one piece of packing.
 const packGroup = 8
 
-// packPieces returns the number of pieces of [packRight].
-func (b *batch) packPieces() int { return (b.panels + packGroup - 1) / packGroup * len(b.blocks) }
-
-func (r *packRight) run(i int) {
-	groups := (r.panels + packGroup - 1) / packGroup
-	q := &r.blocks[i/groups]
-	first := i % groups * packGroup
+// packPanels packs a group of panels of b.
+func (q *product) packPanels(first int) {
 	stride := q.b.stride(q.k1 - q.k0)
 	for k := q.k0; k < q.k1; k += stride {
-		for panel := first; panel < min(first+packGroup, r.panels); panel++ {
+		for panel := first; panel < min(first+packGroup, q.panels()); panel++ {
 			q.packPanel(panel, k, min(k+stride, q.k1))
 		}
 	}
@@ -172,24 +185,8 @@ func (q *product) packPanel(i, k0, k1 int) {
 	}
 }
 
-// tileRows is the product for one chunk of rows, last chunk first: it is the longest of a lower
-// triangle.
-type tileRows batch
-
-func (t *tileRows) run(i int) {
-	q := &t.blocks[0]
-	pieces := (q.c.Rows + t.chunk - 1) / t.chunk
-	i0 := (pieces - 1 - i) * t.chunk
-	i1 := min(i0+t.chunk, q.c.Rows)
-	buf := q.pool.pieces.borrow()
-	defer q.pool.pieces.put(buf)
-	for b := range t.blocks {
-		t.blocks[b].rows(buf, i0, i1)
-	}
-}
-
-// rows computes rows [i0, i1) of the slab.
-func (q *product) rows(buf *buffer, i0, i1 int) {
+// rows computes rows [i0, i1) of the slab; mem is scratch.
+func (q *product) rows(mem []float64, i0, i1 int) {
 	j1 := q.j1
 	if q.lower {
 		j1 = min(j1, i1)
@@ -197,7 +194,6 @@ func (q *product) rows(buf *buffer, i0, i1 int) {
 	if j1 <= q.j0 {
 		return
 	}
-	mem := buf.get(roundUp(i1-i0, q.set.mr)*(q.k1-q.k0) + q.set.mr*q.set.nr)
 	tile, left := mem[:q.set.mr*q.set.nr], mem[q.set.mr*q.set.nr:]
 	q.set.packAll(left, q.set.mr, q.a, i0, i1, q.k0, q.k1)
 	for j := q.j0; j < j1; j += q.set.nr {

@@ -18,9 +18,8 @@ func (c column) at(i int) float64 {
 // transTimesVector computes c = alpha·aᵀ·x + c for one column c, without packing a, yet
 // with the roundings of the packed product: a chain of sums for each block of k.
 func (p *Pool) transTimesVector(alpha float64, a Mat, x column, fresh bool, c Mat) {
-	buf := p.pieces.borrow()
-	defer p.pieces.put(buf)
-	sums := buf.get(a.Cols)
+	sums := p.pieces.get(a.Cols)
+	defer p.pieces.put(sums)
 	set := current.Load()
 	for k0 := 0; k0 < a.Rows && a.Cols > 0; k0 += kBlock {
 		clear(sums)

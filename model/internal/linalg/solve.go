@@ -13,33 +13,25 @@ func (p *Pool) solveChunk(rows, n int) int {
 	return roundUp((rows+pieces-1)/pieces, 8)
 }
 
-// prepare packs l into memory of buf.
-func (p *Pool) prepare(l Mat, trans bool, buf *buffer) *triangle {
-	buf.pack = packTriangle{triangle: triangle{set: current.Load(), l: l, trans: trans}, pool: p}
-	t := &buf.pack.triangle
-	t.layout(buf)
-	p.run(t.blocks(), &buf.pack)
-	return t
-}
-
 func (p *Pool) solveRight(l, b Mat, trans bool) {
 	b.check("b", b.Rows, b.Cols)
 	l.check("l", b.Cols, b.Cols)
 	if b.Rows == 0 || b.Cols == 0 {
 		return
 	}
-	buf := p.calls.borrow()
-	defer p.calls.put(buf)
-	p.solveChunks(p.prepare(l, trans, buf), b)
+	t := &triangle{set: current.Load(), n: l.Rows, trans: trans}
+	mem := p.calls.get(t.layout())
+	defer p.calls.put(mem)
+	t.pack(p, l, mem)
+	p.solveChunks(t, b)
 }
 
 // solveChunks solves for all rows of b, a few at a time.
 func (p *Pool) solveChunks(t *triangle, b Mat) {
-	buf := p.calls.borrow()
-	defer p.calls.put(buf)
 	chunk := p.solveChunk(b.Rows, b.Cols)
-	buf.rows = solveRows{triangle: t, pool: p, b: b, chunk: chunk}
-	p.run((b.Rows+chunk-1)/chunk, &buf.rows)
+	p.For((b.Rows+chunk-1)/chunk, func(i int) {
+		t.solve(p, b.Slice(i*chunk, min((i+1)*chunk, b.Rows), 0, b.Cols))
+	})
 }
 
 // TrsmRightLowerTrans overwrites b with b·l⁻ᵀ. Of l, square and lower triangular, the
@@ -64,32 +56,9 @@ func (p *Pool) TrsmLeftLowerTrans(l, b Mat) { p.solveLeft(l, b, false) }
 func (p *Pool) solveLeft(l, b Mat, trans bool) {
 	b.check("b", b.Rows, b.Cols)
 	l.check("l", b.Rows, b.Rows)
-	if b.Rows == 0 || b.Cols == 0 {
-		return
-	}
-	buf := p.calls.borrow()
-	defer p.calls.put(buf)
-	chunk := p.solveChunk(b.Cols, b.Rows)
-	buf.cols = solveCols{triangle: p.prepare(l, trans, buf), pool: p, b: b, chunk: chunk}
-	p.run((b.Cols+chunk-1)/chunk, &buf.cols)
-}
-
-// solveCols solves for one chunk of columns.
-type solveCols struct {
-	*triangle
-	pool  *Pool
-	b     Mat
-	chunk int
-}
-
-func (s *solveCols) run(i int) {
-	j0 := i * s.chunk
-	j1 := min(j0+s.chunk, s.b.Cols)
-	buf := s.pool.pieces.borrow()
-	defer s.pool.pieces.put(buf)
-	b := s.b.Slice(0, s.b.Rows, j0, j1)
-	x := Mat{Rows: j1 - j0, Cols: b.Rows, Stride: b.Rows, Data: buf.get((j1 - j0) * b.Rows)}
-	s.set.packMembers(x.Data, x.Stride, b, 0, b.Rows, 0, b.Cols)
-	s.solve(s.pool, x)
-	s.set.packMembers(b.Data, b.Stride, x, 0, x.Rows, 0, x.Cols)
+	x := Mat{Rows: b.Cols, Cols: b.Rows, Stride: b.Rows, Data: p.calls.get(b.Cols * b.Rows)}
+	defer p.calls.put(x.Data)
+	p.Transpose(b, x)
+	p.solveRight(l, x, trans)
+	p.Transpose(x, b)
 }

@@ -14,7 +14,7 @@ const zeroStep = 24
 // = b, for any number of rows of b.
 type triangle struct {
 	set      *kernelSet
-	l        Mat
+	n        int // rows of l
 	trans    bool
 	offdiag  []float64 // the panels of each block of columns, all steps next to the diagonal block
 	offsets  []int     // of the blocks in offdiag
@@ -22,11 +22,11 @@ type triangle struct {
 }
 
 // blocks returns the number of blocks of columns.
-func (t *triangle) blocks() int { return (t.l.Rows + diagonalBlock - 1) / diagonalBlock }
+func (t *triangle) blocks() int { return (t.n + diagonalBlock - 1) / diagonalBlock }
 
 // cols returns the columns of block b.
 func (t *triangle) cols(b int) (j0, j1 int) {
-	return b * diagonalBlock, min((b+1)*diagonalBlock, t.l.Rows)
+	return b * diagonalBlock, min((b+1)*diagonalBlock, t.n)
 }
 
 // steps returns the columns of x in block b of a solution.
@@ -35,82 +35,62 @@ func (t *triangle) steps(b int) (k0, k1 int) {
 	if t.trans {
 		return 0, j0
 	}
-	return j1, t.l.Rows
+	return j1, t.n
 }
 
 // blockCoefficients is the number of elements of a diagonal block.
 const blockCoefficients = diagonalBlock * (diagonalBlock + 1) / 2
 
-// layout sets the offsets and takes the memory from buf.
-func (t *triangle) layout(buf *buffer) {
-	t.offsets = buf.offsets[:0]
-	size := 0
+// layout sets the offsets, and returns the number of elements to pack into.
+func (t *triangle) layout() (size int) {
+	t.offsets = make([]int, t.blocks()+1)
 	for b := range t.blocks() {
 		k0, k1 := t.steps(b)
-		t.offsets = append(t.offsets, size)
-		size += diagonalBlock * (k1 - k0)
+		t.offsets[b+1] = t.offsets[b] + diagonalBlock*(k1-k0)
 	}
-	buf.offsets = t.offsets
-	mem := buf.get(size + t.blocks()*blockCoefficients)
+	return t.offsets[t.blocks()] + t.blocks()*blockCoefficients
+}
+
+// pack packs l into memory of the size of the layout.
+func (t *triangle) pack(p *Pool, l Mat, mem []float64) {
+	size := t.offsets[t.blocks()]
 	t.offdiag, t.diagonal = mem[:size], mem[size:]
-}
-
-// packTriangle is the packing of a triangle, block by block.
-type packTriangle struct {
-	triangle
-	pool *Pool
-}
-
-func (p *packTriangle) run(b int) {
-	j0, j1 := p.cols(b)
-	k0, k1 := p.steps(b)
-	p.set.packAll(p.offdiag[p.offsets[b]:], p.set.nr, source{m: p.l, byRow: p.trans}, j0, j1, k0, k1)
-	p.packDiagonal(b)
+	p.For(t.blocks(), func(b int) {
+		j0, j1 := t.cols(b)
+		k0, k1 := t.steps(b)
+		t.set.packAll(t.offdiag[t.offsets[b]:], t.set.nr, source{m: l, byRow: t.trans}, j0, j1, k0, k1)
+		t.packDiagonal(l, b)
+	})
 }
 
 // packDiagonal puts the elements of a diagonal block into the order of substitution.
-func (t *triangle) packDiagonal(b int) {
+func (t *triangle) packDiagonal(l Mat, b int) {
 	j0, j1 := t.cols(b)
 	dst := t.diagonal[b*blockCoefficients:]
 	for s := range j1 - j0 {
 		if t.trans {
-			copy(dst, t.l.Row(j0 + s)[j0:j0+s])
+			copy(dst, l.Row(j0 + s)[j0:j0+s])
 		} else {
 			for k := range s {
-				dst[k] = t.l.Data[(j1-1-k)*t.l.Stride+j1-1-s]
+				dst[k] = l.Data[(j1-1-k)*l.Stride+j1-1-s]
 			}
 		}
 		i := j0 + s
 		if !t.trans {
 			i = j1 - 1 - s
 		}
-		dst[s] = 1 / t.l.Data[i*t.l.Stride+i]
+		dst[s] = 1 / l.Data[i*l.Stride+i]
 		dst = dst[s+1:]
 	}
-}
-
-// solveRows solves for one chunk of rows.
-type solveRows struct {
-	*triangle
-	pool  *Pool
-	b     Mat
-	chunk int
-}
-
-func (s *solveRows) run(i int) {
-	i0 := i * s.chunk
-	i1 := min(i0+s.chunk, s.b.Rows)
-	s.solve(s.pool, s.b.Slice(i0, i1, 0, s.b.Cols))
 }
 
 // solve overwrites x, few enough rows to stay in cache, with the solution. The solved
 // columns are kept packed, since they are the left operand of all that follows, and
 // unpacked at the end.
 func (t *triangle) solve(p *Pool, x Mat) {
-	buf := p.pieces.borrow()
-	defer p.pieces.put(buf)
 	rows := roundUp(x.Rows, t.set.mr)
-	s := solution{triangle: t, x: x, rows: rows, packed: buf.get(rows * t.l.Rows)}
+	s := solution{triangle: t, x: x, rows: rows, packed: p.pieces.get(rows * t.n)}
+	defer p.pieces.put(s.packed)
 	n := t.blocks()
 	for i := range n {
 		b := i
@@ -135,7 +115,7 @@ type solution struct {
 // number of columns packed together with it.
 func (s *solution) panel(i, k int) (panel []float64, steps int) {
 	k0 := k / kBlock * kBlock
-	steps = min(kBlock, s.l.Rows-k0)
+	steps = min(kBlock, s.n-k0)
 	return s.packed[k0*s.rows+i*steps+(k-k0)*s.set.mr:], steps
 }
 
@@ -188,7 +168,7 @@ func (s *solution) divide(b int) {
 // unpack writes the solution to x.
 func (s *solution) unpack() {
 	mr := s.set.mr
-	for k := 0; k < s.l.Rows; k += kBlock {
+	for k := 0; k < s.n; k += kBlock {
 		for i := 0; i < s.x.Rows; i += mr {
 			panel, steps := s.panel(i, k)
 			rows := min(mr, s.x.Rows-i)
