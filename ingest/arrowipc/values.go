@@ -96,12 +96,9 @@ func held(column arrow.Array) error {
 	return nil
 }
 
-// Append appends the values of a column as float64. Nulls, and values that float64
-// cannot represent, become cells of faults.
+// Append appends the values of a column of a record of [File.Read], or of a part of it, as float64.
+// Nulls, and values that float64 cannot represent, become cells of faults.
 func Append(to []float64, column arrow.Array) ([]float64, error) {
-	if err := held(column); err != nil {
-		return to, err
-	}
 	if a, ok := column.(*array.Dictionary); ok {
 		return appendDictionary(to, a)
 	}
