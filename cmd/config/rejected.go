@@ -95,7 +95,6 @@ func (d deadLetters) Put(ctx context.Context, _ []string, _ []dataset.Shard, _ f
 		return err
 	}
 	sum := sha256.Sum256(text)
-	return kafkalog.DeadLetters{
-		Client: client, Topic: d.topic, ID: hex.EncodeToString(sum[:8]), Source: d.origin.Topic, Ends: window.Ends,
-	}.Put(ctx, window.DeadLetters)
+	cfg := kafkalog.DeadLettersConfig{Client: client, Topic: d.topic, ID: hex.EncodeToString(sum[:8]), Source: d.origin.Topic}
+	return kafkalog.PutDeadLetters(ctx, cfg, window.Ends, window.DeadLetters)
 }

@@ -359,7 +359,7 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 	}
 	var deadLetters sinklake.DeadLetters
 	if to := t.Rejected.To.topic; to != "" {
-		sent, err := sinklog.OpenRowDeadLetters(ctx, sinklog.RowDeadLettersConfig{Client: t.client, Topic: to, Group: t.rows.Group, Source: t.rows.Topic})
+		sent, err := sinklog.OpenDeadLetters(ctx, sinklog.DeadLettersConfig{Client: t.client, Topic: to, ID: "score-" + t.rows.Group, Source: t.rows.Topic})
 		if err != nil {
 			return err
 		}

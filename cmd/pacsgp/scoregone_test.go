@@ -31,7 +31,7 @@ func TestScoreOfATopicThatHasLostRows(t *testing.T) {
 		at, _, err := own.Committed(t.Context(), group, "features", []int{0, 1})
 		fatal.If(t, err)
 		// What the tool does: the text next to the offset goes.
-		fatal.If(t, w.CommitOffsetsAs(t.Context(), broker.Member{Generation: -1}, group, "features", map[int]int64{1: 42}, ""))
+		fatal.If(t, w.CommitOffsets(t.Context(), &broker.Member{Generation: -1}, group, "features", map[int]int64{1: 42}, ""))
 		succeed(t, "score", "-c", score, "--once")
 		now, _, err := own.Committed(t.Context(), group, "features", []int{0, 1})
 		if err != nil || now[0] != 60 || now[1] != 60 {

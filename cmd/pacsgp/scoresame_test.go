@@ -31,7 +31,7 @@ func (s *aTopic) remake(t *testing.T, group string, times int) {
 	fatal.If(t, err)
 	for _, p := range partitions {
 		// Members may still be there: there is no prompt.
-		if err := w.CommitOffsetsAs(t.Context(), broker.Member{Generation: -1}, group, "features", map[int]int64{p: at[p]}, texts[p]); err != nil && !broker.Stale(err) {
+		if err := w.CommitOffsets(t.Context(), &broker.Member{Generation: -1}, group, "features", map[int]int64{p: at[p]}, texts[p]); err != nil && !broker.Stale(err) {
 			t.Fatal(err)
 		}
 	}

@@ -63,7 +63,7 @@ func TestStreamThatHasLostRows(t *testing.T) {
 	}
 	w, err := own(t, address).NewWriter(t.Context(), "")
 	fatal.If(t, err)
-	fatal.If(t, w.CommitOffsetsAs(t.Context(), broker.Member{Generation: -1}, hint[1], "rows", map[int]int64{1: 70}, ""))
+	fatal.If(t, w.CommitOffsets(t.Context(), &broker.Member{Generation: -1}, hint[1], "rows", map[int]int64{1: 70}, ""))
 	r = startService(t, "-c", job)
 	all := awaitCertificates(t, address, 2, r)
 	r.end(t)

@@ -296,7 +296,7 @@ func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int
 			return err
 		}
 	}
-	return u.offsets.CommitOffsetsAs(ctx, as, u.Group, u.Topic, ends, u.Note(subject))
+	return u.offsets.CommitOffsets(ctx, &as, u.Group, u.Topic, ends, u.Note(subject))
 }
 
 // Hint adds a remedy to the error of a topic that was made again, or lost rows without predictions.

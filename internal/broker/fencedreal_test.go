@@ -21,7 +21,7 @@ func fencedAtEachStep(t *testing.T, c *broker.Client) {
 		"join": func(w *broker.Writer) error { return w.Send(t.Context(), "fenced", 1, r) },
 		"send": func(w *broker.Writer) error { return w.Send(t.Context(), "fenced", 0, r) },
 		"offsets": func(w *broker.Writer) error {
-			return w.CommitOffsetsAs(t.Context(), unknown, "fenced", "fenced", at, "")
+			return w.CommitOffsets(t.Context(), &unknown, "fenced", "fenced", at, "")
 		},
 		"commit": func(w *broker.Writer) error { return w.Commit(t.Context()) },
 	}

@@ -11,23 +11,16 @@ import (
 	"github.com/segmentio/kafka-go/protocol/describegroups"
 )
 
-// CommitOffsets notes how far a group has come in a topic, in the transaction if there is one. A
-// group with members is refused: they commit its offsets themselves.
-func (w *Writer) CommitOffsets(ctx context.Context, group, topic string, ends map[int]int64, metadata string) error {
-	err := w.client.unmanned(ctx, group)
-	if err == nil {
-		err = w.commitOffsets(ctx, Member{Generation: -1}, group, topic, ends, metadata)
+// CommitOffsets notes how far a group has come in a topic, in the transaction if there is one. In another
+// generation than the member's it fails with an error that is [Stale]. Without a member (nil) the group
+// must have none: members commit its offsets themselves.
+func (w *Writer) CommitOffsets(ctx context.Context, as *Member, group, topic string, ends map[int]int64, metadata string) (err error) {
+	if as == nil {
+		as, err = &Member{Generation: -1}, w.client.unmanned(ctx, group)
 	}
-	return ofGroup(group, err)
-}
-
-// CommitOffsetsAs is CommitOffsets by a member. In another generation of the group it fails with
-// an error that is [Stale].
-func (w *Writer) CommitOffsetsAs(ctx context.Context, as Member, group, topic string, ends map[int]int64, metadata string) error {
-	return ofGroup(group, w.commitOffsets(ctx, as, group, topic, ends, metadata))
-}
-
-func ofGroup(group string, err error) error {
+	if err == nil {
+		err = w.commitOffsets(ctx, *as, group, topic, ends, metadata)
+	}
 	if err != nil {
 		return fmt.Errorf("kafka: commit the offsets of group %q: %w", group, err)
 	}

@@ -80,7 +80,7 @@ func TestApacheKafka(t *testing.T) {
 			}
 			fatal.If(t, end(t.Context()))
 		}
-		fatal.If(t, w.CommitOffsets(t.Context(), "group", "transactions", map[int]int64{0: 3}, "with it"))
+		fatal.If(t, w.CommitOffsets(t.Context(), nil, "group", "transactions", map[int]int64{0: 3}, "with it"))
 		fatal.If(t, w.Commit(t.Context()))
 		if at, err := c.CommittedOffsets(t.Context(), "group", "transactions", []int{0}); err != nil || at[0] != 3 {
 			t.Errorf("the group is at %v, %v, want 3", at, err)
@@ -145,7 +145,7 @@ func TestApacheKafka(t *testing.T) {
 		for _, transactional := range []string{"", "takes over"} {
 			w, err := c.NewWriter(t.Context(), transactional)
 			fatal.If(t, err)
-			if err := w.CommitOffsets(t.Context(), "manned", "members", map[int]int64{0: 3}, ""); err == nil || !strings.Contains(err.Error(), "has 1 members") {
+			if err := w.CommitOffsets(t.Context(), nil, "manned", "members", map[int]int64{0: 3}, ""); err == nil || !strings.Contains(err.Error(), "has 1 members") {
 				t.Errorf("transaction %q: %v, want that the group has a member", transactional, err)
 			}
 		}

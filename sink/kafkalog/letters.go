@@ -8,112 +8,168 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// DeadLetters is a topic for the records of a window that are not rows.
+// DeadLetters sends records that are no rows, or rows without a prediction, to a topic. Their transaction
+// also commits the offsets behind them for a group of its own, as a mark that they are sent. So
+// read-committed consumers see dead letters once, however often the job is killed and run again, until the
+// cluster forgets the offsets of groups without members (offsets.retention.minutes, a week by default). It
+// is for one goroutine at a time, except for Pack.
 type DeadLetters struct {
-	Client *broker.Client
-	Topic  string
-	ID     string        // of the window, among the windows of all jobs
-	Source string        // topic of the window's rows
-	Ends   map[int]int64 // offsets at which the window ends there, by partition
+	cfg    DeadLettersConfig
+	to     outlet
+	writer *broker.Writer
+	sent   map[int]int64 // offsets before which earlier processes have sent all dead letters, by partition
+	open   bool          // dead letters were sent since the last commit
 }
+
+// DeadLettersConfig sets up [DeadLetters].
+type DeadLettersConfig struct {
+	Client *broker.Client
+	Topic  string // of dead letters
+	ID     string // of the rows, among those of all jobs
+	Source string // topic of the rows
+}
+
+// group is the group whose offsets say which dead letters were sent, and the transactional id.
+func (c DeadLettersConfig) group() string { return "pacsgp-dead-letters-" + c.ID }
 
 // deadLettersBytes bounds the dead letters that wait to be sent.
 const deadLettersBytes = 256 << 10
 
-// Put sends the dead letters that each yields, with the partition that they were in, in one transaction.
-// The same transaction commits Ends as offsets of a group named after the window, as a mark that they
-// are sent. So read-committed consumers see dead letters once, however often the job is killed and run
-// again, until the cluster forgets the offsets of groups without members
-// (offsets.retention.minutes, a week by default). Put keeps the records until they are sent.
-func (d DeadLetters) Put(ctx context.Context, each func(func(partition int, r broker.Record) error) error) (err error) {
-	p := post{DeadLetters: d}
+// OpenDeadLetters aborts the open transaction of an earlier process.
+func OpenDeadLetters(ctx context.Context, cfg DeadLettersConfig) (*DeadLetters, error) {
+	l := &DeadLetters{cfg: cfg}
+	var err error
+	if l.to, err = openOutlet(ctx, cfg.Client, cfg.Topic); err != nil {
+		return nil, err
+	}
+	rows, err := cfg.Client.Partitions(ctx, cfg.Source)
+	if err != nil {
+		return nil, err
+	}
+	if l.writer, err = cfg.Client.NewWriter(ctx, cfg.group()); err != nil {
+		return nil, err
+	}
+	if l.sent, err = cfg.Client.CommittedOffsets(ctx, cfg.group(), cfg.Source, rows); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// PutDeadLetters sends the dead letters of a window that each yields, with the partition that they were
+// in, in one transaction. ends are the offsets at which the window ends. It keeps the records until they
+// are sent.
+func PutDeadLetters(ctx context.Context, cfg DeadLettersConfig, ends map[int]int64, each func(func(partition int, r broker.Record) error) error) (err error) {
+	var l *DeadLetters // nil before the first one
 	defer func() {
-		if err != nil && p.writer != nil {
-			err = errors.Join(err, abort(ctx, p.writer))
+		if err != nil && l != nil {
+			err = errors.Join(err, l.Abort(ctx))
 		}
 	}()
-	if err := each(func(partition int, r broker.Record) error { return p.add(ctx, partition, r) }); err != nil {
-		if errors.Is(err, errSent) {
+	var waiting []broker.Record
+	partition, bytes := 0, 0
+	flush := func() error {
+		if len(waiting) == 0 {
 			return nil
 		}
-		return err
-	}
-	if p.writer == nil {
-		return nil // there was no letter
-	}
-	if err := p.flush(ctx); err != nil {
-		return err
-	}
-	if err := p.writer.CommitOffsets(ctx, p.group(), d.Source, d.Ends, "dead letters"); err != nil {
-		return err
-	}
-	return p.writer.Commit(ctx)
-}
-
-var errSent = errors.New("they were sent before")
-
-// A post sends dead letters in batches.
-type post struct {
-	DeadLetters
-
-	writer    *broker.Writer
-	to        outlet
-	partition int // of the source, of the waiting dead letters
-	waiting   []broker.Record
-	bytes     int // of the waiting dead letters
-}
-
-func (p *post) group() string { return "pacsgp-dead-letters-" + p.ID }
-
-// begin aborts the open transaction of an earlier process. It returns errSent if one has sent the
-// dead letters.
-func (p *post) begin(ctx context.Context) error {
-	var err error
-	if p.to, err = openOutlet(ctx, p.Client, p.Topic); err != nil {
-		return err
-	}
-	if p.writer, err = p.Client.NewWriter(ctx, p.group()); err != nil {
-		return err
-	}
-	found, err := p.Client.CommittedOffsets(ctx, p.group(), p.Source, slices.Sorted(maps.Keys(p.Ends)))
-	if err == nil && maps.Equal(found, p.Ends) {
-		err = errSent
-	}
-	return err
-}
-
-// add adds a letter to the waiting ones.
-func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
-	if p.writer == nil {
-		if err := p.begin(ctx); err != nil {
-			return err
+		packed, err := l.to.parcel(partition, waiting)
+		if err == nil {
+			err = l.send(ctx, packed)
 		}
+		waiting, bytes = waiting[:0], 0
+		return err
 	}
-	size := room(r)
-	if partition != p.partition || p.bytes+size > deadLettersBytes {
-		if err := p.flush(ctx); err != nil {
-			return err
+	err = each(func(from int, r broker.Record) (err error) {
+		if l == nil {
+			if l, err = OpenDeadLetters(ctx, cfg); err != nil {
+				return err
+			}
 		}
-	}
-	p.partition, p.bytes = partition, p.bytes+size
-	p.waiting = append(p.waiting, r)
-	return nil
-}
-
-// flush sends the waiting dead letters.
-func (p *post) flush(ctx context.Context) error {
-	if len(p.waiting) == 0 {
-		return nil
-	}
-	pieces, err := p.to.packed(p.waiting, deadLettersBytes, func(i int) broker.Record { return p.to.withoutRecord(p.waiting[i]) })
+		if r.Offset < l.sent[from] {
+			return nil
+		}
+		size := room(r)
+		if from != partition || bytes+size > deadLettersBytes {
+			err = flush()
+		}
+		partition, bytes = from, bytes+size
+		waiting = append(waiting, r)
+		return err
+	})
 	if err == nil {
-		err = send(ctx, p.writer, parcel{p.to.name, p.to.at(p.partition), pieces})
+		err = flush()
 	}
-	if err != nil {
+	if err != nil || l == nil {
+		return err
+	}
+	return l.Commit(ctx, ends)
+}
+
+// send sends packed dead letters.
+func (l *DeadLetters) send(ctx context.Context, packed ...parcel) error {
+	l.open = l.open || len(packed) > 0
+	if err := send(ctx, l.writer, packed...); err != nil {
 		return fmt.Errorf("dead letters: %w", err)
 	}
-	p.waiting, p.bytes = p.waiting[:0], 0
 	return nil
+}
+
+// Pack packs the dead letters of predicted rows, and returns a function that sends them.
+func (l *DeadLetters) Pack(batch []pipeline.Prediction, of score.Records) (func(context.Context) error, error) {
+	packed, err := l.to.deadLetters(batch, of, l.sent)
+	return func(ctx context.Context) error { return l.send(ctx, packed...) }, err
+}
+
+// Commit makes sent dead letters permanent. ends are the offsets behind their rows, by partition.
+func (l *DeadLetters) Commit(ctx context.Context, ends map[int]int64) error {
+	if !l.open {
+		return nil
+	}
+	ends = maps.Clone(ends)
+	for p, end := range ends { // dead letters beyond may have been sent by a process that was killed
+		ends[p] = max(end, l.sent[p])
+	}
+	if err := l.writer.CommitOffsets(ctx, nil, l.cfg.group(), l.cfg.Source, ends, "dead letters"); err != nil {
+		return err
+	}
+	l.open = false
+	return l.writer.Commit(ctx)
+}
+
+// Abort drops the dead letters that were sent since the last commit, also when ctx is done.
+func (l *DeadLetters) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, l.writer)) }
+
+// deadLetters packs the records of rows without a prediction, by partition. Those before the offsets sent
+// are left out.
+func (o outlet) deadLetters(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (all []parcel, err error) {
+	records := map[int][]broker.Record{}
+	for i := range batch {
+		partition, offset, _ := of.Position(i)
+		if batch[i].Reason == "" || offset < sent[partition] {
+			continue
+		}
+		letter := of.Letter(i, batch[i].Reason)
+		r := broker.Record{Key: letter.Key, Value: letter.Value}
+		for _, h := range letter.Headers {
+			r.Headers = append(r.Headers, broker.Header(h))
+		}
+		records[partition] = append(records[partition], r)
+	}
+	for _, partition := range slices.Sorted(maps.Keys(records)) {
+		packed, err := o.parcel(partition, records[partition])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, packed)
+	}
+	return all, nil
+}
+
+// parcel packs dead letters from one partition of the rows.
+func (o outlet) parcel(partition int, records []broker.Record) (parcel, error) {
+	pieces, err := o.packed(records, deadLettersBytes, func(i int) broker.Record { return o.withoutRecord(records[i]) })
+	return parcel{o.name, o.at(partition), pieces}, err
 }

@@ -52,8 +52,8 @@ func deadLettersAreSentOnce(t *testing.T, client *broker.Client, address string)
 	}
 	killed := errors.New("killed")
 	send := func(most int) error {
-		d := kafkalog.DeadLetters{Client: client, Topic: "dead", ID: "window", Source: "rows", Ends: map[int]int64{0: 800, 3: 900}}
-		return d.Put(t.Context(), func(use func(int, broker.Record) error) error {
+		cfg := kafkalog.DeadLettersConfig{Client: client, Topic: "dead", ID: "window", Source: "rows"}
+		return kafkalog.PutDeadLetters(t.Context(), cfg, map[int]int64{0: 800, 3: 900}, func(use func(int, broker.Record) error) error {
 			for i, key := range want {
 				switch i {
 				case most:
@@ -94,8 +94,8 @@ func TestLetterThatIsTooLarge(t *testing.T) {
 	create(t, client, "dead", 1, broker.Settings{"max.message.bytes": "20000"})
 	noise := make([]byte, 30_000)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
-	d := kafkalog.DeadLetters{Client: client, Topic: "dead", ID: "window", Source: "rows", Ends: map[int]int64{0: 800}}
-	fatal.If(t, d.Put(t.Context(), func(use func(int, broker.Record) error) error {
+	cfg := kafkalog.DeadLettersConfig{Client: client, Topic: "dead", ID: "window", Source: "rows"}
+	fatal.If(t, kafkalog.PutDeadLetters(t.Context(), cfg, map[int]int64{0: 800}, func(use func(int, broker.Record) error) error {
 		for _, value := range [][]byte{[]byte("before"), noise, []byte("behind")} {
 			headers := []broker.Header{{Key: "own", Value: value}, {Key: "topic"}, {Key: "partition"}, {Key: "offset", Value: []byte("7")}, {Key: "time"}, {Key: "reason", Value: []byte("no row")}}
 			if err := use(0, broker.Record{Key: []byte("key"), Value: value, Headers: headers}); err != nil {

@@ -167,7 +167,7 @@ func (p *Predictions) Commit(ctx context.Context) error {
 	if err := p.cfg.Log.Same(ctx); err != nil {
 		return err
 	}
-	if err := p.writer.CommitOffsetsAs(ctx, p.cfg.As, p.cfg.Group, p.cfg.Source, p.ends, p.cfg.Log.Note(p.subject)); err != nil {
+	if err := p.writer.CommitOffsets(ctx, &p.cfg.As, p.cfg.Group, p.cfg.Source, p.ends, p.cfg.Log.Note(p.subject)); err != nil {
 		return err
 	}
 	p.ends = map[int]int64{}

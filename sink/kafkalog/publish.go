@@ -302,10 +302,7 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 // CommitOffsets commits offsets of a group in the transaction: as a member of the
 // group or, with nil, for a group without members.
 func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, group, topic string, ends map[int]int64, metadata string) error {
-	if as != nil {
-		return p.writer.CommitOffsetsAs(ctx, *as, group, topic, ends, metadata)
-	}
-	return p.writer.CommitOffsets(ctx, group, topic, ends, metadata)
+	return p.writer.CommitOffsets(ctx, as, group, topic, ends, metadata)
 }
 
 // Abort ends the transaction within seconds, also when ctx is done.

@@ -53,7 +53,7 @@ func TestEarlierOwnersOfPredictionsAreEnded(t *testing.T) {
 		t.Helper()
 		w, err := client.NewWriter(t.Context(), id)
 		fatal.If(t, err)
-		fatal.If(t, w.CommitOffsets(t.Context(), "g", "rows", map[int]int64{2: 10}, ""))
+		fatal.If(t, w.CommitOffsets(t.Context(), nil, "g", "rows", map[int]int64{2: 10}, ""))
 		return w
 	}
 	for _, earlier := range []string{"pacsgp/score/g", "pacsgp/score/g/0", "pacsgp/score/g/2"} {
