@@ -35,7 +35,8 @@ type File struct {
 	Batches []Batch
 	Sum     [sha256.Size]byte // of the footer
 
-	size int64
+	size   int64
+	footer []byte // with other types for decimals of 32 and 64 bits; nil: as it is stored
 }
 
 // A Batch describes a record batch.
@@ -67,11 +68,11 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	f = &File{Sum: sha256.Sum256(footer), size: size}
 	root, end := rootOf(footer), size-tailBytes-int64(len(footer))
 	schema, ok := below(root, 1)
-	if !ok {
+	if !ok || !columns(schema) {
 		return nil, errFile
 	}
-	if err := columns(schema); err != nil {
-		return nil, err
+	if sha256.Sum256(footer) != f.Sum {
+		f.footer = footer
 	}
 	dictionaries, good := blocks(root, 2, end)
 	batches, ok := blocks(root, 3, end)
@@ -99,11 +100,56 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 		}
 		f.Batches = append(f.Batches, b)
 	}
-	return f, f.readSchema(r, stored)
+	if err := f.readSchema(r, stored); err != nil {
+		return nil, err
+	}
+	return f, f.nameDecimals(schema)
+}
+
+// nameDecimals gives the columns of decimals of 32 and 64 bits types of their own, instead of bytes.
+func (f *File) nameDecimals(schema flatbuffers.Table) error {
+	at, n, _ := vector(schema, 1, 4)
+	all := f.Schema.Fields()
+	if n != len(all) {
+		return errFile
+	}
+	for i := range all {
+		child := flatbuffers.Table{Bytes: schema.Bytes, Pos: schema.Indirect(at + flatbuffers.UOffsetT(4*i))}
+		if kind, ok := below(child, 3); ok && child.GetUint8Slot(slot(2), 0) == typeBytes && narrow(kind) > 0 {
+			all[i].Type = &decimals{arrow.FixedSizeBinaryType{ByteWidth: int(narrow(kind) / 8)}}
+		}
+	}
+	metadata := f.Schema.Metadata()
+	f.Schema = arrow.NewSchema(all, &metadata)
+	return nil
+}
+
+// decimals are those that the library reads as bytes.
+type decimals struct{ arrow.FixedSizeBinaryType }
+
+// String returns their type by the format.
+func (d *decimals) String() string { return fmt.Sprintf("decimal%d", 8*d.ByteWidth) }
+
+// overlaid is a file with another footer of the same length.
+type overlaid struct {
+	*io.SectionReader
+	footer []byte
+}
+
+// ReadAt reads the footer, as the library does at once, or other bytes.
+func (o overlaid) ReadAt(b []byte, at int64) (int, error) {
+	if len(b) == len(o.footer) && at == o.Size()-tailBytes-int64(len(b)) {
+		return copy(b, o.footer), nil
+	}
+	return o.SectionReader.ReadAt(b, at)
 }
 
 func (f *File) reader(r io.ReaderAt, room *allowance) (*ipc.FileReader, error) {
-	return ipc.NewFileReader(io.NewSectionReader(r, 0, f.size), ipc.WithAllocator(room))
+	file := io.NewSectionReader(r, 0, f.size)
+	if f.footer == nil {
+		return ipc.NewFileReader(file, ipc.WithAllocator(room))
+	}
+	return ipc.NewFileReader(overlaid{file, f.footer}, ipc.WithAllocator(room))
 }
 
 // readSchema reads the schema of the footer, as readers of files do. The one at the head, which readers

@@ -2,7 +2,6 @@ package arrowipc
 
 import (
 	"errors"
-	"fmt"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 )
@@ -18,6 +17,7 @@ const (
 const (
 	typeDecimal = 7
 	typeUnion   = 14
+	typeBytes   = 15 // of a fixed width
 	maxDepth    = 64 // of columns in columns
 )
 
@@ -79,21 +79,31 @@ func vector(t flatbuffers.Table, field, width int) (at flatbuffers.UOffsetT, n i
 	return at, n, n >= 0 && n <= (len(t.Bytes)-int(at))/width
 }
 
-// columns returns an error if the columns of a schema are too many, or of a type that the library does
-// not know.
-func columns(schema flatbuffers.Table) error {
-	left := len(schema.Bytes) / 8 // columns have more bytes each
-	return fields(schema, 1, 0, &left)
+// columns reports whether the columns of a schema are not too many. It makes decimals of 32 and 64 bits,
+// which the library does not know, columns of bytes, and counts again: tables may overlap.
+func columns(schema flatbuffers.Table) bool {
+	for range 2 {
+		l := fieldCount{left: len(schema.Bytes) / 8} // columns have more bytes each
+		if ok := l.fields(schema, 1, 0); !ok || !l.changed {
+			return ok
+		}
+	}
+	return false
 }
 
-// fields returns an error unless the columns of a schema, or the children of a column, are at most left:
-// they may share their descriptions, so that few bytes describe any number of them. What else they list
+type fieldCount struct {
+	left    int
+	changed bool
+}
+
+// fields reports whether the columns of a schema, or the children of a column, are at most left: they
+// may share their descriptions, so that few bytes describe any number of them. What else they list
 // must fit into the bytes.
-func fields(t flatbuffers.Table, field, depth int, left *int) error {
+func (l *fieldCount) fields(t flatbuffers.Table, field, depth int) bool {
 	_, _, metadata := vector(t, field+1, 4)
 	at, n, ok := vector(t, field, 4)
-	if *left -= n; !ok || !metadata || *left < 0 || depth > maxDepth {
-		return errFile
+	if l.left -= n; !ok || !metadata || l.left < 0 || depth > maxDepth {
+		return false
 	}
 	for i := range n {
 		child := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + flatbuffers.UOffsetT(4*i))}
@@ -101,18 +111,24 @@ func fields(t flatbuffers.Table, field, depth int, left *int) error {
 		switch number := child.GetUint8Slot(slot(2), 0); {
 		case typed && number == typeUnion:
 			if _, _, codes := vector(kind, 1, 4); !codes {
-				return errFile
+				return false
 			}
-		case typed && number == typeDecimal:
-			if bits := kind.GetInt32Slot(slot(2), 128); bits < 128 {
-				return fmt.Errorf("it has a column of decimal%d, which is not read: write it as decimal128, or leave it out of the file", bits)
-			}
+		case typed && number == typeDecimal && narrow(kind) > 0:
+			l.changed = kind.MutateInt32Slot(slot(0), narrow(kind)/8) && child.MutateByteSlot(slot(2), typeBytes) || l.changed
 		}
-		if err := fields(child, 5, depth+1, left); err != nil {
-			return err
+		if !l.fields(child, 5, depth+1) {
+			return false
 		}
 	}
-	return nil
+	return true
+}
+
+// narrow returns the bits of a type of decimals, if they are 32 or 64.
+func narrow(kind flatbuffers.Table) int32 {
+	if bits := kind.GetInt32Slot(slot(2), 0); bits == 32 || bits == 64 {
+		return bits
+	}
+	return 0
 }
 
 // views reports whether the columns of views have at most as many buffers as the record batch.
