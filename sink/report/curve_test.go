@@ -10,10 +10,10 @@ import (
 
 // The panel of a curve replaces training; each step reaches to the next tolerance.
 func TestFigureOfACurve(t *testing.T) {
-	plain, curved := testFigure(), testFigure()
-	curved.Held = 100
-	curved.Curve = &certify.Curve{Level: .001, Steps: []certify.Step{{Tolerance: .2, Misses: 40, Bound: .6}, {Tolerance: .5, Misses: 5, Bound: .15}, {Tolerance: 1, Misses: 0, Bound: .05}}}
-	missed, bound := curved.stairs()
+	plain, curved := testFigure(t), testFigure(t)
+	g := certify.Claim{ID: certify.ClaimCurve, N: 100, Curve: &certify.Curve{Level: .001, Steps: []certify.Step{{Tolerance: .2, Misses: 40, Bound: .6}, {Tolerance: .5, Misses: 5, Bound: .15}, {Tolerance: 1, Misses: 0, Bound: .05}}}}
+	curved.Certificate.Claims = append(curved.Certificate.Claims, g)
+	missed, bound := stairs(g)
 	if len(missed) != 6 || missed[1].X != .5 || missed[1].Y != .4 || bound[2].X != .5 || bound[2].Y != .15 || bound[5].Y != .05 {
 		t.Errorf("stairs %v and %v", missed, bound)
 	}
@@ -23,9 +23,7 @@ func TestFigureOfACurve(t *testing.T) {
 	if bytes.Equal(one.Bytes(), other.Bytes()) {
 		t.Error("the curve is not drawn")
 	}
-	one.Reset()
-	fatal.If(t, plain.WritePNG(&one))
-	curved.Curve.Steps = nil
+	g.Curve.Steps = nil
 	other.Reset()
 	fatal.If(t, curved.WritePNG(&other))
 	if !bytes.Equal(one.Bytes(), other.Bytes()) {

@@ -21,12 +21,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// A Step is the state of training at one time.
-type Step struct {
-	Pass  float64 // progress of training, in the unit of [Figure.Unit]
-	Bound float64 // estimate of the bound, in [0, 1]
-	Risk  float64 // estimate of the empirical risk, in [0, 1]
-}
+// A Step has estimates of a step of training, in [0, 1].
+type Step struct{ Bound, Risk float64 }
 
 // A Point is one row: its target and its prediction, in raw units.
 type Point struct {
@@ -34,32 +30,12 @@ type Point struct {
 	Predicted float64
 }
 
-// A Figure is the plot of one run: the bound during training, the bounds of groups or the curve of errors,
+// A Figure is the plot of one run: the curve of errors, the bounds of groups or else the bound during training,
 // and predictions against observations with the tolerance as a band.
 type Figure struct {
-	Title     string   // the certified statement, in one line
-	Subtitles []string // a line each
-	Target    string   // name of the target, for the axes
-
-	Steps    []Step
-	Unit     string  // of Step.Pass; "" means passes over the training rows
-	Bound    float64 // certified, for a random draw from the posterior
-	Baseline float64 // the bound of the best constant
-
-	// Curve replaces the plot of training if it has steps. It is from Held held-out rows,
-	// and states its bound at Epsilon.
-	Curve   *certify.Curve
-	Epsilon float64 // the tolerance of the loss
-	Held    int64
-	// Groups, by their names, replace the plot of training if there is no curve.
-	Groups     []certify.Group
-	GroupNames []string
-	Column     string // of the groups
-
-	Points       []Point
-	PointsTitle  string  // names the rows of Points
-	Below, Above float64 // tolerance, raw units: no loss if −Below ≤ predicted − observed ≤ Above; 0, 0 means no band
-	Relative     bool    // Below and Above are shares of |observed|
+	Certificate certify.Certificate
+	Steps       []Step
+	Points      []Point // prior rows or, where there are none, training rows
 }
 
 // Size of a figure, in points.
@@ -85,15 +61,9 @@ func (f Figure) WritePNG(w io.Writer) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	left := f.progress()
-	if f.Groups != nil {
-		left = f.groups()
-	}
-	if f.Curve != nil && len(f.Curve.Steps) > 0 {
-		left = f.curve()
-	}
+	left := f.left()
 	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(110))
-	c := draw.New(img)
+	canvas := draw.New(img)
 	top := vg.Length(height - 20)
 	words := func(text string, size vg.Length) {
 		style := left.Title.TextStyle
@@ -102,20 +72,32 @@ func (f Figure) WritePNG(w io.Writer) error {
 		if long := style.Width(text); long > width-2*edge {
 			style.Font.Size = max(4, size*(width-2*edge)/long)
 		}
-		c.FillText(style, vg.Point{X: edge, Y: top}, text)
+		canvas.FillText(style, vg.Point{X: edge, Y: top}, text)
 	}
-	words(f.Title, 14)
-	for _, line := range f.Subtitles {
+	c := f.Certificate
+	words(Headline(c, c.About(certify.PredictorMean)), 14)
+	for _, line := range append([]string{Headline(c, c.About(certify.PredictorDraw))}, Warnings(c)...) {
 		top -= 14
 		words(line, 9)
 	}
 	const split = 0.54 * width
-	left.Draw(draw.Crop(c, edge, split-width, edge, top-12-height))
-	f.rows().Draw(draw.Crop(c, split+edge, -edge, edge, top-12-height))
+	left.Draw(draw.Crop(canvas, edge, split-width, edge, top-12-height))
+	f.rows().Draw(draw.Crop(canvas, split+edge, -edge, edge, top-12-height))
 	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(w); err != nil {
 		return fmt.Errorf("report: write PNG: %w", err)
 	}
 	return nil
+}
+
+// left is the panel of the curve, of the groups or, without these, of training.
+func (f Figure) left() panel {
+	if g, ok := f.Certificate.Claim(certify.ClaimCurve); ok && g.Curve != nil && len(g.Curve.Steps) > 0 {
+		return f.curve(g)
+	}
+	if g, ok := f.Certificate.Claim(certify.ClaimGroups); ok && g.Status == certify.StatusCertified {
+		return f.groups(g.Groups)
+	}
+	return f.progress()
 }
 
 // A panel is one plot.
@@ -173,27 +155,26 @@ var dashed = []vg.Length{4, 3}
 
 // progress shows estimates during training and, as horizontal lines, certified bound and baseline.
 func (f Figure) progress() panel {
-	p := newPanel("The bound while training", cmp.Or(f.Unit, "passes over the training rows"), "risk")
+	p := newPanel("The bound while training", "steps", "risk")
 	var bounds, risks plotter.XYs
-	last, highest := 0.0, max(f.Bound, f.Baseline)
-	for _, s := range f.Steps {
-		bounds, risks = append(bounds, plotter.XY{X: s.Pass, Y: s.Bound}), append(risks, plotter.XY{X: s.Pass, Y: s.Risk})
-		last, highest = max(last, s.Pass), max(highest, s.Bound)
+	claim := f.Certificate.About(certify.PredictorDraw)
+	last, highest := float64(max(len(f.Steps), 1)), max(claim.Bound, claim.Baseline)
+	for i, s := range f.Steps {
+		x := float64(i + 1)
+		bounds, risks, highest = append(bounds, plotter.XY{X: x, Y: s.Bound}), append(risks, plotter.XY{X: x, Y: s.Risk}), max(highest, s.Bound)
 	}
-	last, highest = cmp.Or(last, 1), cmp.Or(highest, 1)
-	p.line("best constant", grey, 1.1, dashed, plotter.XY{Y: f.Baseline}, plotter.XY{X: last, Y: f.Baseline})
+	p.line("best constant", grey, 1.1, dashed, plotter.XY{Y: claim.Baseline}, plotter.XY{X: last, Y: claim.Baseline})
 	p.line("estimated bound", blue, 2, nil, bounds...) // a job certified from a stored model has no steps
 	p.line("estimated risk", sky, 1.4, nil, risks...)
-	p.line("bound of a draw, B = "+words.RoundUp(f.Bound, 4), green, 1.4, dashed, plotter.XY{Y: f.Bound}, plotter.XY{X: last, Y: f.Bound})
-	return p.limits(0, last, 0, highest/0.72) // room for the legend
+	p.line("bound of a draw, B = "+words.RoundUp(claim.Bound, 4), green, 1.4, dashed, plotter.XY{Y: claim.Bound}, plotter.XY{X: last, Y: claim.Bound})
+	return p.limits(0, last, 0, cmp.Or(highest, 1)/0.72) // room for the legend
 }
 
 // curve shows, at each tolerance, the share of held-out rows that are off by more, and the
 // bound for fresh ones. The tolerance at which it states its bound is a line.
-func (f Figure) curve() panel {
-	label := cmp.Or(f.Target, "target") + ", tolerance"
-	p := newPanel("Off by more, at every tolerance at once", label, "share of rows")
-	missed, bound := f.stairs()
+func (f Figure) curve(g certify.Claim) panel {
+	p := newPanel("Off by more, at every tolerance at once", f.Certificate.Loss.Target+", tolerance", "share of rows")
+	missed, bound := stairs(g)
 	last, most := bound[len(bound)-1].X, bound[0].Y
 	area := append(plotter.XYs{}, bound...)
 	for i := range missed {
@@ -201,22 +182,22 @@ func (f Figure) curve() panel {
 	}
 	p.area("", area)
 	p.line("fresh rows, at most", green, 2, nil, bound...)
-	p.line(words.Count(f.Held, "held-out row"), blue, 1.4, nil, missed...)
-	if own := f.Epsilon; own <= last {
+	p.line(words.Count(g.N, "held-out row"), blue, 1.4, nil, missed...)
+	if own := f.Certificate.Loss.Epsilon; own <= last {
 		p.line(fmt.Sprintf("tolerance %.3g", own), grey, 1.1, dashed, plotter.XY{X: own}, plotter.XY{X: own, Y: most})
 	}
 	return p.limits(0, last, 0, most)
 }
 
 // stairs returns the shares of held-out rows and the bounds, as lines with one step for each step of the curve.
-func (f Figure) stairs() (missed, bound plotter.XYs) {
-	steps := f.Curve.Steps
+func stairs(g certify.Claim) (missed, bound plotter.XYs) {
+	steps := g.Curve.Steps
 	for i, s := range steps {
 		end := 1.05 * s.Tolerance
 		if i+1 < len(steps) {
 			end = steps[i+1].Tolerance
 		}
-		k := float64(s.Misses) / float64(f.Held)
+		k := float64(s.Misses) / float64(g.N)
 		missed = append(missed, plotter.XY{X: s.Tolerance, Y: k}, plotter.XY{X: end, Y: k})
 		bound = append(bound, plotter.XY{X: s.Tolerance, Y: s.Bound}, plotter.XY{X: end, Y: s.Bound})
 	}
@@ -225,14 +206,14 @@ func (f Figure) stairs() (missed, bound plotter.XYs) {
 
 // groups shows of each group the share of held-out rows that are missed, and the bound for fresh ones. Groups
 // without a bound have no dots.
-func (f Figure) groups() panel {
-	p := newPanel("Missed, by groups of "+f.Column, "share of rows", "")
+func (f Figure) groups(all []certify.Group) panel {
+	p := newPanel("Missed, by groups of "+f.Certificate.Grouping.Column, "share of rows", "")
 	var missed, bound plotter.XYs
-	last, most := len(f.Groups)-1, 0.0
+	last, most := len(all)-1, 0.0
 	names := make([]string, last+1)
-	for i, of := range f.Groups {
+	for i, of := range all {
 		y := float64(last - i) // from above
-		names[last-i] = f.GroupNames[i] + " (" + strconv.FormatInt(of.N, 10) + " rows)"
+		names[last-i] = Group(f.Certificate, i) + " (" + strconv.FormatInt(of.N, 10) + " rows)"
 		if of.Bound < 1 {
 			k, b := plotter.XY{X: float64(of.Misses) / float64(of.N), Y: y}, plotter.XY{X: of.Bound, Y: y}
 			missed, bound, most = append(missed, k), append(bound, b), max(most, of.Bound)
@@ -248,14 +229,14 @@ func (f Figure) groups() panel {
 // rows shows predictions against observations, on the same scale on both axes, with the tolerance as a band
 // along the diagonal.
 func (f Figure) rows() panel {
-	name, title := cmp.Or(f.Target, "target"), "Predicted and observed"
-	if f.PointsTitle != "" {
-		title += ": " + f.PointsTitle
+	name, which := f.Certificate.Loss.Target, "Prior rows"
+	if f.Certificate.Counts.Reference == 0 {
+		which = "Training rows"
 	}
-	p := newPanel(title, name+", observed", name+", predicted")
+	p := newPanel("Predicted and observed: "+which, name+", observed", name+", predicted")
 	p.Legend.Left = true
 	lo, hi := f.span()
-	if f.Below > 0 || f.Above > 0 {
+	if f.tolerates() {
 		p.area("tolerance "+f.tolerance(), f.band(lo, hi))
 	}
 	p.line("", green, 0.8, nil, plotter.XY{X: lo, Y: lo}, plotter.XY{X: hi, Y: hi})
@@ -278,12 +259,25 @@ func (f Figure) band(lo, hi float64) plotter.XYs {
 	return outline
 }
 
+// tolerates reports whether the loss has a tolerance.
+func (f Figure) tolerates() bool {
+	below, above := f.tolerances()
+	return below > 0 || above > 0
+}
+
+// tolerances are how far below and above an observation a prediction may be, in raw units or as shares.
+func (f Figure) tolerances() (below, above float64) {
+	l := f.Certificate.Loss
+	return max(l.Epsilon, l.Below), max(l.Epsilon, l.Above)
+}
+
 // within returns how far below and above an observation a prediction may be.
 func (f Figure) within(observed float64) (below, above float64) {
-	if f.Relative {
-		return f.Below * math.Abs(observed), f.Above * math.Abs(observed)
+	below, above = f.tolerances()
+	if f.Certificate.Loss.Kind.Relative() {
+		return below * math.Abs(observed), above * math.Abs(observed)
 	}
-	return f.Below, f.Above
+	return below, above
 }
 
 // span returns the common range of the axes: all points, and a edge.
@@ -307,7 +301,7 @@ func (f Figure) split() (within, outside plotter.XYs) {
 	for _, p := range f.Points {
 		at := plotter.XY{X: p.Observed, Y: p.Predicted}
 		below, above := f.within(p.Observed)
-		if miss := p.Predicted - p.Observed; (f.Below > 0 || f.Above > 0) && !(-below <= miss && miss <= above) {
+		if miss := p.Predicted - p.Observed; f.tolerates() && !(-below <= miss && miss <= above) {
 			outside = append(outside, at)
 		} else {
 			within = append(within, at)
@@ -317,20 +311,21 @@ func (f Figure) split() (within, outside plotter.XYs) {
 }
 
 func (f Figure) tolerance() string {
-	if f.Relative {
-		return fmt.Sprintf("±%.3g %%", 100*f.Above)
+	below, above := f.tolerances()
+	switch {
+	case f.Certificate.Loss.Kind.Relative():
+		return fmt.Sprintf("±%.3g %%", 100*above)
+	case below == above:
+		return fmt.Sprintf("±%.3g", above)
 	}
-	if f.Below == f.Above {
-		return fmt.Sprintf("±%.3g", f.Above)
-	}
-	return fmt.Sprintf("−%.3g … +%.3g", f.Below, f.Above)
+	return fmt.Sprintf("−%.3g … +%.3g", below, above)
 }
 
 // check returns an error for numbers that a plot cannot show.
 func (f Figure) check() error {
-	numbers := []float64{f.Bound, f.Baseline, f.Below, f.Above}
+	var numbers []float64
 	for _, s := range f.Steps {
-		numbers = append(numbers, s.Pass, s.Bound, s.Risk)
+		numbers = append(numbers, s.Bound, s.Risk)
 	}
 	for _, p := range f.Points {
 		numbers = append(numbers, p.Observed, p.Predicted)
@@ -339,9 +334,6 @@ func (f Figure) check() error {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return errors.New("report: a number of the figure is NaN or infinite")
 		}
-	}
-	if f.Below < 0 || f.Above < 0 {
-		return fmt.Errorf("report: tolerance −%v, +%v, want two numbers of at least 0", f.Below, f.Above)
 	}
 	return nil
 }

@@ -9,22 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // testFigure is like that of a run on a noisy target.
-func testFigure() Figure {
+func testFigure(t testing.TB) Figure {
 	rng := rand.New(rand.NewPCG(1, 2))
-	f := Figure{
-		Title:     "At most 11.4 % of fresh rows are missed by more than 0.6 m/s",
-		Subtitles: []string{"by a function drawn at random from Q, with 99 % confidence over the draw of 32,000 training rows"},
-		Target:    "wind [m/s]", PointsTitle: "prior rows",
-		Bound: 0.11385, Baseline: 0.5512, Below: 0.6, Above: 0.6,
-	}
+	f := Figure{Certificate: certifytest.Certificate(t, nil)}
+	f.Certificate.Loss.Epsilon = 0.6
 	for i := range 60 {
-		t := float64(i) / 4
-		fall := math.Exp(-t / 2.5)
-		f.Steps = append(f.Steps, Step{Pass: t, Bound: 0.113 + 0.3*fall, Risk: 0.031 + 0.12*fall + 0.004*rng.NormFloat64()*fall})
+		fall := math.Exp(-float64(i) / 10)
+		f.Steps = append(f.Steps, Step{Bound: 0.113 + 0.3*fall, Risk: 0.031 + 0.12*fall + 0.004*rng.NormFloat64()*fall})
 	}
 	for range 900 {
 		y := 3 + 2*rng.NormFloat64()
@@ -36,7 +33,7 @@ func testFigure() Figure {
 func TestFigureIsTheSameBytesTwice(t *testing.T) {
 	var png1, png2 bytes.Buffer
 	for _, err := range []error{
-		testFigure().WritePNG(&png1), testFigure().WritePNG(&png2),
+		testFigure(t).WritePNG(&png1), testFigure(t).WritePNG(&png2),
 	} {
 		fatal.If(t, err)
 	}
@@ -58,22 +55,22 @@ func TestFigureIsTheSameBytesTwice(t *testing.T) {
 }
 
 func TestFigureOfDegenerateData(t *testing.T) {
-	full := testFigure()
+	full := testFigure(t)
 	for name, change := range map[string]func(f *Figure){
 		"no steps":          func(f *Figure) { f.Steps = nil },
 		"one step":          func(f *Figure) { f.Steps = f.Steps[:1] },
 		"no points":         func(f *Figure) { f.Points = nil },
 		"one point":         func(f *Figure) { f.Points = f.Points[:1] },
-		"no tolerance":      func(f *Figure) { f.Below, f.Above = 0, 0 },
-		"one-sided":         func(f *Figure) { f.Below = 0 },
-		"shares of 0":       func(f *Figure) { f.Relative, f.Points = true, []Point{{0, 0}, {0, 1}} },
-		"a huge tolerance":  func(f *Figure) { f.Below, f.Above = 1e9, 1e9 },
-		"all bounds are 0":  func(f *Figure) { f.Bound, f.Baseline, f.Steps = 0, 0, nil },
+		"no tolerance":      func(f *Figure) { f.Certificate.Loss.Epsilon = 0 },
+		"one-sided":         func(f *Figure) { f.Certificate.Loss.Epsilon, f.Certificate.Loss.Above = 0, 0.6 },
+		"shares of 0":       func(f *Figure) { f.Certificate.Loss.Kind, f.Points = certify.LossRelative, []Point{{0, 0}, {0, 1}} },
+		"a huge tolerance":  func(f *Figure) { f.Certificate.Loss.Epsilon = 1e9 },
+		"no claim":          func(f *Figure) { f.Certificate.Claims, f.Steps = nil, nil },
 		"equal points":      func(f *Figure) { f.Points = []Point{{5, 5}, {5, 5}} },
 		"tiny values":       func(f *Figure) { f.Points = []Point{{1e-300, 2e-300}, {0, 0}} },
 		"huge values":       func(f *Figure) { f.Points = []Point{{1e300, -1e300}, {0, 0}} },
 		"nothing whatever":  func(f *Figure) { *f = Figure{} },
-		"words with no end": func(f *Figure) { f.Title = strings.Repeat("word ", 200) },
+		"words with no end": func(f *Figure) { f.Certificate.Loss.Target = strings.Repeat("word ", 200) },
 	} {
 		f := full
 		change(&f)
@@ -86,7 +83,8 @@ func TestFigureOfDegenerateData(t *testing.T) {
 
 // A share of the observation is within at the edge, on both sides of 0, and the band narrows to 0 there.
 func TestFigureOfAShare(t *testing.T) {
-	f := Figure{Below: 0.1, Above: 0.1, Relative: true, Points: []Point{{-30, -33}, {30, 26.9}, {10, 11}, {0, 1e-9}, {-1, -0.8}}}
+	f := Figure{Points: []Point{{-30, -33}, {30, 26.9}, {10, 11}, {0, 1e-9}, {-1, -0.8}}}
+	f.Certificate.Loss.Loss = certify.Loss{Kind: certify.LossRelativeZeroOne, Epsilon: 0.1}
 	if within, outside := f.split(); len(within) != 2 || len(outside) != 3 || f.tolerance() != "±10 %" {
 		t.Errorf("within %v, outside %v, by %s", within, outside, f.tolerance())
 	}
@@ -100,12 +98,10 @@ func TestFigureOfAShare(t *testing.T) {
 
 func TestFigureRefusesNaN(t *testing.T) {
 	for name, change := range map[string]func(f *Figure){
-		"bound":     func(f *Figure) { f.Bound = math.NaN() },
-		"step":      func(f *Figure) { f.Steps[0].Risk = math.Inf(1) },
-		"point":     func(f *Figure) { f.Points[0].Predicted = math.NaN() },
-		"tolerance": func(f *Figure) { f.Below = -1 },
+		"step":  func(f *Figure) { f.Steps[0].Risk = math.Inf(1) },
+		"point": func(f *Figure) { f.Points[0].Predicted = math.NaN() },
 	} {
-		f := testFigure()
+		f := testFigure(t)
 		change(&f)
 		if err := f.WritePNG(&bytes.Buffer{}); err == nil {
 			t.Errorf("%s: a figure with it is drawn", name)
@@ -114,7 +110,7 @@ func TestFigureRefusesNaN(t *testing.T) {
 }
 
 func BenchmarkWritePNG(b *testing.B) {
-	f := testFigure()
+	f := testFigure(b)
 	for b.Loop() {
 		var out bytes.Buffer
 		fatal.If(b, f.WritePNG(&out))
