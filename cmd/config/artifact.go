@@ -31,12 +31,6 @@ const MaxCertificate = 16 << 20
 
 // ReadModel reads the model of a reference, and returns the SHA-256 of its bytes with it.
 func ReadModel(ctx context.Context, reference string) (pass.Model, string, error) {
-	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
-		if err != nil {
-			return pass.Model{}, "", err
-		}
-		return sink.ModelIn(reference, a.Model)
-	}
 	data, err := ReadArtifact(ctx, reference)
 	if err != nil {
 		return pass.Model{}, "", err
@@ -47,12 +41,6 @@ func ReadModel(ctx context.Context, reference string) (pass.Model, string, error
 // ReadCertificate reads the certificate of a reference, a JSON document or a Parquet row, and
 // returns its id with it: the SHA-256 of the document.
 func ReadCertificate(ctx context.Context, reference string) (certify.Certificate, string, error) {
-	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
-		if err != nil {
-			return certify.Certificate{}, "", err
-		}
-		return sink.CertificateIn(reference, a.Document)
-	}
 	data, err := ReadArtifact(ctx, reference)
 	if err == nil && len(data) > MaxCertificate {
 		err = fmt.Errorf("%s: it is a model; want its certificate", reference)
@@ -69,14 +57,11 @@ func SignedBy(ctx context.Context, reference, id string, c certify.Certificate, 
 	if trusted == "" {
 		return "", nil
 	}
-	a, ok, err := OnTopics(ctx, reference)
-	if !ok && err == nil {
-		a.Signatures, err = sinklake.Signatures(nil, objects.Dir(reference), id)
-	}
+	signatures, err := sinklake.Signatures(nil, objects.Dir(reference), id)
 	if err != nil {
 		return "", err
 	}
-	return signedBy(ctx, id, c, a.Signatures, trusted)
+	return signedBy(ctx, id, c, signatures, trusted)
 }
 
 func signedBy(ctx context.Context, id string, c certify.Certificate, signatures [][]byte, trusted string) (string, error) {
@@ -92,11 +77,8 @@ func signedBy(ctx context.Context, id string, c certify.Certificate, signatures 
 }
 
 // ReadArtifact returns the bytes of a certificate or a model, at most the size of a
-// certificate or that of the model's own footer. On topics it is the certificate.
+// certificate or that of the model's own footer.
 func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
-	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
-		return a.Document, err
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -140,14 +122,8 @@ func (t *Trust) Set(path string) error {
 }
 
 // ArtifactPaths are the model and the certificate that arguments begin with, and the arguments after
-// them. An output directory, and a name on topics, stand for what is current there.
+// them. An output directory stands for what is current there.
 func ArtifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {
-	if strings.HasPrefix(args[0], onTopics) {
-		if len(args) > 1 && strings.HasPrefix(args[1], onTopics) {
-			return args[0], args[1], args[2:], nil
-		}
-		return args[0], args[0], args[1:], nil
-	}
 	model, certificate, folder, err := CurrentPaths(ctx, args[0])
 	if len(args) > 1 && (!folder || err != nil) {
 		if _, err := os.Stat(filepath.Join(args[1], CurrentFile)); err == nil {
@@ -158,7 +134,7 @@ func ArtifactPaths(ctx context.Context, args []string) (model, certificate strin
 		return model, certificate, args[1:], err
 	}
 	if len(args) < 2 {
-		return "", "", nil, Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, an output directory with %s, or kafka:BROKERS/NAME", args[0], CurrentFile))
+		return "", "", nil, Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, or an output directory with %s", args[0], CurrentFile))
 	}
 	return args[0], args[1], args[2:], MayBeModel(args[0])
 }
@@ -257,26 +233,6 @@ func (p Task) MakeTopics(ctx context.Context, report func(topic string, made boo
 		report(from.DeadLetters, made)
 	}
 	return err
-}
-
-// onTopics begins references to artifacts on topics.
-const onTopics = "kafka:"
-
-// OnTopics reads the artifact of a reference such as kafka:kafka-1:9092/NAME, from topics of the
-// default names; false: it is no such reference.
-func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bool, err error) {
-	rest, ok := strings.CutPrefix(reference, onTopics)
-	brokers, name, named := strings.Cut(rest, "/")
-	if !ok || !named || name == "" {
-		return a, false, nil
-	}
-	client, err := DefaultTopics(brokers, nil).Cluster.Client()
-	if err != nil {
-		return a, true, ArgumentError{err}
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	a, err = kafkalog.Pull(ctx, client, kafkalog.Topics{}, name)
-	return a, true, err
 }
 
 // DefaultTopics are those of the default names, on brokers as in kafka-1:9092,kafka-2:9092.

@@ -42,7 +42,7 @@ var (
 // MayBeModel returns an error for a path without an extension at which there is nothing: it was to be
 // an output.
 func MayBeModel(path string) (err error) {
-	if filepath.Ext(path) == "" && !isRemote(path) && !strings.HasPrefix(path, "kafka:") {
+	if filepath.Ext(path) == "" && !isRemote(path) {
 		_, err = os.Stat(path)
 	}
 	return err

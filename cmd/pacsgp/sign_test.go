@@ -41,7 +41,7 @@ func anotherKey(t *testing.T, dir string) (private, public string) {
 func trustedPredictions(t *testing.T, a artifact, public, other, broker string) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "p.parquet")
-	for _, reference := range [][]string{{a.out}, {a.model, a.certificate}, {"kafka:" + broker + "/m", "kafka:" + broker + "/m"}} {
+	for _, reference := range [][]string{{a.out}, {a.model, a.certificate}} {
 		call := append(append([]string{"predict"}, reference...), a.lake, "-o", to, "--trusted")
 		pacsgp(t, append(call, other)...).says(t, exitFailure, "refused", "not among the trusted ones")
 		pacsgp(t, append(call, "")...).says(t, exitUsage, "--trusted", "want public keys")
@@ -89,7 +89,7 @@ func TestSigned(t *testing.T) {
 	}
 	signed := readFile(t, signatures[0])
 	pacsgp(t, "verify", a.out, a.lake, "--trusted", filepath.Dir(other)).says(t, exitUsage, "--trusted", "readers must not have")
-	for _, reference := range [][]string{{a.model, a.certificate}, {a.model, filepath.Join(a.out, sinklake.RowName(a.id))}, {"kafka:" + broker + "/m", "kafka:" + broker + "/m"}} {
+	for _, reference := range [][]string{{a.model, a.certificate}, {a.model, filepath.Join(a.out, sinklake.RowName(a.id))}} {
 		call := append([]string{"verify"}, reference...)
 		pacsgp(t, append(call, a.lake, "--trusted", public)...).says(t, 0, "signed with the trusted key", "VERIFIED")
 		pacsgp(t, append(call, a.lake, "--trusted", other)...).says(t, exitFailure, "refused", "not among the trusted ones")

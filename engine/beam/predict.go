@@ -166,7 +166,7 @@ func (c console) say(text string) {
 // absolute makes paths absolute, for workers that run in other folders.
 func absolute(paths ...*string) (err error) {
 	for _, path := range paths {
-		if objects.IsAddress(*path) || strings.HasPrefix(*path, "kafka:") {
+		if objects.IsAddress(*path) {
 			continue
 		}
 		whole, fault := filepath.Abs(*path)
