@@ -101,24 +101,16 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 }
 
 // TrustedKeys is what the flag --trusted means.
-const TrustedKeys = "public keys, a file or a folder of some: demand a signature by one of them"
+const TrustedKeys = "public `keys`, a file or a folder of some: demand a signature by one of them"
 
-// Trust is the value of that flag. A variable of a script that is not set would trust anybody.
-type Trust string
-
-// String is the path.
-func (t *Trust) String() string { return string(*t) }
-
-// Type is that of a flag.
-func (*Trust) Type() string { return "string" }
-
-// Set sets the path.
-func (t *Trust) Set(path string) error {
-	if path == "" {
-		return errors.New("want public keys; leave the flag out to demand no signature")
+// Trust reads the value of that flag. A variable of a script that is not set would trust anybody.
+func Trust(keys *string) func(string) error {
+	return func(path string) error {
+		if *keys = path; path == "" {
+			return errors.New("want public keys; leave the flag out to demand no signature")
+		}
+		return nil
 	}
-	*t = Trust(path)
-	return nil
 }
 
 // ArtifactPaths are the model and the certificate that arguments begin with, and the arguments after

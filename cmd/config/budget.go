@@ -46,9 +46,3 @@ func (n *Workers) Set(text string) error {
 	}
 	return nil
 }
-
-// String is the default of a flag, which has none.
-func (n *Workers) String() string { return "" }
-
-// Type is the kind of value in the help of a flag.
-func (n *Workers) Type() string { return "int" }

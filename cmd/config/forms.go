@@ -52,12 +52,6 @@ func (s *Share) Set(text string) error {
 	return nil
 }
 
-// String is the default of a flag, which has none.
-func (s *Share) String() string { return "" }
-
-// Type is the kind of value in the help of a flag.
-func (s *Share) Type() string { return "share" }
-
 // fraction is a share below 1, and above 0 unless zero.
 func fraction(to *float64, zero bool) yamlfile.Form {
 	text := schema{"type": "string", "pattern": `^((0*[0-9]{1,2}(\.[0-9]*)?|\.[0-9]+) *%|0+(\.[0-9]*)?|\.[0-9]+)$`}

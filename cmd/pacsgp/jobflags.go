@@ -19,8 +19,8 @@ func (w system) environment() config.Environment {
 
 // budgetFlags declares the flags of a budget.
 func budgetFlags(cmd *cobra.Command, b *config.Budget, memory string) {
-	cmd.Flags().Var(&b.Memory, "memory", memory+", as in 512MiB")
-	cmd.Flags().Var(&b.Workers, "workers", "goroutines that compute (default: all processors)")
+	cmd.Flags().Func("memory", memory+", a `size` as in 512MiB", b.Memory.Set)
+	cmd.Flags().Func("workers", "`number` of goroutines that compute (default: all processors)", b.Workers.Set)
 }
 
 // jobFlags declares the flags that name a job file and override it.

@@ -63,9 +63,9 @@ func predictCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "write the mean and the deviation of a random draw from the posterior")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, instead of DATA")
-	cmd.Flags().Var(&share, "interval", "write the ends of an interval that covers so large a share of new rows, as in 90% or 0.9")
+	cmd.Flags().Func("interval", "write the ends of an interval that covers so large a `share` of new rows, as in 90% or 0.9", share.Set)
 	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "columns of the data that are written next to the predictions, as in id,day")
-	cmd.Flags().Var((*config.Trust)(&trusted), "trusted", config.TrustedKeys)
+	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&trusted))
 	budgetFlags(cmd, &within, "for counting duplicates and for large pages")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd

@@ -34,7 +34,7 @@ func scoreCommand(w system) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the score file (YAML)")
-	f.Var((*config.Trust)(&trusted), "trusted", config.TrustedKeys)
+	f.Func("trusted", config.TrustedKeys, config.Trust(&trusted))
 	f.BoolVar(&once, "once", false, "predict what is there now, and end; status 1 if a file could not be predicted")
 	return cmd
 }

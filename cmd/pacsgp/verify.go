@@ -61,7 +61,7 @@ func verifyCommand(w system) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, instead of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
-	cmd.Flags().Var((*config.Trust)(&v.trusted), "trusted", config.TrustedKeys)
+	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&v.trusted))
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.required), "require", string(pipeline.RequirePrediction), "which claim the exit status is about: prediction or draw")
 	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 while something that could be checked was not")

@@ -52,7 +52,7 @@ func watchCommand(w system) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the watch file (YAML)")
 	f.StringVar(&state, "state", "", "the directory that keeps what was counted")
-	f.Var(&alarm, "alarm", "probability of a false alarm (default 0.01)")
+	f.Func("alarm", "`probability` of a false alarm (default 0.01)", alarm.Set)
 	f.BoolVar(&follow, "follow", false, "go on as rows come")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -30,10 +30,10 @@ import (
 var (
 	outputFlag   = flag.String("o", "", "of predict: the folder to write")
 	intervalFlag = flag.Float64("interval", 0, "of predict: write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
-	trustedFlag  = func() *config.Trust {
-		var t config.Trust
-		flag.Var(&t, "trusted", "of predict: "+config.TrustedKeys)
-		return &t
+	trustedFlag  = func() *string {
+		var keys string
+		flag.Func("trusted", "of predict: "+config.TrustedKeys, config.Trust(&keys))
+		return &keys
 	}()
 )
 
@@ -223,7 +223,7 @@ func predict(ctx context.Context, args []string, c console) error {
 		return err
 	}
 	s.Interval = *intervalFlag
-	p, err := s.open(ctx, string(*trustedFlag))
+	p, err := s.open(ctx, *trustedFlag)
 	if err != nil {
 		return err
 	}

@@ -104,12 +104,6 @@ func (b *Size) Set(text string) (err error) {
 	return err
 }
 
-// String is the default of a flag, which has none.
-func (b *Size) String() string { return "" }
-
-// Type is the kind of value in the help of a flag.
-func (b *Size) Type() string { return "string" }
-
 // At is an error at a position in the file.
 func At(node ast.Node, text string) error { return atToken(node.GetToken(), text) }
 
