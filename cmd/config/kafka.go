@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,7 +14,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -85,7 +88,7 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
 	}
-	return &Topic{KafkaSection: k, spooled: spooled{Config: config, file: s.file}, DeadLetters: s.deadLetters}
+	return &Topic{KafkaSection: k, Config: config, file: s.file, DeadLetters: s.deadLetters}
 }
 
 // window sets the beginning and the end of a job's only window, or of one of a stream.
@@ -138,18 +141,33 @@ func (k KafkaSection) digest(c kafkalog.Config) string {
 	return digestOfAll(k.Topic, k.Partitions, k.From, k.To, k.Format, k.Schema, k.Cluster.Registry, k.Rows, c.Columns, c.Tolerant, c.DeadLetters)[:16]
 }
 
-// A Topic is the window of a topic.
+// A Topic is the window of a topic. It is consumed into its spool at its first opening; all openings read
+// the spool.
 type Topic struct {
 	KafkaSection
-	spooled
-
+	Config      kafkalog.Config
 	DeadLetters string            // topic for records of rejected rows, or ""
+	file        string            // job file
 	segments    []dataset.Segment // to replay; nil: the window is a new one
+	temporary   bool              // the spool is removed after reading
+	frozen      *kafkalog.Window  // nil before spooling
+	lock        io.Closer
 }
 
 // Open opens the window, after consuming it into its spool if necessary.
 func (k *Topic) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
-	return k.open(ctx, want, k.consume)
+	if k.frozen == nil {
+		if k.Config.Columns == nil {
+			if k.Config.Columns = slices.Clone(want.Features); want.Target != "" {
+				k.Config.Columns = append(k.Config.Columns, want.Target)
+			}
+		}
+		k.Config.Progress = want.Spooled
+		if err := k.consume(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return k.frozen.Open(ctx, want)
 }
 
 // consume consumes the window into its spool.
@@ -185,6 +203,26 @@ func (k *Topic) consume(ctx context.Context) (err error) {
 	return err
 }
 
+// makeFolder makes the folder of the spool: a temporary one, or the declared one with a lock.
+func (k *Topic) makeFolder() (err error) {
+	if k.temporary {
+		k.Config.Folder, err = os.MkdirTemp("", "pacsgp-spool-")
+		return err
+	}
+	files := durable.OS{}
+	if err := files.MkdirAll(k.Config.Folder); err != nil {
+		return err
+	}
+	k.lock, err = files.Lock(filepath.Join(k.Config.Folder, ".lock"))
+	if errors.Is(err, durable.ErrLocked) {
+		err = pipeline.ErrHeld
+	}
+	if err != nil {
+		err = fmt.Errorf("spool: %w", err)
+	}
+	return err
+}
+
 // others are the spools of other windows in an output directory. Failed jobs that were changed
 // leave them.
 func (k *Topic) others(output string) (found []string) {
@@ -196,6 +234,9 @@ func (k *Topic) others(output string) (found []string) {
 	}
 	return found
 }
+
+// Finds returns "": no file is read by its name.
+func (k *Topic) Finds(string) string { return "" }
 
 // Arguments name these rows on a command line.
 func (k *Topic) Arguments() []string { return []string{"--source", k.file} }
@@ -210,15 +251,16 @@ func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 			return nil, fmt.Errorf("%w: the certificate speaks of rows of topic %q, partition %d, which source.kafka does not name", job.ErrRefused, s.Topic, s.Partition)
 		}
 	}
-	again := &Topic{KafkaSection: k.KafkaSection, spooled: spooled{Config: k.Config, file: k.file, temporary: true}, segments: c.Sample.Segments}
-	again.Config.Topic = k.Topic
+	again := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, file: k.file, temporary: true, segments: c.Sample.Segments}
 	again.Config.Columns = slices.Clone(c.Sample.Columns)
 	return again, nil
 }
 
 // Release removes the spool, unless another run of the job can resume it.
-func (k *Topic) Release(published bool) error {
-	err := k.unlock()
+func (k *Topic) Release(published bool) (err error) {
+	if k.lock != nil {
+		err, k.lock = k.lock.Close(), nil
+	}
 	if k.Config.Client == nil { // nothing was spooled
 		return err
 	}

@@ -151,11 +151,11 @@ func (m *Member) session(as *broker.Membership) stream.Session {
 // committed offsets of the group.
 func (m *Member) rows(w *ingestlog.Window, folder string) dataset.Rows {
 	return &Topic{
-		KafkaSection: m.Topic.KafkaSection, DeadLetters: m.Topic.DeadLetters,
-		spooled: spooled{file: m.Topic.file, frozen: w, Config: ingestlog.Config{
+		KafkaSection: m.Topic.KafkaSection, DeadLetters: m.Topic.DeadLetters, file: m.Topic.file, frozen: w,
+		Config: ingestlog.Config{
 			Client: m.client, Topic: m.Topic.Topic, Columns: m.Topic.Config.Columns, Folder: folder, Quota: m.Quota,
 			From: ingestlog.Position{Time: ingestlog.Committed},
-		}},
+		},
 	}
 }
 

@@ -108,7 +108,7 @@ func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience tim
 
 // within is the origin of the rows of a frozen window.
 func (k *Topic) within(w pipeline.TopicWindow, output string) *Topic {
-	one := &Topic{KafkaSection: k.KafkaSection, spooled: spooled{Config: k.Config, file: k.file}, DeadLetters: k.DeadLetters}
+	one := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, file: k.file, DeadLetters: k.DeadLetters}
 	c := &one.Config
 	c.Identity, c.Partitions = broker.Identity(w.Identity), nil
 	c.From, c.To = kafkalog.Position{Offsets: map[int]int64{}}, kafkalog.Position{Offsets: map[int]int64{}}
