@@ -54,7 +54,7 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 		return last, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	s := &Scoring{ScoreFile: w.scoring(), FS: w.FS, Patience: w.Patience, Warned: w.Warned, ModelWarnings: w.ModelWarnings}
+	s := &Scoring{ScoreFile: w.scoring(), FS: w.FS, Patience: w.Patience, Events: w.Events, Warned: w.Warned, ModelWarnings: w.ModelWarnings}
 	pointers, end, err := w.pointers(ctx, s)
 	if err != nil {
 		return last, err
