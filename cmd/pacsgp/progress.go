@@ -41,15 +41,14 @@ func styleOf(f *os.File) report.Style {
 
 // A display shows the progress of a run: lines and a bar for people, or records.
 type display struct {
-	w     system
-	log   *slog.Logger // of records; nil: for people
-	bar   *progressbar.ProgressBar
-	stage string
-	shown time.Time // the last step
+	w    system
+	log  *slog.Logger // of records; nil: for people
+	once sync.Map     // warnings that are shown once
 
-	once     sync.Map   // warnings that are shown once
-	spooling sync.Mutex // of counted
-	counts   time.Time  // the last number of it
+	mu    sync.Mutex // of what follows, while steps are shown
+	bar   *progressbar.ProgressBar
+	stage string    // of the bar
+	shown time.Time // the last step in the log
 }
 
 func newDisplay(w system) *display {
@@ -78,82 +77,86 @@ func (d *display) observer(watch ...func(job.Progress)) job.Observer {
 	}}
 }
 
+// progress shows a step of training, or the beginning of another phase.
 func (d *display) progress(p job.Progress) {
-	level := slog.LevelInfo
-	if p.Steps > 0 && (d.log != nil || d.w.terminal == 0) {
-		if time.Since(d.shown) < stepEvery {
-			level = slog.LevelDebug
-		} else {
-			d.shown = time.Now()
-		}
+	attrs := []any{slog.Float64("elapsed_seconds", float64(time.Duration(p.Elapsed).Round(time.Millisecond).Milliseconds())/1000)}
+	if p.Steps > 0 {
+		words := fmt.Sprintf("bound ~%.4f  risk ~%.4f  KL %.0f", p.Bound, p.Risk, p.KL)
+		d.step(string(p.Phase), fmt.Sprintf("train M=%d  ", p.Inducing), words, int64(p.Step), int64(p.Steps), append(
+			attrs, slog.Int("inducing", p.Inducing), slog.String("stage", p.Stage), slog.Int("step", p.Step), slog.Int("steps", p.Steps),
+			slog.Float64("bound", p.Bound), slog.Float64("risk", p.Risk), slog.Float64("kl", p.KL))...)
+		return
 	}
 	switch {
-	case !d.shows(level):
-		return
+	case !d.shows(slog.LevelInfo):
 	case d.log != nil:
-		d.logLine(level, p)
-		return
-	case p.Steps == 0:
+		d.log.Info(string(p.Phase), attrs...)
+	default:
 		d.end()
 		d.line(phaseWords(p.Phase))
-		return
-	case d.w.terminal == 0:
-		d.line(fmt.Sprintf("train M=%d  step %d of at most %d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Step, p.Steps, p.Bound, p.Risk, p.KL))
+	}
+}
+
+// spooled shows the number of spooled rows. Several goroutines may call it.
+func (d *display) spooled(rows int64) {
+	d.step("spool", "spool: ", words.Count(rows, "row"), rows, -1, slog.Int64("rows", rows))
+}
+
+// starting shows the progress of start values.
+func (d *display) starting(done, most int) {
+	d.step(string(job.PhaseStart), "start values: ", "evaluations", int64(done), int64(most), slog.Int("step", done), slog.Int("steps", most))
+}
+
+// fitting shows the progress of the predictor.
+func (d *display) fitting(done, most int64) {
+	d.step(string(job.PhasePredictor), "predictions: ", "rows", done, most, slog.Int64("step", done), slog.Int64("steps", most))
+}
+
+// step shows the number of a step, at most once in a while below the level debug, and the largest one
+// or -1.
+func (d *display) step(phase, head, words string, n, most int64, attrs ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	bar := d.log == nil && d.w.terminal > 0
+	level := slog.LevelInfo
+	if !bar && time.Since(d.shown) < stepEvery {
+		level = slog.LevelDebug
+	}
+	if !d.shows(level) {
 		return
 	}
-	if stage := fmt.Sprint(p.Phase, p.Inducing); stage != d.stage || d.bar == nil {
+	if level == slog.LevelInfo {
+		d.shown = time.Now()
+	}
+	switch {
+	case bar:
+		d.advance(head, words, n, most)
+	case d.log != nil && level == slog.LevelDebug:
+		d.log.Debug(phase, attrs...)
+	case d.log != nil:
+		d.log.Info(phase, attrs...)
+	case most < 0:
+		d.line(head + words)
+	default:
+		d.line(fmt.Sprintf("%s%d of at most %d  %s", head, n, most, words))
+	}
+}
+
+// advance moves the bar, or begins another one.
+func (d *display) advance(head, words string, n, most int64) {
+	if d.bar == nil || d.stage != head {
 		d.end()
-		d.stage = stage
-		d.bar = progressbar.NewOptions(p.Steps,
-			progressbar.OptionSetWriter(d.w.screen), progressbar.OptionSetWidth(max(10, min(40, d.w.terminal-75))),
+		d.stage = head
+		d.bar = progressbar.NewOptions64(
+			most, progressbar.OptionSetWriter(d.w.screen), progressbar.OptionSetWidth(max(10, min(40, d.w.terminal-75))),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true),
 			progressbar.OptionSetElapsedTime(true), progressbar.OptionSetRenderBlankState(true),
 			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "━", SaucerPadding: " ", BarStart: "", BarEnd: ""}),
 		)
 	}
-	d.bar.Describe(fmt.Sprintf("%-48s", fmt.Sprintf("train M=%d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Bound, p.Risk, p.KL)))
-	d.bar.ChangeMax(p.Steps)
-	_ = d.bar.Set(p.Step) // a broken terminal stops no run
-}
-
-// spooled shows the number of spooled rows. Several goroutines may call it.
-func (d *display) spooled(rows int64) {
-	d.counted("spool", words.Count(rows, "row"), rows, -1, slog.Int64("rows", rows))
-}
-
-// starting shows the progress of start values.
-func (d *display) starting(done, most int) {
-	words := fmt.Sprintf("%d of at most %d evaluations", done, most)
-	d.counted(string(job.PhaseStart), words, int64(done), int64(most), slog.Int("step", done), slog.Int("steps", most))
-}
-
-// fitting shows the progress of the predictor.
-func (d *display) fitting(done, most int64) {
-	words := fmt.Sprintf("%d of %s", done, words.Count(most, "row"))
-	d.counted(string(job.PhasePredictor), words, done, most, slog.Int64("step", done), slog.Int64("steps", most))
-}
-
-// counted shows a number, and its largest value or -1.
-func (d *display) counted(what, words string, n, most int64, attrs ...any) {
-	d.spooling.Lock()
-	defer d.spooling.Unlock()
-	if time.Since(d.counts) < stepEvery || !d.shows(slog.LevelInfo) {
-		return
-	}
-	d.counts = time.Now()
-	switch {
-	case d.log != nil:
-		d.record(slog.LevelInfo, what, attrs...)
-	case d.w.terminal == 0:
-		d.line(what + ": " + words)
-	default:
-		if d.bar == nil || d.stage != what {
-			d.end()
-			d.stage = what
-			d.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(d.w.screen), progressbar.OptionShowCount(), progressbar.OptionSetDescription(what))
-		}
-		_ = d.bar.Set64(n) // a broken terminal stops no run
-	}
+	d.bar.Describe(fmt.Sprintf("%-48s", head+words))
+	d.bar.ChangeMax64(most)
+	_ = d.bar.Set64(n) // a broken terminal stops no run
 }
 
 // phaseWords describes a phase without steps.
@@ -184,16 +187,6 @@ func (d *display) end() {
 	d.bar = nil
 }
 
-func (d *display) logLine(level slog.Level, p job.Progress) {
-	attrs := []any{slog.Float64("elapsed_seconds", float64(time.Duration(p.Elapsed).Round(time.Millisecond).Milliseconds())/1000)}
-	if p.Steps > 0 {
-		attrs = append(attrs, slog.Int("inducing", p.Inducing), slog.String("stage", p.Stage),
-			slog.Int("step", p.Step), slog.Int("steps", p.Steps),
-			slog.Float64("bound", p.Bound), slog.Float64("risk", p.Risk), slog.Float64("kl", p.KL))
-	}
-	d.record(level, string(p.Phase), attrs...)
-}
-
 func (d *display) warning(text string) { d.say(slog.LevelWarn, "note: ", text) }
 
 // warnOnce shows a warning unless it was shown before.
@@ -211,26 +204,19 @@ func (d *display) say(level slog.Level, kind, text string) {
 	case !d.shows(level):
 	case d.log != nil:
 		text, hint := cutHint(text)
-		var attrs []any
+		log := d.log
 		if hint != "" {
-			attrs = append(attrs, slog.String("hint", hint))
+			log = log.With("hint", hint)
 		}
-		d.record(level, text, attrs...)
+		if level == slog.LevelWarn {
+			log.Warn(text)
+		} else {
+			log.Info(text)
+		}
 	case d.w.terminal > 0:
 		d.end()
 		report.WriteWrapped(d.w.stderr, kind, text, report.Style{Width: d.w.terminal})
 	default:
 		d.line(kind + text)
-	}
-}
-
-func (d *display) record(level slog.Level, text string, attrs ...any) {
-	switch level {
-	case slog.LevelDebug:
-		d.log.Debug(text, attrs...)
-	case slog.LevelWarn:
-		d.log.Warn(text, attrs...)
-	default:
-		d.log.Info(text, attrs...)
 	}
 }
