@@ -23,6 +23,26 @@ func budgetFlags(cmd *cobra.Command, b *config.Budget, memory string) {
 	cmd.Flags().Func("workers", "`number` of goroutines that compute (default: all processors)", b.Workers.Set)
 }
 
+// onJob completes a command on a job file. Flags override the file if there are overrides.
+func onJob(w system, cmd *cobra.Command, o *config.Overrides, run func(ctx context.Context, p config.Task) error) *cobra.Command {
+	var path string
+	if o != nil {
+		jobFlags(cmd, &path, o)
+	} else {
+		o = &config.Overrides{}
+		cmd.Flags().StringVarP(&path, "config", "c", "", "the job file (YAML)")
+	}
+	cmd.Args = orFile(&path, "the job file")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p, err := loadJob(cmd.Context(), path, w, *o)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), p)
+	}
+	return cmd
+}
+
 // jobFlags declares the flags that name a job file and override it.
 func jobFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	overrideFlags(cmd, path, o)

@@ -24,22 +24,11 @@ import (
 )
 
 func planCommand(w system) *cobra.Command {
-	var path string
 	var asJSON bool
-	var o config.Overrides
-	cmd := &cobra.Command{
+	cmd := onJob(w, &cobra.Command{
 		Use:   "plan job.yaml",
 		Short: "Say what a job would read and what so many rows can certify, without reading them",
-		Args:  orFile(&path, "the job file"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := loadJob(cmd.Context(), path, w, o)
-			if err != nil {
-				return err
-			}
-			return plan(cmd.Context(), p, w, asJSON)
-		},
-	}
-	jobFlags(cmd, &path, &o)
+	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error { return plan(ctx, p, w, asJSON) })
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

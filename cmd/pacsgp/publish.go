@@ -13,30 +13,21 @@ import (
 )
 
 func topicsCommand(w system) *cobra.Command {
-	var path string
-	cmd := &cobra.Command{
+	return onJob(w, &cobra.Command{
 		Use:   "topics job.yaml",
 		Short: "Make the topics that a job publishes to",
 		Long: "Make the three topics that publish.kafka of a job names, where they are not there: of\n" +
 			"certificates and of models, which keep everything, and of pointers, which is compacted;\n" +
 			"and the one that rejected.to names.",
-		Args: orFile(&path, "the job file"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadJob(cmd.Context(), path, w, config.Overrides{})
-			if err != nil {
-				return err
+	}, nil, func(ctx context.Context, p config.Task) error {
+		return p.MakeTopics(ctx, func(topic string, made bool) {
+			word := "was there"
+			if made {
+				word = "made"
 			}
-			return c.MakeTopics(cmd.Context(), func(topic string, made bool) {
-				word := "was there"
-				if made {
-					word = "made"
-				}
-				_, _ = fmt.Fprintf(w.stdout, "%s: %s\n", topic, word)
-			})
-		},
-	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "the job file (YAML)")
-	return cmd
+			_, _ = fmt.Fprintf(w.stdout, "%s: %s\n", topic, word)
+		})
+	})
 }
 
 func pullCommand(w system) *cobra.Command {

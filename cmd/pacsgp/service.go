@@ -15,35 +15,20 @@ import (
 )
 
 func streamCommand(w system) *cobra.Command {
-	var path string
-	var o config.Overrides
-	cmd := &cobra.Command{
+	return onJob(w, &cobra.Command{
 		Use:   "stream job.yaml",
 		Short: "Train and certify window after window of a topic, for ever",
 		Long: "Consume a topic in windows of so many rows, fit a model to each, certify it, publish both to\n" +
 			"topics with the offsets that were read, and go on with the next. While one window trains the\n" +
 			"next is spooled. Of several processes of one group one works and the others stand by. Ended\n" +
 			"by SIGTERM, it goes on from its spool when it is started again; docs/howto/kafka.md says more.",
-		Args: orFile(&path, "the job file"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := loadJob(cmd.Context(), path, w, o)
-			select {
-			case <-cmd.Context().Done():
-				return nil // a stopped service has not failed
-			default:
-			}
-			if err != nil {
-				return err
-			}
-			s, err := newService(p, w)
-			if err != nil {
-				return err
-			}
-			return s.run(cmd.Context())
-		},
-	}
-	jobFlags(cmd, &path, &o)
-	return cmd
+	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error {
+		s, err := newService(p, w)
+		if err != nil {
+			return err
+		}
+		return s.run(ctx)
+	})
 }
 
 // A service trains window after window.

@@ -15,8 +15,8 @@ import (
 )
 
 func splitCommand(w system) *cobra.Command {
-	var path, output string
-	cmd := &cobra.Command{
+	var output string
+	cmd := onJob(w, &cobra.Command{
 		Use:   "split job.yaml -o split.parquet",
 		Short: "Write the subset of each row, for fitting the column of mean elsewhere",
 		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the\n" +
@@ -24,19 +24,12 @@ func splitCommand(w system) *cobra.Command {
 			"mean need not be there yet. The split goes by the order of the rows, so that files must keep\n" +
 			"theirs when it is added. With unit it reads the rows, and each has the subset of its unit;\n" +
 			"one that breaks a row rule is bad.",
-		Args: orFile(&path, "the job file"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := loadJob(cmd.Context(), path, w, config.Overrides{})
-			if err != nil {
-				return err
-			}
-			if output == "" {
-				return config.Argument(errors.New("-o: name the file to write"))
-			}
-			return split(cmd.Context(), w, p, output)
-		},
-	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "the job file (YAML)")
+	}, nil, func(ctx context.Context, p config.Task) error {
+		if output == "" {
+			return config.Argument(errors.New("-o: name the file to write"))
+		}
+		return split(ctx, w, p, output)
+	})
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }

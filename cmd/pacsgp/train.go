@@ -13,29 +13,20 @@ import (
 )
 
 func trainCommand(w system) *cobra.Command {
-	var path string
 	var asJSON, noPass bool
-	var o config.Overrides
-	cmd := &cobra.Command{
+	cmd := onJob(w, &cobra.Command{
 		Use:   "train job.yaml",
 		Short: "Fit a model to a lake, certify it and publish both",
 		Long: "Fit a model to the rows of a lake, make the last pass, and write model, certificate, run\n" +
 			"record and plot to the output directory. Killed and started again, it goes on from its\n" +
 			"last checkpoint and writes the same bytes. docs/reference/job.md explains the job file.",
-		Args: orFile(&path, "the job file"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadJob(cmd.Context(), path, w, o)
-			if err != nil {
-				return err
-			}
-			outcome, err := train(cmd.Context(), w, c, noPass)
-			if err != nil || outcome == nil {
-				return err
-			}
-			return outcome.end(w, asJSON)
-		},
-	}
-	jobFlags(cmd, &path, &o)
+	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error {
+		outcome, err := train(ctx, w, p, noPass)
+		if err != nil || outcome == nil {
+			return err
+		}
+		return outcome.end(w, asJSON)
+	})
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass, in parts, and pacsgp certify")
