@@ -25,12 +25,10 @@ const ServicePatience = 24 * time.Hour
 // A Member is a process that streams a job as a member of its group.
 type Member struct {
 	Task
+	Service
 
 	Topic *Topic // of the rows
 	Quota *ingestlog.Quota
-	// OnChange gets the state of this member in the group: whether it is known, and the number of
-	// its partitions.
-	OnChange func(known bool, partitions int)
 	// Waits is called with the reason when rows cannot be read for a while, and with nil at the end
 	// of it.
 	Waits func(err error)
@@ -61,9 +59,8 @@ func (p Task) Member() (*Member, error) {
 	return &Member{Task: p, Topic: from, Quota: ingestlog.NewQuota(int64(from.spool.Limit))}, nil
 }
 
-// Connect locks the output, and connects to the clusters of rows and artifacts. fsys is for files
-// of windows. leave undoes both.
-func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
+// connect locks the output, and connects to the clusters of rows and artifacts. leave undoes both.
+func (m *Member) connect() (leave func() error, err error) {
 	if err := m.Topic.Schemas(m.Waits); err != nil {
 		return nil, err
 	}
@@ -82,12 +79,12 @@ func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), disconnect())
 	}
-	m.folders = sinklake.NewWindows(fsys, m.Output, m.Sign)
+	m.folders = sinklake.NewWindows(m.FS, m.Output, m.Sign)
 	return func() error { return errors.Join(lock.Close(), disconnect()) }, nil
 }
 
-// Check demands topics that can be published to, before hours of training.
-func (m *Member) Check(ctx context.Context) error {
+// check demands topics that can be published to, before hours of training.
+func (m *Member) check(ctx context.Context) error {
 	if m.Topic.DeadLetters != "" {
 		if _, err := m.client.Partitions(ctx, m.Topic.DeadLetters); err != nil {
 			return fmt.Errorf("rejected.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
@@ -96,32 +93,21 @@ func (m *Member) Check(ctx context.Context) error {
 	return sinklog.Check(ctx, m.artifacts, m.PublishTo.Topics)
 }
 
-// MeasureLags reports the lags of the group by partition, or why they are unknown, at intervals,
-// until ctx is done.
-func (m *Member) MeasureLags(ctx context.Context, report func(offsets map[int]int64, err error)) {
-	measureLags(ctx, m.client, m.Topic.TopicSection, report)
-}
-
 // Run streams as a member of the group until ctx is done, or until a permanent failure. s has
 // the settings that are not in the job.
-func (m *Member) Run(ctx context.Context, s stream.Stream) error {
+func (m *Member) Run(ctx context.Context, s stream.Stream) (err error) {
+	leave, err := m.connect()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	if err := m.check(ctx); err != nil {
+		return err
+	}
 	s.Job, s.Name, s.Topic, s.Folders = m.Job, m.sequence(), m.Topic.Topic, m.folders
 	s.Promote = m.Stream.Promote.rule()
-	observer := s.How.Observer
-	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: m.Stream.Session(), OnChange: m.OnChange}
-	observer.Event(fmt.Sprintf("member of group %q: waiting for its partitions", m.Topic.Group))
-	return m.client.Lead(ctx, group, func(ctx context.Context, as *broker.Membership) error {
-		what := "the partitions"
-		if m.Stream.Shared() {
-			what = fmt.Sprintf("the partitions %v", as.Partitions())
-		}
-		observer.Event("this member has " + what)
-		err := s.Run(ctx, m.session(as))
-		if errors.Is(context.Cause(ctx), broker.ErrLost) {
-			observer.Warning("the group has divided the partitions again: this member leaves its windows, and stands by until it has some")
-		}
-		return err
-	})
+	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: m.Stream.Session()}
+	return m.lead(ctx, m.client, group, func(ctx context.Context, as *broker.Membership) error { return s.Run(ctx, m.session(as)) })
 }
 
 // sequence is the name of the sequence of certificates.

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"sync"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -22,24 +19,19 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
 // A Scoring is a score file at work: readers and writers of its sources and outputs.
 type Scoring struct {
 	ScoreFile
+	Service
 
-	FS       durable.FS
-	Once     bool          // end when no row is left
-	Trusted  string        // public keys, by one of which models are signed; "": by any or none
-	Patience time.Duration // default time to wait for absent brokers
-
-	Events        score.Events
-	RoundEnded    func(failed int)                   // gets the number of files that could not be predicted, after each round over all
-	Said, Warned  func(string)                       // get events and warnings
-	ModelWarnings func(certify.Certificate) []string // of an adopted model
-	Member        func(known bool, partitions int)   // gets the state of this process in the group
-	Lags          func(map[int]int64, error)         // gets the lags of the group by partition, or why they are unknown; or nil
+	Once       bool   // end when no row is left
+	Trusted    string // public keys, by one of which models are signed; "": by any or none
+	Events     score.Events
+	RoundEnded func(failed int) // gets the number of files that could not be predicted, after each round over all
 }
 
 // ErrFull says that the output has no room.
@@ -130,7 +122,7 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 // follower follows the pointers.
 func (s *Scoring) follower(from score.Pointers, keeps func() string, again string) *score.Follower {
 	return score.NewFollower(score.Config{
-		Pointers: from, Ready: s.ready, Warning: s.Warned, ModelWarnings: s.ModelWarnings, Keeps: keeps, Again: again,
+		Pointers: from, Ready: s.ready, Warning: s.Warned, ModelWarnings: report.ModelWarnings, Keeps: keeps, Again: again,
 	})
 }
 
@@ -243,69 +235,13 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 			return err
 		}
 	}
-	var measuring sync.WaitGroup
-	defer measuring.Wait()
-	measured, stop := context.WithCancel(ctx)
-	defer stop()
-	if s.Lags != nil {
-		measuring.Go(func() { measureLags(measured, client, k, s.Lags) })
-	}
-	s.Said(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
-	group := broker.Group{Name: k.Group, Topic: k.Topic, Shared: s.Shared(), Session: s.Session(), OnChange: s.Member}
-	return t.rows.Hint(client.Lead(ctx, group, t.predictAsMember), output)
-}
-
-// predictAsMember predicts while this process has the partitions, or its share of them.
-func (t *topicScoring) predictAsMember(ctx context.Context, m *broker.Membership) error {
-	has, lost := "the partitions", "another member has the partitions now: this one stands by"
-	if t.Shared() {
-		t.rows.Partitions = m.Partitions()
-		has, lost = fmt.Sprintf("the partitions %v", t.rows.Partitions), "the group has divided the partitions again: this member stands by until it has some"
-	}
-	t.Said("this member has " + has)
-	err := m.Work(ctx, t.predictAs)
-	if errors.Is(context.Cause(ctx), broker.ErrLost) {
-		t.Warned(lost)
-	}
-	return err
-}
-
-// lagEvery is the time between two requests for the lags of a group. Without an answer they end
-// after lagWithin, and lagEach for each partition: each is asked for by itself.
-const (
-	lagEvery  = 5 * time.Second
-	lagWithin = 10 * time.Second
-	lagEach   = 100 * time.Millisecond
-)
-
-// measureLags reports the lags of a group by partition, or why they are unknown, at intervals,
-// until ctx is done.
-func measureLags(ctx context.Context, client *broker.Client, k TopicSection, report func(map[int]int64, error)) {
-	for {
-		lags, err := lagsOf(ctx, client, k)
-		if ctx.Err() != nil {
-			return
+	group := broker.Group{Name: k.Group, Topic: k.Topic, Shared: s.Shared(), Session: s.Session()}
+	return t.rows.Hint(s.lead(ctx, client, group, func(ctx context.Context, m *broker.Membership) error {
+		if t.Shared() {
+			t.rows.Partitions = m.Partitions()
 		}
-		report(lags, err)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(lagEvery):
-		}
-	}
-}
-
-// lagsOf asks for the lags once, without the patience of the client.
-func lagsOf(ctx context.Context, client *broker.Client, k TopicSection) (map[int]int64, error) {
-	within, cancel := context.WithTimeout(ctx, lagWithin)
-	defer cancel()
-	partitions, err := client.Partitions(within, k.Topic)
-	if err != nil {
-		return nil, err
-	}
-	within, cancel = context.WithTimeout(ctx, lagWithin+time.Duration(len(partitions))*lagEach)
-	defer cancel()
-	return client.Lags(within, k.Group, k.Topic, partitions)
+		return m.Work(ctx, t.predictAs)
+	}), output)
 }
 
 // predictAs predicts as a member of one generation, from the positions of group and output on.

@@ -15,12 +15,6 @@ type Stream struct {
 	Promote        Promotion          `yaml:"promote"`
 }
 
-// Kinds of groups.
-const (
-	GroupSingle = "single" // one member has all partitions
-	GroupShared = "shared" // members share them
-)
-
 // sessionTimeout is the default of Session.
 const sessionTimeout = yamlfile.Duration(20 * time.Second)
 

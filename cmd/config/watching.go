@@ -14,7 +14,6 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
@@ -28,15 +27,12 @@ import (
 type Watching struct {
 	WatchFile
 
-	FS            durable.FS
-	Follow        bool          // go on as rows come
-	Patience      time.Duration // default time to wait for absent brokers
-	Events        score.Events
-	Said, Warned  func(string)
-	ModelWarnings func(certify.Certificate) []string
-	Counted       func(by *score.Predictor, t watch.Test) // gets what was counted
+	Service
 
-	since func(id string) time.Time // from when on a certificate is current
+	Follow  bool // go on as rows come
+	Events  score.Events
+	Counted func(by *score.Predictor, t watch.Test) // gets what was counted
+	since   func(id string) time.Time               // from when on a certificate is current
 }
 
 // A Watched is what rows have said of the current certificate.
@@ -54,7 +50,7 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 		return last, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	s := &Scoring{ScoreFile: w.scoring(), FS: w.FS, Patience: w.Patience, Events: w.Events, Warned: w.Warned, ModelWarnings: w.ModelWarnings}
+	s := &Scoring{ScoreFile: w.scoring(), Service: w.Service, Events: w.Events}
 	pointers, end, err := w.pointers(ctx, s)
 	if err != nil {
 		return last, err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
-	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func scoreCommand(w system) *cobra.Command {
@@ -45,14 +44,14 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 	defer show.end()
 	e := newScoreEvents(c, show)
 	s := config.Scoring{
-		ScoreFile: c, FS: w.fs, Trusted: trusted, Once: once, Events: e, Said: show.event, Warned: show.warning, ModelWarnings: report.ModelWarnings,
+		ScoreFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
+		Trusted: trusted, Once: once, Events: e, RoundEnded: e.metrics.round,
 	}
-	s.RoundEnded = e.metrics.round
 	if !once && c.OnTopics() {
 		s.Patience = config.ServicePatience
 	}
 	if group := e.metrics.group; group != nil {
-		s.Member, group.shared = group.membership, c.Shared()
+		s.OnChange, group.shared = group.membership, c.Shared()
 		if c.Serve.Declared() {
 			s.Lags = group.behind
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +47,8 @@ func newService(p config.Task, w system) (*service, error) {
 	}
 	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, m.Quota.Limit())}
 	s.metrics.group.shared = m.Stream.Shared()
-	m.OnChange, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
+	m.Service = config.Service{FS: w.fs, Said: s.show.event, Warned: s.show.warning, OnChange: s.metrics.group.membership, Lags: s.metrics.group.behind}
+	m.Failed = s.metrics.errors.Inc
 	m.Waits = func(err error) {
 		if s.metrics.why.set(err); err != nil {
 			s.show.warning(err.Error() + "; it is tried again")
@@ -59,11 +59,6 @@ func newService(p config.Task, w system) (*service, error) {
 
 // run works until ctx is done, which is no error, or until a permanent failure.
 func (s *service) run(ctx context.Context) (err error) {
-	leave, err := s.Connect(s.w.fs)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, leave()) }()
 	if err := s.metrics.stands(ctx, config.OutputIn(s.Output, s.w.fs)); err != nil && ctx.Err() == nil {
 		s.show.warning(err.Error())
 	}
@@ -72,19 +67,6 @@ func (s *service) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	if err := s.Check(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
-	}
-	var measuring sync.WaitGroup
-	defer measuring.Wait()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	measuring.Go(func() {
-		s.MeasureLags(ctx, s.metrics.group.behind)
-	})
 	how := howTo(s.w, s.show, s.Task, nil, s.metrics.progress)
 	err = s.Run(ctx, stream.Stream{How: how, Software: versionLine(), Events: s.metrics, Train: s.train})
 	if ctx.Err() != nil {

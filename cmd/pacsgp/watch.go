@@ -12,7 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
-	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func watchCommand(w system) *cobra.Command {
@@ -81,7 +80,8 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	defer show.end()
 	e := &watchEvents{show: show, metrics: newWatchMetrics(), since: time.Now()}
 	watching := config.Watching{
-		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Warned: show.warning, ModelWarnings: report.ModelWarnings, Counted: e.counted,
+		WatchFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
+		Follow: follow, Events: e, Counted: e.counted,
 	}
 	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
 		e.metrics.counted(t)
