@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -84,7 +85,12 @@ func CertificateIn(folder, begin string) (string, error) {
 func (p Task) Into(job job.Job, rows dataset.Rows, out pipeline.Output) (Task, *Output) {
 	to, _ := out.(*Output)
 	p.Job, p.Output = job, to.Folder()
-	p.Source, _ = rows.(Origin)
+	switch rows := rows.(type) {
+	case ingestlake.Rows:
+		p.Source = Lake(rows)
+	case Origin:
+		p.Source = rows
+	}
 	return p, to
 }
 

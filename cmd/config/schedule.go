@@ -102,7 +102,6 @@ type ScheduledTask struct {
 	*schedule.Job // as a scheduler runs it
 
 	Task Task
-	Out  *Output
 	Time time.Duration // limit of a run; 0: none
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"time"
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
@@ -15,9 +14,8 @@ import (
 
 // scheduled is a job as a scheduler runs it.
 func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *ScheduledTask {
-	out := t.Destination(fsys)
 	j := &schedule.Job{
-		Name: of.Name, Job: t.Job, Output: out,
+		Name: of.Name, Job: t.Job, Output: t.Destination(fsys),
 		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key},
 		Retries: of.Retries, Backoff: time.Duration(of.Backoff),
 		Promote:  of.Promote.rule(),
@@ -28,61 +26,34 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 	}
 	switch from := t.Source.(type) {
 	case Lake:
-		j.Lake = scheduledLake{ingestlake.Listing{Paths: ingestlake.Rows(from), Folder: t.Folder}}
+		j.Lake = ingestlake.Listing{Paths: ingestlake.Rows(from), Folder: t.Folder}
 	case *Topic:
-		j.Topic = scheduledTopic{from, t.Output}
+		j.Topic = from
 	}
-	return &ScheduledTask{Job: j, Task: t, Out: out, Time: time.Duration(of.Time)}
-}
-
-// A scheduledLake is a lake whose rows are an [Origin].
-type scheduledLake struct{ ingestlake.Listing }
-
-// Rows are the rows of some files.
-func (l scheduledLake) Rows(files []schedule.File) dataset.Rows {
-	return Lake(l.Listing.Rows(files).(ingestlake.Rows))
-}
-
-// A scheduledTopic is the topic of a job with spools in its output.
-type scheduledTopic struct {
-	of     *Topic
-	output string
+	return &ScheduledTask{Job: j, Task: t, Time: time.Duration(of.Time)}
 }
 
 // Name is the topic's.
-func (k scheduledTopic) Name() string { return k.of.Topic }
+func (k *Topic) Name() string { return k.Topic }
 
-// AtLatest reports whether the first window begins at the latest offset.
-func (k scheduledTopic) AtLatest() bool {
-	from := k.of.Config.From
+// AtLatest reports whether the first window of a schedule begins at the latest offset.
+func (k *Topic) AtLatest() bool {
+	from := k.Config.From
 	return from.Offsets == nil && from.Time == broker.Latest
 }
 
-// Next is the window of a run that begins now.
-func (k scheduledTopic) Next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error) {
-	w, err := k.of.next(ctx, before, patience)
-	if err != nil && broker.Temporary(err) {
-		err = away{err}
-	}
-	return w, err
-}
-
 // Digest identifies a window and the reading of its records.
-func (k scheduledTopic) Digest(w pipeline.TopicWindow) string {
-	return digestOfAll(w, k.of.digest(k.of.Config))
-}
+func (k *Topic) Digest(w pipeline.TopicWindow) string { return digestOfAll(w, k.digest(k.Config)) }
 
 // Rows are the rows of a frozen window.
-func (k scheduledTopic) Rows(w pipeline.TopicWindow) dataset.Rows {
-	return k.of.within(w, k.output)
-}
+func (k *Topic) Rows(w pipeline.TopicWindow) dataset.Rows { return k.within(w) }
 
 // Discard removes the spool of a window, unless the job keeps it.
-func (k scheduledTopic) Discard(w pipeline.TopicWindow) error {
-	if k.of.spool.Keep {
+func (k *Topic) Discard(w pipeline.TopicWindow) error {
+	if k.spool.Keep {
 		return nil
 	}
-	return kafkalog.Remove(k.of.within(w, k.output).Config.Folder)
+	return kafkalog.Remove(k.within(w).Config.Folder)
 }
 
 // away is a temporary error of brokers.

@@ -47,9 +47,10 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 		return
 	}
 	const key = "source.kafka"
-	faults.Unless(from.Rows > 0, key, "rows: how many has a window?")
-	if from.Rows > 0 && len(p.Job.Features) > 0 {
-		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.NotAFeature(), []string{p.Job.Target}), from.Rows)
+	size := from.KafkaSection.Rows
+	faults.Unless(size > 0, key, "rows: how many has a window?")
+	if size > 0 && len(p.Job.Features) > 0 {
+		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.NotAFeature(), []string{p.Job.Target}), size)
 		faults.Unless(err == nil, key+".rows", "a window of so many rows is too small: %v", err)
 	}
 	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")

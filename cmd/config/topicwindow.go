@@ -54,8 +54,13 @@ func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
 // hintAgain is the hint when windows cannot follow one another.
 const hintAgain = "(hint: give the job another name and output; source.kafka.from says where its first window begins)"
 
-// next is the window of a run that begins now. No row is read.
-func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (w pipeline.TopicWindow, err error) {
+// Next is the window of a scheduled run that begins now. No row is read.
+func (k *Topic) Next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (w pipeline.TopicWindow, err error) {
+	defer func() {
+		if err != nil && broker.Temporary(err) {
+			err = away{err}
+		}
+	}()
 	if before == nil {
 		before = &pipeline.Windows{Topic: k.Topic}
 	}
@@ -107,7 +112,7 @@ func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience tim
 }
 
 // within is the origin of the rows of a frozen window.
-func (k *Topic) within(w pipeline.TopicWindow, output string) *Topic {
+func (k *Topic) within(w pipeline.TopicWindow) *Topic {
 	one := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, file: k.file, DeadLetters: k.DeadLetters}
 	c := &one.Config
 	c.Identity, c.Partitions = broker.Identity(w.Identity), nil
@@ -116,7 +121,7 @@ func (k *Topic) within(w pipeline.TopicWindow, output string) *Topic {
 		c.Partitions = append(c.Partitions, part.Partition)
 		c.From.Offsets[part.Partition], c.To.Offsets[part.Partition] = part.First, part.End
 	}
-	c.Folder = filepath.Join(cmp.Or(k.spool.Folder, output), spoolPrefix+digestOfAll(w, k.digest(k.Config))[:16])
+	c.Folder = filepath.Join(cmp.Or(k.spool.Folder, filepath.Dir(k.Config.Folder)), spoolPrefix+k.Digest(w)[:16])
 	return one
 }
 

@@ -49,7 +49,7 @@ func scheduleCommand(w system) *cobra.Command {
 			if list {
 				return listRuns(cmd.Context(), w, jobs)
 			}
-			return runSchedule(cmd.Context(), w, c, jobs, realClock{}, rounds{once: once, metrics: metrics})
+			return runSchedule(cmd.Context(), w, c, jobs, rounds{once: once, metrics: metrics})
 		},
 	}
 	cmd.PersistentFlags().StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
@@ -80,7 +80,7 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 			if i < 0 {
 				return config.Argument(fmt.Errorf("JOB: %q is no job of %s", args[0], *path))
 			}
-			return runSchedule(cmd.Context(), w, c, jobs[i:i+1], realClock{}, rounds{once: true, now: true})
+			return runSchedule(cmd.Context(), w, c, jobs[i:i+1], rounds{once: true, now: true})
 		},
 	}
 }
@@ -156,20 +156,20 @@ type rounds struct {
 }
 
 // runSchedule runs the scheduler until ctx is done, or for one round.
-func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, clock schedule.Clock, how rounds) (err error) {
+func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, how rounds) (err error) {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
 	var outputs []string
 	var all []*schedule.Job
 	for _, j := range jobs {
-		outputs, all = append(outputs, j.Out.Folder()), append(all, j.Job)
+		outputs, all = append(outputs, j.Task.Output), append(all, j.Job)
 	}
 	unserve, err := serve(ctx, c.Serve, asked{m.registry, m.ready, outputs}, show.event)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	s := newScheduler(w, c, jobs)
+	s := newScheduler(w, c, jobs, m)
 	quiet := true
 	s.Now = how.now
 	s.Say = func(text string) {
@@ -184,21 +184,11 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 			show.warning(text)
 		}
 	}
-	train := s.Train
-	s.Train = func(ctx context.Context, j *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
-		how.Observer.Progress = m.progress
-		o, err := train(ctx, j, job, rows, how)
-		if err == nil {
-			m.trained(j, o)
-		}
-		return o, err
-	}
-	s.Ended, s.Seen = m.ended, m.seen
 	if c.Serve.Declared() {
 		s.Lagged = func(j *schedule.Job, offsets int64) { m.set("lag_offsets", j.Name, float64(offsets)) }
 	}
 	if how.once {
-		err := s.Once(ctx, all, clock)
+		err := s.Once(ctx, all, realClock{})
 		for _, text := range warned {
 			if err == nil || !strings.Contains(err.Error(), text) {
 				show.warning(text)
@@ -212,7 +202,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		}
 		return err
 	}
-	return s.Serve(ctx, all, clock)
+	return s.Serve(ctx, all, realClock{})
 }
 
 // nothingDue says that no job was run, which of them have failed, and when the next runs are due.
@@ -230,13 +220,18 @@ func nothingDue(out io.Writer, jobs []*schedule.Job) error {
 	return err
 }
 
-// newScheduler returns a silent scheduler with the training of the command.
-func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask) *schedule.Scheduler {
+// newScheduler returns a silent scheduler with the training of the command. Its metrics follow it.
+func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask, m *scheduleMetrics) *schedule.Scheduler {
 	return &schedule.Scheduler{
-		Poll: c.Every(),
+		Poll: c.Every(), Ended: m.ended, Seen: m.seen,
 		Train: func(ctx context.Context, j *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			of := jobs[slices.IndexFunc(jobs, func(of *config.ScheduledTask) bool { return of.Job == j })]
-			return trainScheduled(ctx, w, of, job, rows, how)
+			how.Observer.Progress = m.progress
+			o, err := trainScheduled(ctx, w, of, job, rows, how)
+			if err == nil {
+				m.trained(j, o)
+			}
+			return o, err
 		},
 	}
 }
@@ -252,7 +247,7 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 	w.log = w.log.named(as.Run)
 	show := newDisplay(w)
 	defer show.end()
-	p, out := j.Task.Into(job, rows, j.Out)
+	p, out := j.Task.Into(job, rows, j.Output)
 	how := howTo(w, show, p, out, as.Observer.Progress)
 	late := func(err error) error {
 		if err != nil && within.Err() != nil && ctx.Err() == nil {
