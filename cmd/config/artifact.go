@@ -274,7 +274,7 @@ func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output
 	if err != nil {
 		return nil, err
 	}
-	if paths, err = sinklake.PutFiles(ctx, fsys, output, sinklake.Files(a)); err != nil || IsID(name) {
+	if paths, err = sinklake.PutFiles(ctx, fsys, output, a); err != nil || IsID(name) {
 		return paths, err
 	}
 	c, err := certify.Parse(a.Document)

@@ -129,10 +129,7 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, r *pipeline.Res
 	what := "no row"
 	if r != nil {
 		what = "certificate " + r.ID
-		if _, err := to.PutModel(ctx, r.Model); err != nil {
-			return err
-		}
-		if _, err := to.PutCertificate(ctx, r.Certificate); err != nil {
+		if err := to.Put(ctx, r.Model, r.Certificate); err != nil {
 			return err
 		}
 	}

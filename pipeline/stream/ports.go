@@ -103,7 +103,10 @@ type Pointer struct {
 }
 
 // An Artifact is a certificate and its model as the bytes of their files.
-type Artifact struct{ Document, Model []byte }
+type Artifact struct {
+	Document, Model []byte
+	Signatures      [][]byte // of the certificate, where they were read with it
+}
 
 // Folders keep the windows of one location, and what is made of them.
 type Folders interface {

@@ -231,10 +231,10 @@ func TestParent(t *testing.T) {
 		"of a topic unknown": {func(w *world) { w.current.Of = pipeline.TopicIdentity{} }, again("rows of this window may have trained")},
 		"has seen the rows":  {func(w *world) { w.committed = 0 }, again("the model of certificate")},
 		"another model": {func(w *world) {
-			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{w.artifacts[w.current.ID].Document, modelText(9)}
+			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{Document: w.artifacts[w.current.ID].Document, Model: modelText(9)}
 		}, again("certificate")},
 		"another certificate": {func(w *world) {
-			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{[]byte("another"), nil}
+			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{Document: []byte("another")}
 		}, again("the certificate")},
 		"of another stream": {func(w *world) { w.relabel() }, again("the certificate")},
 		"noted for other rows": {func(w *world) {
@@ -321,7 +321,7 @@ func (w *world) relabel() {
 		panic(err)
 	}
 	w.current.ID = hexOf(document)
-	w.artifacts[w.current.ID] = Artifact{document, modelText(1)}
+	w.artifacts[w.current.ID] = Artifact{Document: document, Model: modelText(1)}
 }
 
 // second are folders that begin with number 2.

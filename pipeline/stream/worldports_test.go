@@ -57,7 +57,7 @@ func (p publisher) put(r *pipeline.Result) error {
 	}
 	document, err := certify.Marshal(r.Certificate)
 	p.w.published = append(p.w.published, r.Certificate)
-	p.w.artifacts[r.ID] = Artifact{document, modelText(r.Certificate.Delta.Sequence.Number)}
+	p.w.artifacts[r.ID] = Artifact{Document: document, Model: modelText(r.Certificate.Delta.Sequence.Number)}
 	return err
 }
 

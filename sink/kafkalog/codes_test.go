@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -22,7 +23,7 @@ func publish(t *testing.T, client *broker.Client) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Put(t.Context(), kafkalog.Artifact{Document: []byte("{}"), Model: []byte("model")}); err != nil {
+	if err := p.PutBytes(t.Context(), stream.Artifact{Document: []byte("{}"), Model: []byte("model")}); err != nil {
 		return err
 	}
 	if err := p.CommitOffsets(t.Context(), nil, "group", "rows", map[int]int64{0: 7, 1: 8}, "certificate"); err != nil {

@@ -1,8 +1,10 @@
 package kafkalog
 
-import "context"
+import (
+	"context"
 
-// Put sends an artifact.
-func (p *Publication) Put(ctx context.Context, a Artifact) error {
-	return p.put(ctx, a, digest(a.Model))
-}
+	"github.com/pacsgp/pacsgp/pipeline/stream"
+)
+
+// PutBytes sends an artifact.
+func (p *Publication) PutBytes(ctx context.Context, a stream.Artifact) error { return p.put(ctx, a) }

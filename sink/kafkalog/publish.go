@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,25 +96,14 @@ type Pointer struct {
 // PointerFormat names the version of a [Pointer].
 const PointerFormat = "pacsgp-pointer/1"
 
-// An Artifact is a certificate, its model and its signatures as the bytes of their files.
-type Artifact struct {
-	Document, Model []byte
-	Signatures      [][]byte
-}
-
-// id returns the certificate's id.
-func (a Artifact) id() string { return digest(a.Document) }
-
-// A Publication sends artifacts and, last, the pointer to one of them. It is a [pass.Sink] of
-// its topics. All is durable and visible from [Publication.Commit] on.
+// A Publication sends artifacts and, last, the pointer to one of them. All is durable and visible from
+// [Publication.Commit] on.
 type Publication struct {
 	cfg             Config
 	writer          *broker.Writer
-	piece, document int               // largest number of bytes of a piece of a model, and of a certificate
-	models          map[string][]byte // models that were put and not sent, by SHA-256
-	sent            map[string]bool   // models that are on the topic or in the transaction, by SHA-256
-	fresh           bool              // see Fresh
-	key             *sign.Key         // nil: certificates are not signed
+	piece, document int       // largest number of bytes of a piece of a model, and of a certificate
+	fresh           bool      // see Fresh
+	key             *sign.Key // nil: certificates are not signed
 }
 
 // Fresh says that no artifact put from now on was published before, so that the topic of
@@ -130,7 +117,7 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	if cfg.Name == "" {
 		return nil, errors.New("kafka: the model has no name to publish it under")
 	}
-	p := &Publication{cfg: cfg, models: map[string][]byte{}, sent: map[string]bool{}}
+	p := &Publication{cfg: cfg}
 	var err error
 	if p.key, err = cfg.Sign.Read(); err != nil {
 		return nil, err
@@ -142,26 +129,40 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	return p, err
 }
 
+// Put sends a model and its certificate, unless the certificate was published before with the signature of
+// the key.
+func (p *Publication) Put(ctx context.Context, m pass.Model, c certify.Certificate) error {
+	data, err := sink.EncodeModel(m)
+	if err != nil {
+		return err
+	}
+	document, err := certify.Marshal(c)
+	if err != nil {
+		return err
+	}
+	a := stream.Artifact{Document: document, Model: data}
+	if p.key != nil {
+		a.Signatures = [][]byte{p.key.Sign(sink.DigestOf(document), c.Model.Digest)}
+	}
+	return p.put(ctx, a)
+}
+
 // put sends an artifact, its model first, unless its certificate was published before with these
-// signatures. They are headers of its record, so that both are there or neither. sum is the model's
-// SHA-256. If the model was sent, a.Model may be nil.
-func (p *Publication) put(ctx context.Context, a Artifact, sum string) error {
+// signatures. They are headers of its record, so that both are there or neither.
+func (p *Publication) put(ctx context.Context, a stream.Artifact) error {
 	if len(a.Document) > p.document {
 		return fmt.Errorf("kafka: the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
 			len(a.Document), p.cfg.Topics.Certificates, p.cfg.Topics.Current, p.document)
 	}
-	id := a.id()
+	id := sink.DigestOf(a.Document)
 	if !p.fresh {
 		there, signed, err := signedRecord(ctx, p.cfg.Client, p.cfg.Topics.Certificates, id)
 		if err != nil || there != nil && !slices.ContainsFunc(a.Signatures, func(s []byte) bool { return !has(signed, s) }) {
 			return err
 		}
 	}
-	if !p.sent[sum] {
-		if err := p.model(ctx, a.Model, sum); err != nil {
-			return err
-		}
-		p.sent[sum] = true
+	if err := p.model(ctx, a.Model); err != nil {
+		return err
 	}
 	r := broker.Record{Key: []byte(id), Value: a.Document}
 	for _, s := range a.Signatures {
@@ -171,7 +172,8 @@ func (p *Publication) put(ctx context.Context, a Artifact, sum string) error {
 }
 
 // model sends the pieces of a model's file.
-func (p *Publication) model(ctx context.Context, data []byte, sum string) error {
+func (p *Publication) model(ctx context.Context, data []byte) error {
+	sum := sink.DigestOf(data)
 	count := max(1, (len(data)+p.piece-1)/p.piece)
 	for i := range count {
 		r := broker.Record{
@@ -210,7 +212,7 @@ func (p *Publication) Point(ctx context.Context, name string, c certify.Certific
 		return err
 	}
 	value, err := json.Marshal(Pointer{
-		Format: PointerFormat, Name: name, Certificate: digest(document), Model: c.Model.Digest,
+		Format: PointerFormat, Name: name, Certificate: sink.DigestOf(document), Model: c.Model.Digest,
 		Predictor: required, Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Source: p.cfg.Rows,
 	})
 	if err != nil {
@@ -325,75 +327,4 @@ func sendTo(ctx context.Context, client *broker.Client, w *broker.Writer, topic,
 	_, _ = h.Write([]byte(subject)) // a hash never returns an error
 	r.Time = time.Now().UnixMilli()
 	return w.Send(ctx, topic, partitions[int64(h.Sum32())%int64(len(partitions))], r)
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-var _ pass.Sink = (*Publication)(nil)
-
-// PutModel encodes a model, keeps it for [Publication.PutCertificate], and returns the SHA-256 of
-// its bytes. It sends nothing.
-func (p *Publication) PutModel(ctx context.Context, m pass.Model) (sum string, err error) {
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	data, err := sink.EncodeModel(m)
-	if err != nil {
-		return "", err
-	}
-	sum = digest(data)
-	if !p.sent[sum] {
-		p.models[sum] = data
-	}
-	return sum, nil
-}
-
-// GetModel reads back a model that was put or is visible on the topic.
-func (p *Publication) GetModel(ctx context.Context, sum string) (m pass.Model, err error) {
-	if err := ctx.Err(); err != nil {
-		return m, err
-	}
-	data := p.models[sum]
-	if data == nil {
-		if data, err = model(ctx, p.cfg.Client, p.cfg.Topics.Models, sum); err != nil {
-			return m, err
-		}
-	}
-	if m, err = sink.DecodeModel(data); err != nil {
-		err = fmt.Errorf("kafka: topic %q: model %s: %w", p.cfg.Topics.Models, sum, err)
-	}
-	return m, err
-}
-
-// PutCertificate sends a model and its certificate, unless the certificate was published before.
-func (p *Publication) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	document, err := certify.Marshal(c)
-	if err != nil {
-		return "", err
-	}
-	sum := c.Model.Digest
-	data := p.models[sum]
-	if data == nil && !p.sent[sum] {
-		if data, err = model(ctx, p.cfg.Client, p.cfg.Topics.Models, sum); err != nil {
-			return "", err
-		}
-		p.sent[sum] = true
-	}
-	a := Artifact{Document: document, Model: data}
-	if p.key != nil {
-		a.Signatures = [][]byte{p.key.Sign(a.id(), sum)}
-	}
-	if err := p.put(ctx, a, sum); err != nil {
-		return "", err
-	}
-	if p.sent[sum] {
-		delete(p.models, sum)
-	}
-	return a.id(), nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
@@ -76,7 +77,7 @@ func TestLostAcknowledgements(t *testing.T) {
 	fatal.If(t, err)
 	// The broker stores the batch and says that it took too long.
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 4})
-	fatal.If(t, p.Put(t.Context(), kafkalog.Artifact{Document: []byte("{}"), Model: model}))
+	fatal.If(t, p.PutBytes(t.Context(), stream.Artifact{Document: []byte("{}"), Model: model}))
 	fatal.If(t, p.Commit(t.Context()))
 	if got := counted(t, c, "pacsgp-models", 6); len(got) != 6 {
 		t.Errorf("%d pieces of the model, want 6: %q", len(got), got)
@@ -96,11 +97,11 @@ func TestUnfinishedIsNotSeen(t *testing.T) {
 		fatal.If(t, err)
 		return p
 	}
-	a := kafkalog.Artifact{Document: []byte("{}"), Model: bytes.Repeat([]byte("m"), 100)}
+	a := stream.Artifact{Document: []byte("{}"), Model: bytes.Repeat([]byte("m"), 100)}
 	first := begin()
-	fatal.If(t, first.Put(t.Context(), a))
+	fatal.If(t, first.PutBytes(t.Context(), a))
 	second := begin() // as after a crash
-	fatal.If(t, second.Put(t.Context(), a))
+	fatal.If(t, second.PutBytes(t.Context(), a))
 	fatal.If(t, second.Commit(t.Context()))
 	if err := first.Commit(t.Context()); err == nil || !strings.Contains(err.Error(), "another process has begun") {
 		t.Errorf("the first process commits after the second one has begun: %v", err)
@@ -190,7 +191,7 @@ func TestPointerSaysWhatIsRequired(t *testing.T) {
 	} {
 		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
 		fatal.If(t, err)
-		fatal.If(t, p.Put(t.Context(), kafkalog.Artifact{Document: document, Model: []byte("model")}))
+		fatal.If(t, p.PutBytes(t.Context(), stream.Artifact{Document: document, Model: []byte("model")}))
 		fatal.If(t, p.Point(t.Context(), "m", c, required))
 		fatal.If(t, p.Commit(t.Context()))
 		got, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m")

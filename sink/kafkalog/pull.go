@@ -30,25 +30,23 @@ var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Pull reads the current artifact of a name, or the artifact of a certificate's id, and checks every
 // hash.
-func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string) (Artifact, error) {
+func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string) (a stream.Artifact, err error) {
 	t = t.WithDefaults()
 	id := nameOrID
 	if !idForm.MatchString(id) {
 		p, err := Current(ctx, client, t, nameOrID)
 		if err != nil {
-			return Artifact{}, err
+			return a, err
 		}
 		id = p.Certificate
 	}
-	a := Artifact{}
-	var err error
 	if a.Document, a.Signatures, err = signedRecord(ctx, client, t.Certificates, id); err != nil {
 		return a, err
 	}
 	if a.Document == nil {
 		return a, fmt.Errorf("kafka: topic %q: certificate %s: %w", t.Certificates, id, ErrNotFound)
 	}
-	if found := a.id(); found != id {
+	if found := sink.DigestOf(a.Document); found != id {
 		return a, fmt.Errorf("kafka: topic %q: certificate %s: its SHA-256 is %s", t.Certificates, id, found)
 	}
 	c, err := certify.Parse(a.Document)
@@ -111,7 +109,7 @@ func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byt
 		return nil, fmt.Errorf("kafka: topic %q: model %s, or a piece of it: %w", topic, sum, ErrNotFound)
 	}
 	data := slices.Concat(pieces...)
-	if found := digest(data); found != sum {
+	if found := sink.DigestOf(data); found != sum {
 		return nil, fmt.Errorf("kafka: topic %q: the pieces of model %s have the SHA-256 %s", topic, sum, found)
 	}
 	return data, nil
@@ -230,5 +228,5 @@ func (t *Pointers) Artifact(ctx context.Context, p pipeline.Current) (score.Arti
 		return score.Artifact{}, err
 	}
 	m, err := sink.DecodeModel(a.Model)
-	return score.Artifact{Certificate: c, ID: p.ID, Model: m, Digest: digest(a.Model), Signatures: a.Signatures}, err
+	return score.Artifact{Certificate: c, ID: p.ID, Model: m, Digest: sink.DigestOf(a.Model), Signatures: a.Signatures}, err
 }

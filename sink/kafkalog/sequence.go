@@ -22,10 +22,12 @@ type Sequence struct {
 	Model  string // name of the pointer
 }
 
-// TakeNumber takes the next number. It tries again if another member takes one at the same time.
+// TakeNumber takes the next number of a sequence of certificates, durably: no call of any process
+// returns it again, whatever becomes of the certificate. It tries again if another member takes one at
+// the same time. A process that is killed may lose a number.
 func (s *Sequence) TakeNumber(ctx context.Context) (int64, error) {
 	for {
-		k, err := TakeNumber(ctx, s.Client, s.Topics, s.Name)
+		k, err := takeNumber(ctx, s.Client, s.Topics.WithDefaults(), s.Name)
 		if !broker.Fenced(err) {
 			return k, err
 		}
@@ -43,8 +45,7 @@ func (s *Sequence) Current(ctx context.Context) (stream.Pointer, error) {
 
 // Pull reads an artifact, and checks every hash.
 func (s *Sequence) Pull(ctx context.Context, id string) (stream.Artifact, error) {
-	a, err := Pull(ctx, s.Client, s.Topics, id)
-	return stream.Artifact{Document: a.Document, Model: a.Model}, err
+	return Pull(ctx, s.Client, s.Topics, id)
 }
 
 // sequenceFormat names the version of a [taken].
@@ -60,16 +61,14 @@ type taken struct {
 
 func sequenceKey(name string) string { return "sequence\n" + name }
 
-// TakeNumber takes the next number of a sequence of certificates, durably: no call of any process
-// returns it again, whatever becomes of the certificate. Of two calls at the same time the later one
-// fences the other, whose error is [broker.Fenced]. A process that is killed may lose a number.
+// takeNumber takes the next number. Of two calls at the same time the later one fences the other, whose
+// error is [broker.Fenced].
 //
 // No two calls return the same number, so that the parts of δ of all certificates add up to at most
 // δ. For let a second call get the writer's id after the first one. If the first call's record is
 // stored by then, the second call reads it, committed or not, and takes a larger number. If not, the
 // record is never stored, since brokers refuse a fenced writer, and the first call returns an error.
-func TakeNumber(ctx context.Context, client *broker.Client, t Topics, name string) (int64, error) {
-	t = t.WithDefaults()
+func takeNumber(ctx context.Context, client *broker.Client, t Topics, name string) (int64, error) {
 	key := sequenceKey(name)
 	// This fences other processes before the numbers are read.
 	w, err := client.NewWriter(ctx, "pacsgp/sequence/"+name)

@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
@@ -138,32 +139,15 @@ func (d *Directory) PutSigned(ctx context.Context, c certify.Certificate, signat
 	return id, durable.CommitAll(files...)
 }
 
-// Files are the files of an artifact, as bytes.
-type Files struct {
-	Document, Model []byte
-	Signatures      [][]byte
-}
-
 // PutFiles writes an artifact that was published elsewhere into a folder, and returns the paths of
 // its files. Signatures are not checked.
-func PutFiles(ctx context.Context, fsys durable.FS, folder string, a Files) (paths []string, err error) {
-	c, err := certify.Parse(a.Document)
-	if err != nil {
-		return nil, err
-	}
-	m, err := sink.DecodeModel(a.Model)
-	if err != nil {
-		return nil, err
-	}
+func PutFiles(ctx context.Context, fsys durable.FS, folder string, a stream.Artifact) (paths []string, err error) {
 	d, err := Open(folder, fsys)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	sum, err := d.PutModel(ctx, m)
-	if err == nil && sum != c.Model.Digest {
-		err = fmt.Errorf("%w: the model is not in the form that this version writes (SHA-256 %s, not %s)", job.ErrRefused, sum, c.Model.Digest)
-	}
+	c, err := putModel(ctx, d, a)
 	if err != nil {
 		return nil, err
 	}
@@ -171,9 +155,26 @@ func PutFiles(ctx context.Context, fsys durable.FS, folder string, a Files) (pat
 	if err != nil {
 		return nil, err
 	}
-	paths = []string{d.Path(ModelName(sum)), d.Path(CertificateName(id)), d.Path(RowName(id))}
+	paths = []string{d.Path(ModelName(c.Model.Digest)), d.Path(CertificateName(id)), d.Path(RowName(id))}
 	for _, s := range a.Signatures {
 		paths = append(paths, d.Path(SignatureName(id, s)))
 	}
 	return paths, nil
+}
+
+// putModel puts the model of an artifact, and returns its certificate.
+func putModel(ctx context.Context, to pass.Sink, a stream.Artifact) (certify.Certificate, error) {
+	c, err := certify.Parse(a.Document)
+	if err != nil {
+		return c, err
+	}
+	m, err := sink.DecodeModel(a.Model)
+	if err != nil {
+		return c, err
+	}
+	sum, err := to.PutModel(ctx, m)
+	if err == nil && sum != c.Model.Digest {
+		err = fmt.Errorf("%w: the model is not in the form that this version writes (SHA-256 %s, not %s)", job.ErrRefused, sum, c.Model.Digest)
+	}
+	return c, err
 }

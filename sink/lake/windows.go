@@ -10,12 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
-	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
@@ -55,18 +52,7 @@ func (w *Windows) Output(n int64) pipeline.Output {
 
 // Put writes an artifact into an output.
 func (w *Windows) Put(ctx context.Context, out pipeline.Output, a stream.Artifact) error {
-	c, err := certify.Parse(a.Document)
-	if err != nil {
-		return err
-	}
-	m, err := sink.DecodeModel(a.Model)
-	if err != nil {
-		return err
-	}
-	sum, err := out.PutModel(ctx, m)
-	if err == nil && sum != c.Model.Digest {
-		err = fmt.Errorf("%w: its model has another SHA-256 than the certificate says", job.ErrRefused)
-	}
+	c, err := putModel(ctx, out, a)
 	if err == nil {
 		_, err = out.PutCertificate(ctx, c)
 	}
