@@ -26,6 +26,9 @@ type Delta struct {
 // Share returns the part of δ that a method of this certificate may spend. Nothing else
 // divides δ. A method that the certificate does not apply has the share 0, which is not valid.
 func (d Delta) Share(method MethodID) Share {
+	if m, ok := methodByID(method); ok && m.with != "" {
+		return d.Share(m.with)
+	}
 	var weight, all int64
 	for _, m := range d.applied() {
 		all += m.weight()
@@ -61,6 +64,9 @@ func ValidMethods(methods []MethodID) error {
 	applies := Delta{Methods: methods}.Applies
 	if applies(MethodGroups) && !applies(MethodHoldout) && !applies(MethodCurve) {
 		faults = append(faults, fmt.Errorf("%s tells held-out rows apart: name %s or %s next to it, about all of them", MethodGroups, MethodHoldout, MethodCurve))
+	}
+	if applies(MethodMean) && !applies(MethodHoldout) && !applies(MethodCurve) {
+		faults = append(faults, fmt.Errorf("%s goes with %s or %s: without held-out rows it is there by itself, so leave it out", MethodMean, MethodHoldout, MethodCurve))
 	}
 	for i, m := range methods {
 		if _, known := methodByID(m); !known {

@@ -16,7 +16,7 @@ const (
 	ClaimHoldout ClaimID = "holdout"        // about predictions, from held-out rows
 	ClaimCurve   ClaimID = "curve"          // the same, at every tolerance at once
 	ClaimGroups  ClaimID = "groups"         // the same, of groups of rows
-	ClaimMean    ClaimID = "pac-bayes-mean" // about predictions, from the claim about a random draw
+	ClaimMean    ClaimID = "pac-bayes-mean" // about predictions, from random draws around them
 	ClaimDraw    ClaimID = "pac-bayes"      // about a random draw from the posterior
 )
 
@@ -27,6 +27,9 @@ type Predictor string
 const (
 	PredictorDraw Predictor = "draw"       // a random draw from the posterior
 	PredictorMean Predictor = "prediction" // what predictions are
+	// PredictorAround is a random draw with the covariance of the posterior around the weights of
+	// predictions, about which nothing is claimed but what follows for predictions.
+	PredictorAround Predictor = "draw-around-prediction"
 	// PredictorConstant is the constant of the baseline, about which nothing is claimed.
 	PredictorConstant Predictor = "constant"
 	// PredictorColumn is the column of the mean: its distances are added up, not its losses ([Mean]).
@@ -133,9 +136,10 @@ type Segment struct {
 
 // Facts are those of the model.
 type Facts struct {
-	Digest   string      `json:"digest"`   // SHA-256 of the model file, 64 hexadecimal digits
-	KL       float64     `json:"kl"`       // KL(Q‖P), from [GaussianKL]
-	Accuracy float64     `json:"accuracy"` // τ: largest distance of a reader's prediction from the exact one, raw units of the target
+	Digest   string      `json:"digest"`              // SHA-256 of the model file, 64 hexadecimal digits
+	KL       float64     `json:"kl"`                  // KL(Q‖P), from [GaussianKL]
+	KLAround float64     `json:"kl_around,omitempty"` // the same of [PredictorAround]; 0 unless a method needs it
+	Accuracy float64     `json:"accuracy"`            // τ: largest distance of a reader's prediction from the exact one, raw units of the target
 	Kernel   Kernel      `json:"kernel"`
 	Theta    []Parameter `json:"theta"`
 	Jitter   JitterCheck `json:"jitter"`

@@ -62,6 +62,9 @@ func (ev Evidence) validateRisks() error {
 	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
 		faults = append(faults, fmt.Errorf("groups: %t, which does not go with the methods %v", ev.Grouping != nil, ev.Delta.Methods))
 	}
+	if (ev.Model.KLAround != 0) != ev.Delta.Applies(MethodMean) {
+		faults = append(faults, fmt.Errorf("the KL around predictions is %g, which does not go with the methods %v", ev.Model.KLAround, ev.Delta.Methods))
+	}
 	if !(0 < ev.Model.Accuracy && ev.Model.Accuracy <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Model.Accuracy))
 	}

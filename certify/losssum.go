@@ -15,6 +15,7 @@ var (
 		{PredictorMean, 1},
 		{predictor: PredictorConstant}, // has no claims
 		{predictor: PredictorColumn},   // has none either
+		{predictor: PredictorAround},   // nor it
 	}
 	subsets = []Subset{SubsetTraining, SubsetHoldout}
 )
@@ -124,7 +125,7 @@ func (t *LossSum) validate(n int64, ev Evidence) error {
 	if err := errors.Join(append(faults, t.validateBeyond(n, ev), t.validateGroups(n, ev))...); err != nil {
 		return err
 	}
-	return Terms{Risk: t.Risk.Upper(), KL: ev.Model.KL, N: n, Delta: ev.Delta.Declared}.validate()
+	return Terms{Risk: t.Risk.Upper(), KL: max(ev.Model.KL, ev.Model.KLAround), N: n, Delta: ev.Delta.Declared}.validate()
 }
 
 // claim returns a claim that shows a loss sum, without a bound.

@@ -8,6 +8,7 @@ import "slices"
 type method struct {
 	id    MethodID
 	needs LossKey
+	with  MethodID // the method whose part of δ it spends, since one event holds both; empty: it has its own
 	// claims applies the method to the loss sum that it needs. The first claim shows what all show of
 	// the losses. [Certify] fills in baseline and status.
 	claims func(ev Evidence, needs LossKey, share Share) ([]Claim, error)
@@ -16,7 +17,10 @@ type method struct {
 // weight is that of the method's part of δ. A bound from training rows pays thousands of nats anyway, so
 // that a tenth of δ costs it little (ln 10 nats); one from held-out rows pays for δ alone.
 func (m method) weight() int64 {
-	if m.needs.Subset == SubsetHoldout {
+	switch {
+	case m.with != "":
+		return 0
+	case m.needs.Subset == SubsetHoldout:
 		return 9
 	}
 	return 1
@@ -31,11 +35,12 @@ const (
 	MethodHoldout  MethodID = "holdout"
 	MethodCurve    MethodID = "curve"
 	MethodGroups   MethodID = "groups"
+	MethodMean     MethodID = "pac-bayes-mean"
 )
 
 // methods are all methods, in the order of the document.
 func methods() []method {
-	return []method{pacBayes(), holdout(), curve(), groups()}
+	return []method{pacBayes(), holdout(), curve(), groups(), pacBayesMean()}
 }
 
 // Methods returns the identifiers of all methods.

@@ -13,7 +13,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A plain is a second, dumb reading of what a certificate should be based on:
@@ -55,6 +57,80 @@ func plainly(columns [][]float64, key string) plain {
 	return p
 }
 
+// riskOf is the mean loss of random draws from a posterior on training rows, by the formula, with the tolerance
+// less the accuracy.
+func riskOf[I int | int64](t *testing.T, columns [][]float64, train []I, meta pass.ModelMeta, of *model.Posterior) float64 {
+	predictor, err := model.NewPredictor(of, 1)
+	fatal.If(t, err)
+	defer predictor.Close()
+	epsilon := (1 - 0x1p-12) * meta.Loss.Epsilon / meta.Target.Scale
+	sum := new(big.Int)
+	for _, i := range train {
+		var x []float64
+		for c, a := range meta.Features {
+			x = append(x, (columns[c][i]-a.Centre)/a.Scale)
+		}
+		y := (columns[2][i] - meta.Target.Centre) / meta.Target.Scale
+		var m, v [1]float64
+		fatal.If(t, predictor.Predict(x, m[:], v[:]))
+		s := math.Sqrt(v[0])
+		loss := 0.5*math.Erfc(-(y-epsilon-m[0])/s/math.Sqrt2) + 0.5*math.Erfc(-(m[0]-y-epsilon)/s/math.Sqrt2)
+		units, _ := new(big.Float).SetMantExp(big.NewFloat(loss), 60).Int(nil) // rounded down
+		sum.Add(sum, units)
+	}
+	scaled := new(big.Float).SetMantExp(new(big.Float).SetInt(sum), -60)
+	mean, _ := scaled.Quo(scaled, big.NewFloat(float64(len(train)))).Float64()
+	return mean
+}
+
+// Next to held-out rows predictions are bounded from the training rows on request: by the risk and the KL of
+// draws around them, with the part of δ that the claim about draws from Q has. The evidence cannot be nudged.
+func TestPredictionsAreBoundedByDrawsAroundThem(t *testing.T) {
+	columns := waves(700, 0.2, 30)
+	l := newLake(columns, 300, 400)
+	p := publish(t, l, func(j *job.Job) {
+		j.Inducing, j.Train.Passes = []int{12}, 4
+		j.Split.Holdout, j.Guarantees = 0.3, []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout, certify.MethodMean}
+	})
+	m := p.result.Model
+	if m.Meta.Predictor.Part == 0 {
+		t.Fatal("predictions are the mean of Q: nothing is tested")
+	}
+	around := *m.Posterior
+	around.Mean = m.Predictive.Mean
+	rows, err := pipeline.NewSplitWithHoldout("pacsgp", 700, 0.3, pipeline.OrdinalSet{})
+	fatal.If(t, err)
+	train, _ := pipeline.TrainingRows(rows, 700)
+	risk := riskOf(t, columns, train, m.Meta, &around)
+	draw, _ := p.certificate.Claim(certify.ClaimDraw)
+	mean, _ := p.certificate.Claim(certify.ClaimMean)
+	sum := p.certificate.LossSums.Of(certify.PredictorAround, certify.SubsetTraining)
+	if got := sum.Risk.Upper(); !(risk <= got && got <= risk+1e-8) || sum.Risk.Count() != draw.N {
+		t.Errorf("the risk of draws around predictions is %.17g on %d rows, want %.17g and hardly more on %d", got, sum.Risk.Count(), risk, draw.N)
+	}
+	kl := p.certificate.Model.KLAround
+	if want := around.KL(); !(want <= kl && kl <= want+1e-8*(1+want)) {
+		t.Errorf("KL %v, want %v and hardly more", kl, want)
+	}
+	n := float64(draw.N)
+	upper := certify.KLInverse(risk, (around.KL()+draw.LnInverseWeight+draw.LnXi+draw.LnInverseDelta)/n)
+	if want := min(1, 2*upper); !(want <= mean.Bound && mean.Bound <= want+1e-6) || mean.LnInverseDelta != draw.LnInverseDelta || mean.Predictor != certify.PredictorMean {
+		t.Errorf("the bound is %v with ln 1/δ %v, want %v and %v", mean.Bound, mean.LnInverseDelta, want, draw.LnInverseDelta)
+	}
+	for name, change := range map[string]func(*certify.Evidence){
+		"less KL":     func(ev *certify.Evidence) { ev.Model.KLAround *= 1 - 1e-9 },
+		"the KL of Q": func(ev *certify.Evidence) { ev.Model.KLAround = ev.Model.KL },
+		"no KL":       func(ev *certify.Evidence) { ev.Model.KLAround = 0 },
+		"the sum of Q": func(ev *certify.Evidence) {
+			ev.LossSums.At(certify.PredictorAround, certify.SubsetTraining).Risk = ev.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Risk
+		},
+	} {
+		ev := evidence(p.certificate)
+		change(&ev)
+		p.refuses(t, name, ev, l)
+	}
+}
+
 // The empirical risk in the certificate is that of the training rows and of no
 // other row, each loss rounded up to a multiple of 2⁻⁶⁰, added without error;
 // and the scaling is that of the prior rows and of no other row. (A sum of
@@ -75,30 +151,11 @@ func TestEmpiricalRiskIsThatOfTheTrainingRows(t *testing.T) {
 			t.Errorf("column %s is scaled with %v, %v, want the prior rows' %v, %v", a.Name, a.Centre, a.Scale, want.centre[c], want.scale[c])
 		}
 	}
-	predictor, err := model.NewPredictor(p.result.Model.Posterior, 1)
-	fatal.If(t, err)
-	defer predictor.Close()
-	epsilon := (1 - 0x1p-12) * meta.Loss.Epsilon / meta.Target.Scale // less the accuracy
-	sum := new(big.Int)
-	for _, i := range want.train {
-		var x []float64
-		for c, a := range meta.Features {
-			x = append(x, (columns[c][i]-a.Centre)/a.Scale)
-		}
-		y := (columns[2][i] - meta.Target.Centre) / meta.Target.Scale
-		var m, v [1]float64
-		fatal.If(t, predictor.Predict(x, m[:], v[:]))
-		s := math.Sqrt(v[0])
-		loss := 0.5*math.Erfc(-(y-epsilon-m[0])/s/math.Sqrt2) + 0.5*math.Erfc(-(m[0]-y-epsilon)/s/math.Sqrt2)
-		units, _ := new(big.Float).SetMantExp(big.NewFloat(loss), 60).Int(nil) // rounded down
-		sum.Add(sum, units)
-	}
+	mean := riskOf(t, columns, want.train, meta, p.result.Model.Posterior)
 	draw, _ := p.certificate.Claim(certify.ClaimDraw)
 	if draw.N != int64(len(want.train)) || p.certificate.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Risk.Count() != draw.N {
 		t.Fatalf("N = %d, want %d", draw.N, len(want.train))
 	}
-	scaled := new(big.Float).SetMantExp(new(big.Float).SetInt(sum), -60)
-	mean, _ := scaled.Quo(scaled, big.NewFloat(float64(draw.N))).Float64()
 	// The formula above knows nothing of rounding errors, for which intervals have room.
 	if got := *draw.Risk; !(mean <= got && got <= mean+1e-8) {
 		t.Errorf("empirical risk is %.17g, want %.17g and hardly more", got, mean)

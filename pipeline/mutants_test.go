@@ -40,6 +40,7 @@ func boundMutants() []mutant {
 	return []mutant{
 		{"KL, in the bound", "certify", class, []edit{{"certify/bound.go", noKL, ""}}},
 		{"KL, in the evidence", "pipeline", "TestCoverage/flat", []edit{{"pipeline/pass/evidence.go", "KL: kl, ", "KL: 0 * kl, "}}},
+		{"KL, around predictions", "pipeline", "TestPredictionsAreBoundedByDrawsAroundThem", []edit{{"pipeline/pass/evidence.go", "GaussianKL(m.Predictive.Mean, ", "GaussianKL(m.Posterior.Mean, "}}},
 		{"KL, without scaling", "pipeline", "TestCoverage/unscaled", []edit{{"certify/bound.go", noKL, ""}}},
 		{"KL, with a list of numbers of inducing points", "pipeline", "TestCoverage/list", []edit{{"certify/bound.go", noKL, ""}}},
 		{"KL and ln 1/p", "pipeline", "TestCoverage/peaked", []edit{{"certify/bound.go", noKL, ""}, {"certify/bound.go", noLnP, ""}}},

@@ -55,6 +55,11 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 		Digest: modelDigest, KL: kl, Accuracy: Accuracy(meta.Loss, meta.Target), Theta: meta.Theta, Jitter: certify.JitterCheck{Limit: limit, Holds: check <= limit},
 		Kernel: certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, Isotropic: meta.Isotropic},
 	}
+	if job.Spends().Applies(certify.MethodMean) {
+		if ev.Model.KLAround, err = certify.GaussianKL(m.Predictive.Mean, m.Posterior.Factor, m.Posterior.Inducing()); err != nil {
+			return certify.Evidence{}, err
+		}
+	}
 	ev.Job, ev.Publisher = stated, word
 	return ev, nil
 }

@@ -284,10 +284,40 @@ func (f *shardFold) score(b dataset.Block) error {
 			i++
 		}
 	}
-	if f.units != nil {
-		return nil
+	if err := f.scoreAround(b, runs); err != nil || f.units != nil {
+		return err
 	}
 	return errors.Join(draw.Risk.Merge(to.draw), f.lossSums.At(certify.PredictorConstant, certify.SubsetTraining).Risk.Merge(to.constant))
+}
+
+// scoreAround adds the losses of draws around predictions of the training rows that were gathered, from these
+// runs of rows of a block.
+func (f *shardFold) scoreAround(b dataset.Block, runs [][2]int) error {
+	w := f.space
+	if w.Of.around == nil {
+		return nil
+	}
+	rows, err := w.scoreDraws(w.Of.around)
+	if err != nil {
+		return err
+	}
+	sum := f.lossSums.At(certify.PredictorAround, certify.SubsetTraining)
+	i, to := 0, &sum.Risk
+	for _, run := range runs {
+		for at := run[0]; at < run[1]; at++ {
+			if f.units != nil {
+				to = &sumOf(f.units.train, f.unitOf.Unit(b, at)).around
+			}
+			if !(rows.Laws.MeanError[i] <= w.Of.accuracy) {
+				sum.Unproven++
+			}
+			if err := to.Add(rows.Hi[i]); err != nil {
+				return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at), err)
+			}
+			i++
+		}
+	}
+	return nil
 }
 
 // Separable reports whether the job's split leaves rows for each of its methods.

@@ -35,6 +35,7 @@ type Scorer struct {
 	accuracy   float64          // τ, scaled
 	draws      *model.Predictor // by Q; nil for predictions alone
 	predictor  *model.Predictor // by the law of predictions; nil: the model has none yet
+	around     *model.Predictor // by draws around predictions; nil: no method needs them
 }
 
 // NewScorer returns a scorer for sources whose columns are the model's inputs in order, then
@@ -68,9 +69,16 @@ func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
 	return s, err
 }
 
+// around has the covariance of Q around the weights of predictions.
+func (m Model) around() *model.Posterior {
+	p := *m.Posterior
+	p.Mean = m.Predictive.Mean
+	return &p
+}
+
 // Close releases what the scorer holds.
 func (s *Scorer) Close() {
-	for _, p := range []*model.Predictor{s.draws, s.predictor} {
+	for _, p := range []*model.Predictor{s.draws, s.predictor, s.around} {
 		if p != nil {
 			p.Close()
 		}
@@ -145,10 +153,12 @@ type Scored struct {
 	Hi   []float64 // upper bounds on the expected loss of a random draw, or on the loss of a prediction
 }
 
-// Score returns the losses of draws of the gathered rows. They are valid until the next call.
-func (w *Workspace) Score() (Scored, error) {
+// Score returns the losses of draws from Q of the gathered rows. They are valid until the next call.
+func (w *Workspace) Score() (Scored, error) { return w.scoreDraws(w.Of.draws) }
+
+func (w *Workspace) scoreDraws(from *model.Predictor) (Scored, error) {
 	s := Scored{w.Y[:w.N], w.Laws.Slice(0, w.N), w.hi[:w.N]}
-	return s, w.Of.draws.PredictLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], s.y, s.Laws, s.Hi)
+	return s, from.PredictLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], s.y, s.Laws, s.Hi)
 }
 
 // ScoreMeans is score with the laws and losses of predictions.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -168,6 +169,12 @@ func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, know
 	rows.wanted = rows.split.BaselineRows()
 	if rows.scorer, err = NewScorer(m, res.Workers); err != nil {
 		return nil, err
+	}
+	if rows.job.Spends().Applies(certify.MethodMean) {
+		if rows.scorer.around, err = model.NewPredictor(m.around(), res.Workers); err != nil {
+			rows.scorer.Close()
+			return nil, err
+		}
 	}
 	if job.Groups.NotAFeature(job) {
 		rows.scorer.Scale = rows.scorer.Scale.Past()

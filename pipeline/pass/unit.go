@@ -34,11 +34,11 @@ type unitSums struct {
 }
 
 // rowSums are sums over training rows.
-type rowSums struct{ draw, constant certify.RiskSum }
+type rowSums struct{ draw, constant, around certify.RiskSum }
 
 // merge adds the rows of other.
 func (s *rowSums) merge(other *rowSums) error {
-	return errors.Join(s.draw.Merge(other.draw), s.constant.Merge(other.constant))
+	return errors.Join(s.draw.Merge(other.draw), s.constant.Merge(other.constant), s.around.Merge(other.around))
 }
 
 func newUnitSums(l *certify.UnitCounts) *unitSums {
@@ -78,6 +78,9 @@ func (u *unitSums) addTo(to certify.LossSums) (train, holdout int64, err error) 
 		err = errors.Join(
 			err, to.At(certify.PredictorDraw, certify.SubsetTraining).AddUnit(s.draw, false, false),
 			to.At(certify.PredictorConstant, certify.SubsetTraining).AddUnit(s.constant, true, false))
+		if s.around.Count() > 0 {
+			err = errors.Join(err, to.At(certify.PredictorAround, certify.SubsetTraining).AddUnit(s.around, false, false))
+		}
 	}
 	for _, s := range u.holdout {
 		holdout += s.Count()

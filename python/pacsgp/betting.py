@@ -1,4 +1,5 @@
 """The bound on the mean of losses that are not 0 or 1, by betting against it (formats.md, 6.4)."""
+import bisect
 import math
 
 import numpy as np
@@ -33,14 +34,7 @@ def wins(parts, n, k, inverse, side):
 
 def least(parts, n, inverse, side):
     """The least k with which the bet is won: the bound is k/n."""
-    low, high = 0, n
-    while low < high:
-        k = (low + high) // 2
-        if wins(parts, n, k, inverse, side):
-            high = k
-        else:
-            low = k + 1
-    return low
+    return bisect.bisect_left(range(n), True, key=lambda k: wins(parts, n, k, inverse, side))
 
 
 def steps(bound, n):

@@ -25,16 +25,16 @@ def precise(check):
     return checked
 
 
-def gaussian_kl(model):
-    """The bound on KL(N(m, CC') || N(0, I)) in nats (formats.md, 6.1): squares without an error, and
+def gaussian_kl(mean, c):
+    """The bound on KL(N(mean, CC') || N(0, I)) in nats (formats.md, 6.1): squares without an error, and
     one logarithm of the determinant."""
-    every = np.concatenate([model.mean, model.c[np.tril_indices(len(model.mean))]])
+    every = np.concatenate([mean, c[np.tril_indices(len(mean))]])
     squares = np.concatenate(exact_products(every, every))
     total = math.fsum(squares)
     determinant = Decimal(1)
-    for c in model.c.diagonal().tolist():
-        determinant *= Decimal(c)
-    divergence = max(Decimal(0), (Decimal(total) + Decimal(math.fsum([*squares, -total])) - len(model.mean)) / 2 - determinant.ln())
+    for diagonal in c.diagonal().tolist():
+        determinant *= Decimal(diagonal)
+    divergence = max(Decimal(0), (Decimal(total) + Decimal(math.fsum([*squares, -total])) - len(mean)) / 2 - determinant.ln())
     return divergence + Decimal(1e-9) * (1 + divergence) if divergence else Decimal(1e-9)
 
 
@@ -112,9 +112,8 @@ def mean_of(total, n, up):
     """total·2^-60/n, rounded to a float64 on the side asked for."""
     exact = Fraction(total, n * UNIT)
     nearest = float(exact)
-    if up and nearest < exact:
-        return math.nextafter(nearest, math.inf)
-    return math.nextafter(nearest, -math.inf) if not up and nearest > exact else nearest
+    wrong = nearest < exact if up else nearest > exact
+    return math.nextafter(nearest, math.inf if up else -math.inf) if wrong else nearest
 
 
 def ln_factorial(n):

@@ -23,7 +23,7 @@ def derive(model, job, cert, holds):
         "baseline": {**cert["baseline"], "origin": "prior" if cert["counts"]["prior"] else "start"},
         "dataset": {**cert["dataset"], "columns": model.inputs + group_column(job) + unit.labels(job) + [target]},
         "duplicates": {**cert["duplicates"], **job["duplicates"]},
-        "model": {"digest": model.digest, "kl": cert["model"]["kl"], "accuracy": model.tau(), "theta": meta["theta"], "jitter": {"limit": model.jitter / 2, "holds": holds},
+        "model": {"digest": model.digest, "kl": cert["model"]["kl"], **members(("kl_around", "pac-bayes-mean" in job["guarantees"] and cert["model"].get("kl_around"))), "accuracy": model.tau(), "theta": meta["theta"], "jitter": {"limit": model.jitter / 2, "holds": holds},
                   "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "isotropic": meta["isotropic"]}}}
     document.pop("groups", None)
     if "groups" in job:
@@ -44,7 +44,7 @@ def claims(cert, methods):
     """The claims, each number from those before it (formats.md, 6.4)."""
     declared, n = Decimal(repr(float(cert["delta"]["declared"]))), unit.examples(cert["counts"], "training")
     weights = {"training": 1, "holdout": 9}  # by the rows of a method
-    shared = sum(weights[m.subset] for m in methods)
+    shared = sum(weights[m.subset] for m in methods if not m.event)
     if "sequence" in cert["delta"]:
         number = cert["delta"]["sequence"]["run"]
         shared *= number * (number + 1)

@@ -115,9 +115,7 @@ def values(batch, column, known):
     array = batch.column(batch.schema.get_field_index(path[0]))
     if len(path) > 1:
         array = pc.struct_field(array, path[1:])
-    if column.text:
-        return labels(array, known or {})
-    return numbers(array)
+    return labels(array, known or {}) if column.text else numbers(array)
 
 
 def labels(array, known):

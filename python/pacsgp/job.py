@@ -60,7 +60,7 @@ def check_job(job):
             ("a curve takes the zero-one loss, and every tolerance at once a curve", loss["kind"] == "zero-one" if "curve" in methods else "tolerance" not in loss),
             ("groups do not go with the other settings, or their values are out of order", fits_groups(job, methods)),
             ("encodings are of no features, or out of order, or do not go with the other settings", fits_encodings(job)),
-            ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
+            ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods) and (last_or_any or "pac-bayes-mean" not in methods)),
             ("a share of held-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["split"]) if last_or_any else held == 0 or "guarantees" not in job),
             ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),

@@ -3,7 +3,7 @@ import json
 import math
 from decimal import Decimal
 
-from .refusal import Refused, need
+from .refusal import need
 
 integer = lambda v: isinstance(v, int) and not isinstance(v, bool)
 count = lambda v: integer(v) and 0 <= v < 1 << 63
@@ -12,8 +12,7 @@ number = lambda v: (integer(v) or isinstance(v, float)) and math.isfinite(v)
 
 def read_json(data, what):
     """JSON without NaN, infinities and members that stand twice, and with numbers in their shortest form."""
-    def constant(name):
-        raise Refused(f"{name} in the {what}")
+    constant = lambda name: need(False, f"{name} in the {what}")
 
     def members(pairs):
         names = [name for name, _ in pairs]

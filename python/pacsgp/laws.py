@@ -16,9 +16,9 @@ class Laws:
     arithmetic has corrected. The bounds rest on the jitter condition, which
     check_jitter proves; where it fails nothing is known."""
 
-    def __init__(self, model, holds, draws=False):
-        self.model, self.draws, m = model, draws, len(model.mean)
-        self.mean, self.factor = (model.mean, model.c) if draws else (model.weight, model.b)
+    def __init__(self, model, holds, of="prediction"):
+        self.model, self.draws, m = model, of != "prediction", len(model.mean)
+        self.mean, self.factor = model.mean if of == "draw" else model.weight, model.c if self.draws else model.b
         self.sigma2 = model.variance
         self.sigma = math.sqrt(model.variance) * OUTWARDS
         self.gamma = gamma(min(STEP, m) + m / STEP + 8)
@@ -26,7 +26,7 @@ class Laws:
         self.weights, rest = self.unwhitened()
         self.residual = self.sigma * length(rest) if holds else math.inf
         self.both = np.stack([self.weights, np.abs(self.weights)], axis=1)
-        if draws:
+        if self.draws:
             self.size, self.spread_root = np.abs(model.l), length(model.c)
             self.inverse = self.inverse_norm() if holds else math.inf                 # ≥ ‖L⁻¹‖
             s = products(model.c, model.c.T)

@@ -30,10 +30,9 @@ def listing(paths):
 def under(path, above):
     """The data files of a folder and of those below it, links followed."""
     position, found = os.path.realpath(path), []
-    for name in os.listdir(path) if position not in above else []:
+    names = os.listdir(path) if position not in above else []
+    for name in (name for name in names if not name.startswith(("_", "."))):
         below = os.path.join(path, name)
-        if name.startswith(("_", ".")):
-            continue
         if os.path.isdir(below):
             found += under(below, [*above, position])
         elif name.lower().endswith(ENDINGS):

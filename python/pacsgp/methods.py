@@ -34,10 +34,11 @@ def ended(cert):
 class Losses:
     """A method that rests on the losses of one predictor on the rows of a subset."""
     shows = {"sum"}       # members of these losses in the certificate
+    event = None          # the method whose part of delta it shares
 
     def __init__(self, cert, model):
         self.cert, self.model, self.n = cert, model, unit.examples(cert["counts"], self.subset)
-        self.loss_sum = next(t for t in cert["losses"] if t["subset"] == self.subset)
+        self.loss_sum = next(t for t in cert["losses"] if (t["predictor"], t["subset"]) == (self.predictor, self.subset))
         self.sum = total(self.loss_sum, self.n) if "sum" in self.loss_sum else None
         self.ended = ended(cert)
         self.parts = []   # what was added, of each row
@@ -68,7 +69,7 @@ class Losses:
 
 
 class PacBayes(Losses):
-    id, subset, predictor = "pac-bayes", "training", "draw"
+    id, subset, predictor, kl = "pac-bayes", "training", "draw", "kl"
 
     def __init__(self, cert, model):
         super().__init__(cert, model)
@@ -76,21 +77,19 @@ class PacBayes(Losses):
         need(unproven <= cert["counts"]["training"] if "units" in cert["counts"] else unproven * UNIT <= self.sum, "rows that are not proven count 1")
 
     def claims(self, inverse):
-        g, n, divergence, nats = self.stated("pac-bayes"), self.n, gaussian_kl(self.model), Decimal(self.cert["model"]["kl"])
-        close(self.cert["model"]["kl"], divergence, "KL")
-        terms = {k: g.get(k, 0) for k in ("ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent", "bound", "bound_pinsker")}
+        draw = self.of_draws(self.model.mean, inverse)
+        return [draw] if self.cert["counts"]["holdout"] else [twice(draw), draw]  # without held-out rows predictions are the mean of Q
+
+    def of_draws(self, centre, inverse):
+        """The claim about draws around these weights, from the terms that are stated."""
+        g, n, risk, stated = self.stated(self.id), self.n, mean_of(self.sum, self.n, True), self.cert["model"].get(self.kl, 0)
+        close(stated, gaussian_kl(centre, self.model.c), "KL")
+        terms = {k: g.get(k, 0) for k in ("ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent")}
         close(terms["ln_inverse_weight"], ln_inverse_weight(len(self.cert["model"]["kernel"]["families"]), self.model.meta["theta"]), "ln 1/weight of theta")
         close(terms["ln_xi"], ln_xi(n), "ln xi(N)")
-        close(terms["exponent"], (nats + sum(Decimal(terms[k]) for k in ("ln_inverse_weight", "ln_xi", "ln_inverse_delta"))) / n * WIDER, "the exponent")
-        c, risk = Decimal(terms["exponent"]), Decimal(mean_of(self.sum, n, True))
-        close(terms["bound"], Decimal(kl_inverse(risk, c)), "the bound B")
-        close(terms["bound_pinsker"], min(Decimal(1), risk + (c / 2).sqrt()), "Pinsker's bound")
-        draw = self.claim("pac-bayes", terms, inverse)
-        if self.cert["counts"]["holdout"]:  # held-out rows test the predictor; without them it is the mean of Q
-            return [draw]
-        mean = {**draw, "id": "pac-bayes-mean", "predictor": "prediction", **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker")}}
-        del mean["risk"]
-        return [mean, draw]
+        close(terms["exponent"], (Decimal(stated) + sum(Decimal(terms[k]) for k in ("ln_inverse_weight", "ln_xi", "ln_inverse_delta"))) / n * WIDER, "the exponent")
+        c = Decimal(terms["exponent"])
+        return self.claim("pac-bayes", {**terms, "bound": kl_inverse(Decimal(risk), c), "bound_pinsker": upward(min(Decimal(1), Decimal(risk) + (c / 2).sqrt()))}, inverse)
 
     def add(self, losses, y, law, rows):
         high, proven = losses.draws(y, *law)
@@ -100,6 +99,20 @@ class PacBayes(Losses):
         high, own, proven = np.concatenate(self.parts, axis=1)
         high, own = (whole(units(each, True)) if ids is None else unit.means(ids, units(each, True), True) for each in (high, own))
         self.near(high, own, proven, WIDEST, 0)
+
+
+def twice(draw):
+    """The claim about the mean of the draws that a claim is about (formats.md, 6.4)."""
+    same = {k: v for k, v in draw.items() if k != "risk"}
+    return {**same, "id": "pac-bayes-mean", "predictor": "prediction", **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker")}}
+
+
+class PacBayesMean(PacBayes):
+    """Draws with the covariance of Q around the weights of predictions."""
+    id, predictor, kl, event = "pac-bayes-mean", "draw-around-prediction", "kl_around", "pac-bayes"
+
+    def claims(self, inverse):
+        return [twice(self.of_draws(self.model.weight, inverse))]
 
 
 def check_limit(k, n, p, inverse):
@@ -241,7 +254,7 @@ class Groups(Holdout):
             need(lost <= e["misses"] <= lost + near + 1, f"of a group {lost} held-out rows are lost, the certificate says {e['misses']}")
 
 
-METHODS = {m.id: m for m in (PacBayes, Holdout, Curve, Groups)}
+METHODS = {m.id: m for m in (PacBayes, Holdout, Curve, Groups, PacBayesMean)}
 
 
 def applied(cert, model):

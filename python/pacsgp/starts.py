@@ -44,9 +44,7 @@ def negative_log_evidence(x, y, theta, family, of):
     n = len(x)
     scaled = x * np.exp(-theta[of])
     variance, noise = math.exp(theta[-2]), math.exp(theta[-1])
-    squares = np.zeros((n, n))
-    for column in scaled.T:
-        squares += (column[:, None] - column) ** 2
+    squares = sum((column[:, None] - column) ** 2 for column in scaled.T)
     value, slope, _ = FAMILIES[family][0](squares)
     k = variance * value
     l = np.linalg.cholesky(k + (noise + 1e-8 * variance) * np.eye(n))

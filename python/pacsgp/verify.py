@@ -81,14 +81,15 @@ def check_losses(model, cert, first_pass, holds, methods):
         compare(cert["mean"], {"column": cert["mean"]["column"], **far}, "mean")
     regression = Regression(model, len(first_pass.train))
     for subset, ordinals in (("training", first_pass.train), ("holdout", first_pass.holdout)):
-        laws, mine = Laws(model, holds, draws=subset == "training"), [m for m in methods if m.subset == subset]
+        mine = [m for m in methods if m.subset == subset]
+        laws = {m.predictor: Laws(model, holds, m.predictor) for m in mine}
         for i in range(0, len(ordinals), BLOCK):
             rows = first_pass.values(ordinals[i:i + BLOCK])
             y, found = model.scale_target(rows), features(model, model.scale_features(rows[:len(model.features)].T))
             if subset == "training":
                 regression.add(found[2], y)
             for m in mine:
-                m.add(losses, y, laws.at(*found), rows)
+                m.add(losses, y, laws[m.predictor].at(*found), rows)
         for m in mine:
             m.agrees(None if first_pass.ids is None else first_pass.ids[ordinals])
     check_predictor(model, first_pass, regression)

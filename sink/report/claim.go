@@ -46,8 +46,11 @@ func limit(c certify.Certificate, bound float64) string {
 // subject names what a claim is about.
 func subject(c certify.Certificate, g certify.Claim) string {
 	of := "predictions of " + words.Name(c.Loss.Target)
-	if g.Predictor == certify.PredictorDraw {
+	switch {
+	case g.Predictor == certify.PredictorDraw:
 		of += " by a random draw from the posterior"
+	case g.Subset == certify.SubsetTraining && c.Delta.Uses(certify.SubsetHoldout):
+		of += ", from training rows alone,"
 	}
 	return of
 }
