@@ -15,7 +15,7 @@ import (
 
 // predictor demands that the predictor of a model follows from Q and the rows that are not held out.
 func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pass.FirstPass, m pass.Model, declared job.Job, res job.Resources) error {
-	f, err := fit.NewStream(src, s, res).Fit(ctx, m.Posterior, s.Split.Train(), res.Workers, nil)
+	f, err := fit.NewStream(src, s, res).Fit(ctx, m.Posterior, declared.Split.Key, res.Workers, nil)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,11 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -88,12 +90,45 @@ func (f *Feed) kept(order []int, use func(x, y []float64) error) error {
 	return nil
 }
 
+// enoughRows is a number of training rows from which on more change neither least squares nor the choice among
+// candidates in a way that matters. One machine reads them in a minute.
+var enoughRows int64 = 1 << 22
+
+// enough are the shards, ascending, whose training rows these two are found on, and the number of these rows: all
+// (nil), or those of which the first rows have the lowest ranks, until there are enoughRows training rows.
+func (f *Feed) enough(key string) (shards []int, rows int64) {
+	if n := f.Split.Train(); n <= enoughRows {
+		return nil, n
+	}
+	all, hasher := f.src.Shards(), dataset.NewSplitHasher(key)
+	hashes := make([]uint64, len(all))
+	for i, s := range all {
+		hashes[i] = hasher.Rank(s.First).Hash
+	}
+	byRank := dataset.Indices(len(all))
+	slices.SortStableFunc(byRank, func(a, b int) int { return cmp.Compare(hashes[a], hashes[b]) })
+	for _, i := range byRank {
+		if rows >= enoughRows {
+			break
+		}
+		shards = append(shards, i)
+		rows += f.Split.TrainIndex(all[i].First+all[i].Rows) - f.Split.TrainIndex(all[i].First)
+	}
+	slices.Sort(shards)
+	return shards, rows
+}
+
 // Full delivers all training rows in ordinal order, in chunks of chunkRows rows
 // (the last may be shorter), wherever batches and shards end.
 func (f *Feed) Full(ctx context.Context, use func(x, y []float64) error) error {
+	return f.chunks(ctx, nil, use)
+}
+
+// chunks delivers the training rows of the shards in the given order, as Full does.
+func (f *Feed) chunks(ctx context.Context, order []int, use func(x, y []float64) error) error {
 	d := f.scale.Inputs
 	x, y := make([]float64, 0, chunkRows*d), make([]float64, 0, chunkRows)
-	err := f.rows(ctx, nil, func(rx, ry []float64) error {
+	err := f.rows(ctx, order, func(rx, ry []float64) error {
 		for len(ry) > 0 {
 			if err := ctx.Err(); err != nil {
 				return err

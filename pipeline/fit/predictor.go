@@ -22,7 +22,7 @@ import (
 // Predictor completes a fitted model.
 func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 	t.env.Observer.ReportProgress(job.Progress{Phase: job.PhasePredictor, Elapsed: job.Seconds(time.Since(t.began))})
-	f, err := t.Feed.Fit(ctx, m.Posterior, t.FirstPass.Split.Train(), t.env.Resources.Workers, t.env.Observer.Fitting)
+	f, err := t.Feed.Fit(ctx, m.Posterior, t.Job.Split.Key, t.env.Resources.Workers, t.env.Observer.Fitting)
 	if err != nil {
 		return err
 	}
@@ -41,16 +41,17 @@ func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 	return nil
 }
 
-// Fit adds up all training rows, and finds least squares at the features of a posterior. onAdded, if not nil, is
-// called with the number of rows added so far and of all rows.
-func (f *Feed) Fit(ctx context.Context, p *model.Posterior, rows int64, workers int, onAdded func(done, most int64)) (*model.Fit, error) {
+// Fit adds up the training rows, or enough of them, and finds least squares at the features of a posterior. onAdded, if
+// not nil, is called with the number of rows added so far and of all that are.
+func (f *Feed) Fit(ctx context.Context, p *model.Posterior, key string, workers int, onAdded func(done, most int64)) (*model.Fit, error) {
+	shards, rows := f.enough(key)
 	sums, err := model.NewRegression(p, rows, workers)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	defer sums.Close()
 	added := int64(0)
-	err = f.Full(ctx, func(x, y []float64) error {
+	err = f.chunks(ctx, shards, func(x, y []float64) error {
 		if added += int64(len(y)); onAdded != nil {
 			onAdded(added, rows)
 		}

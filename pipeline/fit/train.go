@@ -358,7 +358,7 @@ func (t *Training) best(ctx context.Context) (*Fitted, error) {
 	return chosen, t.Predictor(ctx, &chosen.Model)
 }
 
-// bound is the bound of a model before the last pass, by its risk on the rows that it was fitted to.
+// bound is about the bound of a model, by its risk on the training rows or enough of them.
 func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	s, err := pass.NewScorer(m, t.env.Resources.Workers)
 	if err != nil {
@@ -367,7 +367,8 @@ func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	defer s.Close()
 	w := pass.Workspace{Of: s}
 	var risk certify.RiskSum
-	err = t.Feed.Full(ctx, func(x, y []float64) error {
+	shards, _ := t.Feed.enough(t.Job.Split.Key)
+	err = t.Feed.chunks(ctx, shards, func(x, y []float64) error {
 		w.GatherScaled(x, y)
 		rows, err := w.Score()
 		if err != nil {

@@ -17,7 +17,7 @@ def derive(model, job, cert, holds):
     the numbers that are held to bounds, and the publisher's word."""
     meta, target = model.meta, model.target["name"]
     document = {
-        **cert,
+        **{k: v for k, v in cert.items() if k != "groups"}, **({"groups": grouping(job, cert.get("groups", {}).get("values", []))} if "groups" in job else {}),
         "loss": {**model.loss, "target": target, **members(("unit", job["loss"].get("unit")))},
         "delta": {**cert["delta"], "declared": job["delta"], "methods": job["guarantees"]},
         "baseline": {**cert["baseline"], "origin": "prior" if cert["counts"]["prior"] else "start"},
@@ -25,9 +25,6 @@ def derive(model, job, cert, holds):
         "duplicates": {**cert["duplicates"], **job["duplicates"]},
         "model": {"digest": model.digest, "kl": cert["model"]["kl"], **members(("kl_around", "pac-bayes-mean" in job["guarantees"] and cert["model"].get("kl_around"))), "accuracy": model.tau(), "theta": meta["theta"], "jitter": {"limit": model.jitter / 2, "holds": holds},
                   "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "isotropic": meta["isotropic"]}}}
-    document.pop("groups", None)
-    if "groups" in job:
-        document["groups"] = grouping(job, cert.get("groups", {}).get("values", []))
     compare(cert, document)  # before claims are made of it
     methods = applied(cert, model)
     return {**document, "claims": claims(cert, methods), "assumptions": assumptions(cert), "warnings": warnings(cert)}, methods

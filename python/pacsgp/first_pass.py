@@ -13,6 +13,7 @@ from .kernels import in_order
 from .lake import BAD
 
 START_ROWS = 8000         # of lowest rank, that training starts with
+ENOUGH = 1 << 22          # training rows
 
 
 def digest(lake, rows):
@@ -42,12 +43,10 @@ def ranked_rows(split, n, k):
     for share in (0 if last else split.get("holdout", 0), split.get("outside", 0)):
         first_apart.append((first_apart or [1 << 64])[-1] - int(Fraction(share) * (1 << 64)))
     from_row = n - int(split["holdout"] * n) if last else n
-    prefix = b"pacsgp/roles/1\0" + key.encode() + b"\0"
     hashes, ordinals = np.empty(0, np.uint64), np.empty(0, np.int64)
     for first in range(0, n, 1 << 20):
         last = min(n, first + (1 << 20))
-        more = np.fromiter((int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big")
-                            for i in range(first, last)), dtype=np.uint64, count=last - first)
+        more = np.fromiter((unit.rank(key, i) for i in range(first, last)), dtype=np.uint64, count=last - first)
         held, out = (more >= np.uint64(least) if least < 1 << 64 else np.zeros(len(more), dtype=bool) for least in first_apart)
         held[max(0, from_row - first):] = out[max(0, from_row - first):] = True
         apart.append([first + np.flatnonzero(held), first + np.flatnonzero(out & ~held)])
@@ -73,6 +72,15 @@ def centre(y, mean):
     """What the target is scaled around: the value of more than half of the prior rows, or the mean (formats.md, 4.5)."""
     middle = np.sort(y)[(len(y) - 1) // 2]
     return float(middle) + 0.0 if 2 * (y == middle).sum() > len(y) else mean
+
+
+def enough(train, shards, key):
+    """The training rows that least squares are found on, where the shards have so many rows (formats.md, 3.1)."""
+    firsts, found = np.cumsum([0, *shards]), train[:0]
+    for i in sorted(range(len(shards) if len(train) > ENOUGH else 0), key=lambda i: unit.rank(key, int(firsts[i]))):
+        if len(found) < ENOUGH:
+            found = np.append(found, train[np.searchsorted(train, firsts[i]):np.searchsorted(train, firsts[i + 1])])
+    return np.sort(found) if len(found) else train
 
 
 class FirstPass:
@@ -109,6 +117,7 @@ class FirstPass:
         self.open = np.flatnonzero(~gone)  # reference and training rows
         gone[self.reference] = True
         self.train = np.flatnonzero(~gone)
+        self.fitted = np.isin(np.arange(n), enough(self.train, [rows for _, _, rows in lake.groups], job["split"]["key"]))
         self.counts = {"rows": n, "prior": len(self.reference), "training": len(self.train), "holdout": len(self.holdout), "duplicates": dropped,
                        "rejected": rejected, **members(("outside", len(outside)), ("units", units))}
 

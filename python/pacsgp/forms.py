@@ -34,8 +34,7 @@ SETTINGS = {
     "target": text, "features?": [text], "exclude?": [text], "encode?": [ENCODING], "mean?": {"column": text}, "groups?": {"column": text, "values?": [number], "texts?": [text]}, "delta": positive,
     "kernel": {"family": [{*FAMILIES}], "isotropic": flag}, "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": unit},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number}, "inducing?": [count], "unit?": {"columns": [text]}, "split": {"key": word, "holdout?": share, "outside?": share, "last?": flag},
-    "guarantees?": [{*METHODS}], "duplicates": {"policy": {"drop", "keep", "limit"}, "limit": share}, "rejected?": {"limit": share},
-    "scaling": {"prior", "none"},
+    "guarantees?": [{*METHODS}], "duplicates": {"policy": {"drop", "keep", "limit"}, "limit": share}, "rejected?": {"limit": share}, "scaling": {"prior", "none"},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo"},
               "mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
     "sequence?": true}

@@ -42,8 +42,7 @@ def check_job(job):
     methods, held = job.get("guarantees", ["pac-bayes"]), job["split"].get("holdout", 0)
     column, outside = mean_column(job), job["split"].get("outside", 0)
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
-    wanted = KINDS[loss["kind"]].tolerances
-    share = loss["kind"] == "relative-zero-one"
+    wanted, share = KINDS[loss["kind"]].tolerances, loss["kind"] == "relative-zero-one"
     right = tolerances == wanted and not (share and loss["epsilon"] > MOST_SHARE) or wanted == {"epsilon"} and tolerances == {"epsilon_std"} and not share and mode == "prior"
     method, last_or_any = job["train"].get("method"), any(METHODS[m].subset == "holdout" for m in methods)
     for what, right in (

@@ -27,7 +27,6 @@ KINDS = {
     "squared": Kind(), "exponential": Kind("exponential"),
     "relative": Kind(tolerances=frozenset(), relative=True)}
 
-
 ndtr = np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2, otypes=[float])  # Φ
 
 
@@ -122,8 +121,7 @@ class Losses:
 
 def exp_negative(x):
     """exp(−x) for x ≥ 0, with the same bits everywhere (formats.md, 5.4)."""
-    k = np.floor(x * 1.4426950408889634 + 0.5)
-    k = np.where(x < 700, k, 0)
+    k = np.where(x < 700, np.floor(x * 1.4426950408889634 + 0.5), 0)
     r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
     total = np.ones_like(x)
     for i in range(13, 0, -1):
@@ -144,11 +142,6 @@ def constant_loss(loss, y, c):
         if kind == "squared":
             return np.minimum(t * t, 1) * (1 - 2.0 ** -48)
         return np.maximum(0, 1 - exp_negative(t * t) - 2.0 ** -48)
-
-
-def misfit(model, rows):
-    """How far the column of the mean is from the target, in deviations of it and at most 1 (formats.md, 7.1)."""
-    return np.minimum(np.abs(rows[-1] - rows[-2]) / model.target["scale"], 1.0)
 
 
 def best_constant(loss, targets):

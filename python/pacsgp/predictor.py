@@ -64,9 +64,7 @@ def check_predictor(model, first_pass, regression):
     rows = first_pass.values(first_pass.reference)
     phi = features(model, model.scale_features(rows[:len(model.features)].T))[2]
     y, tolerance = model.scale_target(rows), max(loss.get(k, 0.0) for k in ("epsilon", "below", "above")) / target["scale"]
-
-    def weights(part):
-        return (1 - part) * model.mean + part * least
+    weights = lambda part: (1 - part) * model.mean + part * least
 
     def worth(part):
         mean = weights(part) @ phi

@@ -56,8 +56,7 @@ class Model:
         With return_std also standard deviations [n] of the target. No guarantee speaks of them."""
         parts = [self._predictor.of(block) for block in self._blocks(X)]
         mean, deviation = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(2))
-        said = [headline(self.certificate)] if self.claim is None else []
-        said += model_warnings(self.certificate)
+        said = ([headline(self.certificate)] if self.claim is None else []) + model_warnings(self.certificate)
         for words in parts[0][2] if parts else ():
             rows = sum(int(part[2][words].sum()) for part in parts)
             said += [f"{rows} of {len(mean)} rows {words}"] if rows else []

@@ -35,6 +35,11 @@ def hashes(job, rows):
     return np.array([int.from_bytes(hashlib.sha256(prefix + key.tobytes()).digest()[:8], "big") for key in found], dtype=np.uint64)[at]
 
 
+def rank(key, ordinal):
+    """The hash that splits the rows (formats.md, 4.4)."""
+    return int.from_bytes(hashlib.sha256(b"pacsgp/roles/1\0" + key.encode() + b"\0" + struct.pack(">Q", ordinal)).digest()[:8], "big")
+
+
 def split(job, hashes, good, least, count):
     """Ordinals of the held-out rows and of the prior rows, those of all others in the order in which they become
     start rows, and the counts of the units. Hashes are of good rows; held-out units have at least a hash, and
@@ -50,8 +55,7 @@ def split(job, hashes, good, least, count):
     order = np.lexsort((good, hashes))
     lowest = order[~apart[order]][:ROWS]
     late = ~np.isin(hashes[lowest], units[:k])
-    prefix = b"pacsgp/roles/1\0" + job["split"]["key"].encode() + b"\0"
-    ranks = np.array([int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big") for i in good[lowest].tolist()], dtype=np.uint64)
+    ranks = np.array([rank(job["split"]["key"], i) for i in good[lowest].tolist()], dtype=np.uint64)
     return good[apart], good[lowest[~late]], good[lowest[np.lexsort((good[lowest], ranks, late))]], counts
 
 

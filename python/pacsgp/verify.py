@@ -9,7 +9,7 @@ from .groups import seen as seen_groups, text_column
 from .job import mean_column
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter, features
-from .losses import Losses, best_constant, constant_loss, misfit, units, whole
+from .losses import Losses, best_constant, constant_loss, units, whole
 from .model import Model, fine_enough
 from .predictor import Regression, check_predictor
 from .refusal import need, ok
@@ -77,9 +77,10 @@ def check_losses(model, cert, first_pass, holds, methods):
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
     compare(cert["dependence"], series(model.scale_target(first_pass.values(first_pass.open))), "dependence")
     if "mean" in cert:
-        far = {subset: summed(rows.shape[1], whole(units(misfit(model, rows), True))) for subset, rows in (("prior", first_pass.values(first_pass.reference)), ("training", targets))}
+        off = lambda rows: (abs(rows[-1] - rows[-2]) / model.target["scale"]).clip(max=1)  # from the column of the mean, in deviations
+        far = {subset: summed(rows.shape[1], whole(units(off(rows), True))) for subset, rows in (("prior", first_pass.values(first_pass.reference)), ("training", targets))}
         compare(cert["mean"], {"column": cert["mean"]["column"], **far}, "mean")
-    regression = Regression(model, len(first_pass.train))
+    regression = Regression(model, int(first_pass.fitted.sum()))
     for subset, ordinals in (("training", first_pass.train), ("holdout", first_pass.holdout)):
         mine = [m for m in methods if m.subset == subset]
         laws = {m.predictor: Laws(model, holds, m.predictor) for m in mine}
@@ -87,7 +88,8 @@ def check_losses(model, cert, first_pass, holds, methods):
             rows = first_pass.values(ordinals[i:i + BLOCK])
             y, found = model.scale_target(rows), features(model, model.scale_features(rows[:len(model.features)].T))
             if subset == "training":
-                regression.add(found[2], y)
+                fitted = first_pass.fitted[ordinals[i:i + BLOCK]]
+                regression.add(found[2][:, fitted], y[fitted])
             for m in mine:
                 m.add(losses, y, laws[m.predictor].at(*found), rows)
         for m in mine:
