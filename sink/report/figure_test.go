@@ -108,11 +108,3 @@ func TestFigureRefusesNaN(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkWritePNG(b *testing.B) {
-	f := testFigure(b)
-	for b.Loop() {
-		var out bytes.Buffer
-		fatal.If(b, f.WritePNG(&out))
-	}
-}

@@ -2,7 +2,6 @@ package linalg
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -90,30 +89,6 @@ func BenchmarkSyrk(b *testing.B) {
 	})
 }
 
-func BenchmarkTrsm(b *testing.B) {
-	benchBlocks(b, func(b *testing.B, name string, n, rows int) {
-		benchWorkers(b, name, float64(rows)*float64(n)*float64(n), func() func(p *Pool) {
-			x, l := randNormal(rows, n), nearlyIdentity(n)
-			return func(p *Pool) { p.TrsmRightLowerTrans(l, x) }
-		})
-	})
-}
-
-// nearlyIdentity returns a lower triangle with ones on its diagonal and small elements
-// below. Solved again and again in place, a block neither shrinks to subnormal numbers
-// nor grows.
-func nearlyIdentity(n int) Mat {
-	l := lowerOnly(randNormal(n, n))
-	for i := range n {
-		row := l.Row(i)
-		for j := range i {
-			row[j] *= 1e-4 / math.Sqrt(float64(n))
-		}
-		row[i] = 1
-	}
-	return l
-}
-
 // BenchmarkCholesky includes the copy of the matrix that is overwritten.
 func BenchmarkCholesky(b *testing.B) {
 	benchSets(b, func(b *testing.B) {
@@ -131,40 +106,5 @@ func BenchmarkCholesky(b *testing.B) {
 				}
 			})
 		}
-	})
-}
-
-// BenchmarkFunctions takes a million values in pieces that stay in cache.
-func BenchmarkFunctions(b *testing.B) {
-	const total, piece = 1 << 20, 1 << 11
-	x, y, z := make([]float64, piece), make([]float64, piece), make([]float64, piece)
-	r := newRand()
-	for i := range x {
-		x[i] = 3 * r.NormFloat64()
-	}
-	run := func(b *testing.B, name string, f func()) {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				for range total / piece {
-					f()
-				}
-			}
-			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/total, "ns/value")
-		})
-	}
-	run(b, "math.Exp", func() {
-		for i, v := range x {
-			y[i] = math.Exp(v)
-		}
-	})
-	run(b, "math.Erfc", func() {
-		for i, v := range x {
-			y[i] = 0.5 * math.Erfc(-v/math.Sqrt2)
-		}
-	})
-	benchSets(b, func(b *testing.B) {
-		run(b, "Exp", func() { Exp(y, x) })
-		run(b, "NormCDF", func() { NormCDF(y, x) })
-		run(b, "NormCDFPDF", func() { NormCDFPDF(y, z, x) })
 	})
 }
