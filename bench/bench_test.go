@@ -1,21 +1,6 @@
 package main
 
-import (
-	"maps"
-	"testing"
-)
-
-func TestParseBenchmark(t *testing.T) {
-	got, ok := parseBenchmark("BenchmarkGemm/n=100-2   \t    1234\t      5678 ns/op\t         9.5 GFLOP/s\n")
-	if want := map[string]float64{"ns/op": 5678, "GFLOP/s": 9.5}; !ok || !maps.Equal(got, want) {
-		t.Errorf("parseBenchmark = %v, %t, want %v", got, ok, want)
-	}
-	for _, line := range []string{"PASS", "ok  \tx\t1s", "BenchmarkGemm", "cpu: Some Processor"} {
-		if got, ok := parseBenchmark(line); ok {
-			t.Errorf("parseBenchmark(%q) = %v", line, got)
-		}
-	}
-}
+import "testing"
 
 func TestRatioIsTakenWithinRounds(t *testing.T) {
 	// The third round ran next to something else: both took longer.
