@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/optimize"
 )
@@ -17,17 +18,15 @@ type evaluation struct {
 // a point and waits for the answer. It depends on the start and the answers alone: the same
 // answers restore it.
 type descent struct {
-	points  chan []float64
-	answers chan evaluation
-	quit    chan struct{}
-	gone    chan struct{}
+	points  chan []float64  // closed at the end
+	answers chan evaluation // closed by stop
 }
 
 // newDescent starts a descent of at most the given number of evaluations.
 func newDescent(from []float64, evaluations int) *descent {
-	s := &descent{points: make(chan []float64), answers: make(chan evaluation), quit: make(chan struct{}), gone: make(chan struct{})}
+	s := &descent{make(chan []float64), make(chan evaluation)}
 	go func() {
-		defer close(s.gone)
+		defer close(s.points)
 		s.minimize(from, evaluations)
 	}()
 	return s
@@ -50,39 +49,23 @@ var errStalled = errors.New("model: the line search makes no progress")
 func (s *descent) minimize(from []float64, evaluations int) {
 	var at []float64
 	var known evaluation
-	asked, repeated := 0, 0
-	evaluate := func(x []float64) (evaluation, bool) {
-		if at != nil && equal(at, x) {
+	asked, repeated, ended := 0, 0, false
+	least, lowest := math.Inf(1), from
+	visit := func(x []float64) evaluation {
+		if at != nil && slices.Equal(at, x) {
 			repeated++
-			return known, true
+			return known
 		}
-		repeated = 0
-		if asked == evaluations {
-			return evaluation{}, false
+		if repeated = 0; asked == evaluations {
+			ended = true
+			return evaluation{}
 		}
 		asked++
-		point := append([]float64(nil), x...)
-		select {
-		case s.points <- point:
-		case <-s.quit:
-			return evaluation{}, false
-		}
-		select {
-		case known = <-s.answers:
-			at = point
-			return known, true
-		case <-s.quit:
-			return evaluation{}, false
-		}
-	}
-	ended := false
-	least := math.Inf(1)
-	lowest := from
-	visit := func(x []float64) evaluation {
-		e, ok := evaluate(x)
-		ended = ended || !ok
-		if ok && e.value < least {
-			least, lowest = e.value, append([]float64(nil), x...)
+		at = slices.Clone(x)
+		s.points <- at
+		e, ok := <-s.answers
+		if known, ended = e, ended || !ok; ok && e.value < least {
+			least, lowest = e.value, at
 		}
 		return e
 	}
@@ -111,33 +94,13 @@ func (s *descent) minimize(from []float64, evaluations int) {
 	}
 }
 
-func equal(a, b []float64) bool {
-	for i, v := range a {
-		if v != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // next returns the next point, nil at the end.
-func (s *descent) next() []float64 {
-	select {
-	case p := <-s.points:
-		return p
-	case <-s.gone:
-		return nil
-	}
-}
+func (s *descent) next() []float64 { return <-s.points }
 
-func (s *descent) answer(e evaluation) {
-	select {
-	case s.answers <- e:
-	case <-s.gone:
-	}
-}
+func (s *descent) answer(e evaluation) { s.answers <- e }
 
 func (s *descent) stop() {
-	close(s.quit)
-	<-s.gone
+	close(s.answers)
+	for range s.points { // the last one has no answer
+	}
 }

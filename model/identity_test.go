@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -83,7 +84,7 @@ func TestCollapsedIdentities(t *testing.T) {
 			if !(vfe.eval.value >= value-1e-9) {
 				t.Errorf("VFE claims the evidence %v, the exact process has %v", -vfe.eval.value, -value)
 			}
-			if !equal(vfe.eval.mean, dtc.eval.mean) || !equal(vfe.eval.precision.Data, dtc.eval.precision.Data) {
+			if !slices.Equal(vfe.eval.mean, dtc.eval.mean) || !slices.Equal(vfe.eval.precision.Data, dtc.eval.precision.Data) {
 				t.Error("VFE and DTC have different posteriors")
 			}
 		}
