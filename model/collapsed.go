@@ -91,7 +91,7 @@ func NewCollapsed(cfg CollapsedConfig, start Rows) (*Collapsed, error) {
 func (c *Collapsed) allocate(m int) {
 	d := c.cfg.Dim
 	c.prior = newPrior(c.pool, c.cfg.Kernel.Profile, c.cfg.of(d), c.cfg.Jitter, m)
-	c.fold = newFold(c.pool, c.prior, c.cfg.Loss, m, d)
+	c.fold = newFold(c.prior, c.cfg.Loss, m, d)
 	c.eval = newEvaluator(m, d, c.cfg.Parameters())
 }
 

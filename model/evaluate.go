@@ -98,7 +98,7 @@ func (c *Collapsed) gathered() error {
 		return nil
 	}
 	n := float64(c.cfg.N)
-	e.value = 0.5 * (n*math.Log(2*math.Pi) + lnDet + f.lnNoise + f.squares - linalg.Dot(e.b, e.mean))
+	e.value = 0.5 * (n*math.Log(2*math.Pi) + lnDet + f.lnNoise + f.fitted - linalg.Dot(e.b, e.mean))
 	f.ofEvidence, f.ofTrace, f.weight, e.byKL = true, false, 0, 0
 	for i := range m {
 		e.byB[i] = -e.mean[i]
@@ -215,7 +215,7 @@ func (c *Collapsed) pulled() evaluation {
 		eachRow(c.pool, e.work.Rows, func(i int) { linalg.Axpy(1, f.bigR.Row(i)[:i+1], e.work.Row(i)) })
 	}
 	white.solveBothSidesTrans(c.pool, e.work)
-	c.prior.gradient(f.columns, e.work, e.gradient)
+	c.prior.gradient(f.columnSum, e.work, e.gradient)
 	scale := 1.0
 	if !c.cfg.Objective.bounds() {
 		scale = 1 / float64(c.cfg.N)

@@ -16,25 +16,19 @@ const (
 	pullPass                   // adds up the derivatives by kernel columns and noise
 )
 
-// A fold adds up the sums of one pass for a [Collapsed]. Like [sweep] it works in unwhitened
-// kernel columns k, without a triangular solve a row:
+// A fold adds up the sums of one pass for a [Collapsed]. The pass of the risk is one of its [sweep]. Like it the
+// others work in unwhitened kernel columns k, without a triangular solve a row:
 //
-//	|φ|² = kᵀQk,  μ = kᵀa,  s² = σ² + kᵀA k
-//
-// with Q = (K_ZZ + jI)⁻¹, a = L⁻ᵀm and A = L⁻ᵀ(S−I)L⁻¹.
+//	|φ|² = kᵀQk,  Q = (K_ZZ + jI)⁻¹
 type fold struct {
-	pool  *linalg.Pool
-	loss  loss.Loss
-	prior *prior
-	pass  foldPass
+	*sweep
+	pass foldPass
 
 	duplicates float64 // weight of a row
 
 	// The evaluated point.
 	alpha, noise float64
 	bigQ         linalg.Mat // [M×M]
-	a            []float64
-	bigA         linalg.Mat
 	// The gradient by a kernel column: dF/dk = weight·(g a + 2w A k) + (y/D) pullB + (2/D) pullA k − 2α D̄ Q k,
 	// D̄ = dF/dD.
 	weight float64 // of the risk of a row
@@ -44,59 +38,44 @@ type fold struct {
 	ofEvidence, ofTrace bool
 
 	// Sums over rows.
-	seen    int64
 	precise linalg.Mat // [M×M], lower triangle: Σ kkᵀ/D
 	moment  []float64  // Σ k y/D
 	lnNoise float64    // Σ ln D
-	squares float64    // Σ y²/D
-	risk    float64    // Σ E
-	h       []float64  // Σ g k
-	bigH    linalg.Mat // [M×M], lower triangle: Σ w kkᵀ
-	sumW    float64    // Σ w
-	columns columnSum
+	fitted  float64    // Σ y²/D
 	bigR    linalg.Mat // [M×M], lower triangle: −α Σ D̄ kkᵀ
 	dNoise  float64    // Σ D̄
 
 	// One block.
-	rowBlock
-	k, slope, p, q, t  linalg.Mat // [B×M]
-	left, d            []float64  // Λ and D
-	e, g, w, r         []float64
-	scaled, total, sum []float64
+	q, t      linalg.Mat // [B×M]
+	left, d   []float64  // Λ and D
+	r, scaled []float64
 }
 
-func newFold(pool *linalg.Pool, p *prior, l loss.Loss, m, d int) *fold {
+func newFold(p *prior, l loss.Loss, m, d int) *fold {
 	vec := func() []float64 { return make([]float64, sweepBlock) }
-	block := func() linalg.Mat { return linalg.NewMat(sweepBlock, m) }
 	square := func() linalg.Mat { return linalg.NewMat(m, m) }
-	f := &fold{
-		pool: pool, prior: p, loss: l, duplicates: 1,
-		bigQ: square(), a: make([]float64, m), bigA: square(), pullB: make([]float64, m), pullA: square(),
-		precise: square(), moment: make([]float64, m), h: make([]float64, m), bigH: square(), bigR: square(),
-		columns:  newColumnSum(m, d),
-		rowBlock: newRowBlock(d),
-		k:        block(), p: block(), q: block(), t: block(),
-		left: vec(), d: vec(), e: vec(), g: vec(), w: vec(), r: vec(), scaled: vec(), total: vec(), sum: vec(),
+	return &fold{
+		sweep: newSweep(p, l, m, d), duplicates: 1,
+		bigQ: square(), pullB: make([]float64, m), pullA: square(),
+		precise: square(), moment: make([]float64, m), bigR: square(),
+		q: linalg.NewMat(sweepBlock, m), t: linalg.NewMat(sweepBlock, m),
+		left: vec(), d: vec(), r: vec(), scaled: vec(),
 	}
-	f.slope = slopesOf(p.profile, f.k)
-	return f
 }
 
 // begin empties the sums of a pass.
 func (f *fold) begin(pass foldPass) {
-	f.pass, f.rows, f.seen = pass, 0, 0
+	f.pass, f.seen = pass, 0
 	switch pass {
 	case gatherPass:
 		clear(f.precise.Data)
 		clear(f.moment)
-		f.lnNoise, f.squares = 0, 0
+		f.lnNoise, f.fitted = 0, 0
 	case riskPass:
-		clear(f.bigH.Data)
-		clear(f.h)
-		f.risk, f.sumW = 0, 0
+		f.reset(false)
 	case pullPass:
 		clear(f.bigR.Data)
-		f.columns.reset()
+		f.columnSum.reset()
 		f.dNoise = 0
 	}
 }
@@ -113,37 +92,24 @@ func (f *fold) add(x, y []float64) {
 // flush computes the gathered block.
 func (f *fold) flush() {
 	slope := linalg.Mat{}
-	if f.pass == pullPass {
+	switch f.pass {
+	case riskPass:
+		f.sweep.flush()
+		return
+	case pullPass:
 		slope = f.slope
+	case gatherPass:
 	}
-	n, m := f.kernel(f.prior, f.k, slope), f.prior.z.Rows
+	n, m := f.kernel(f.prior, f.k, slope), f.z.Rows
 	if n == 0 {
 		return
 	}
 	f.seen += int64(n)
 	k := f.k.Slice(0, n, 0, m)
-	switch f.pass {
-	case gatherPass:
+	if f.pass == gatherPass {
 		f.gather(n, k)
-	case riskPass:
-		f.measure(n, k)
-	case pullPass:
+	} else {
 		f.pull(n, k, slope.Slice(0, n, 0, m))
-	}
-}
-
-// quadratic sets dst[i] to kᵀTk for each row of k, T symmetric.
-func (f *fold) quadratic(t, k, scratch linalg.Mat, dst []float64) {
-	scaleDiagonal(t, 0.5)
-	f.pool.TrmmRightLower(t, k, scratch)
-	scaleDiagonal(t, 2)
-	f.pool.For(k.Rows, func(i int) { dst[i] = 2 * linalg.Dot(k.Row(i), scratch.Row(i)) })
-}
-
-// scaleDiagonal multiplies the diagonal, by a power of two without a rounding.
-func scaleDiagonal(t linalg.Mat, by float64) {
-	for i := range t.Rows {
-		t.Row(i)[i] *= by
 	}
 }
 
@@ -151,7 +117,7 @@ func scaleDiagonal(t linalg.Mat, by float64) {
 func (f *fold) noises(n int) {
 	for i := range n {
 		if f.alpha > 0 {
-			f.left[i] = max(0, f.prior.variance-f.left[i])
+			f.left[i] = max(0, f.variance-f.left[i])
 		} else {
 			f.left[i] = 0
 		}
@@ -161,29 +127,18 @@ func (f *fold) noises(n int) {
 
 func (f *fold) gather(n int, k linalg.Mat) {
 	if f.alpha > 0 {
-		f.quadratic(f.bigQ, k, f.p.Slice(0, n, 0, k.Cols), f.left)
+		p := f.p.Slice(0, n, 0, k.Cols)
+		f.half(f.bigQ, k, p)
+		f.pool.For(n, func(i int) { f.left[i] = 2 * linalg.Dot(k.Row(i), p.Row(i)) })
 	}
 	f.noises(n)
 	for i := range n {
 		f.w[i], f.scaled[i] = f.duplicates/f.d[i], f.duplicates*f.y[i]/f.d[i]
 		f.lnNoise += f.duplicates * math.Log(f.d[i])
-		f.squares += f.y[i] * f.scaled[i]
+		f.fitted += f.y[i] * f.scaled[i]
 	}
 	f.pool.SyrkWeighted(f.w[:n], k, 1, f.precise)
 	f.pool.Gemm(true, false, 1, k, column(f.scaled[:n]), 1, column(f.moment))
-}
-
-func (f *fold) measure(n int, k linalg.Mat) {
-	f.quadratic(f.bigA, k, f.p.Slice(0, n, 0, k.Cols), f.scaled)
-	f.pool.For(n, func(i int) {
-		f.e[i], f.g[i], f.w[i] = f.loss.Gradient(f.y[i], linalg.Dot(k.Row(i), f.a), f.prior.variance+f.scaled[i])
-	})
-	for i := range n {
-		f.risk += f.e[i]
-		f.sumW += f.w[i]
-	}
-	f.pool.SyrkWeighted(f.w[:n], k, 1, f.bigH)
-	f.pool.Gemm(true, false, 1, k, column(f.g[:n]), 1, column(f.h))
 }
 
 func (f *fold) pull(n int, k, slope linalg.Mat) {
@@ -209,17 +164,17 @@ func (f *fold) pull(n int, k, slope linalg.Mat) {
 		if f.ofTrace {
 			own += 0.5 * f.duplicates / f.d[i]
 		}
-		f.columns.gSelf += own
-		f.columns.gTotal += f.total[i]
+		f.gSelf += own
+		f.gTotal += f.total[i]
 		for j, v := range f.xd.Row(i) {
-			f.columns.gx2[j] += f.sum[i] * v * v
+			f.gx2[j] += f.rowSums[i] * v * v
 		}
 		f.r[i] *= -f.alpha
 		if f.left[i] == 0 {
 			f.r[i] = 0
 		}
 	}
-	f.pool.Gemm(true, false, 1, t, f.x.Slice(0, n, 0, f.dim+1), 1, f.columns.gx)
+	f.pool.Gemm(true, false, 1, t, f.x.Slice(0, n, 0, f.dim+1), 1, f.gx)
 	if f.alpha > 0 {
 		f.pool.SyrkWeighted(f.r[:n], k, 1, f.bigR)
 	}
@@ -233,12 +188,12 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 		pulled += 0.5 * (y*y - d)
 	}
 	if f.ofTrace {
-		pulled += 0.5 * f.prior.variance
+		pulled += 0.5 * f.variance
 	}
 	f.r[i] = -f.duplicates * pulled / (d * d)
 	byMean, byA, byQ := 0.0, 0.0, 0.0
 	if f.weight != 0 {
-		_, g, w := f.loss.Gradient(y, linalg.Dot(k, f.a), f.prior.variance+linalg.Dot(k, p))
+		_, g, w := f.loss.Gradient(y, linalg.Dot(k, f.a), f.variance+linalg.Dot(k, p))
 		f.w[i] = w
 		byMean, byA = f.weight*g, 2*f.weight*w
 	} else {
@@ -261,12 +216,12 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 		t[j] = v * slope[j]
 		sum += t[j]
 	}
-	f.sum[i], f.total[i] = sum, total
+	f.rowSums[i], f.total[i] = sum, total
 }
 
 // finite reports whether the sums of the pass are numbers.
 func (f *fold) finite() bool {
-	for _, v := range []float64{f.lnNoise, f.squares, f.risk, f.sumW, f.dNoise, f.columns.gTotal, f.columns.gSelf} {
+	for _, v := range []float64{f.lnNoise, f.fitted, f.risk, f.dNoise, f.gTotal, f.gSelf} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return false
 		}

@@ -29,7 +29,7 @@ type sweep struct {
 
 	// Of the posterior.
 	a    []float64  // [M]
-	bigA linalg.Mat // [M×M]: symmetric, or tril(A) with half its diagonal if not back
+	bigA linalg.Mat // [M×M], symmetric
 
 	// Sums over rows.
 	seen    int64
@@ -75,15 +75,9 @@ func slopesOf(profile *linalg.Profile, block linalg.Mat) linalg.Mat {
 	return linalg.NewMat(block.Rows, block.Cols)
 }
 
-// reset clears the sums, for the present a and A. Without derivatives (back is false) it
-// halves the diagonal of A: then kᵀA k = 2 kᵀTk with T = tril(A), at half the work.
+// reset clears the sums, for the present a and A.
 func (s *sweep) reset(back bool) {
 	s.back = back
-	if !back {
-		for i := range s.bigA.Rows {
-			s.bigA.Row(i)[i] *= 0.5
-		}
-	}
 	s.seen, s.risk, s.squares, s.spread, s.rows = 0, 0, 0, 0, 0
 	clear(s.h)
 	clear(s.bigH.Data)
@@ -115,7 +109,7 @@ func (s *sweep) flush() {
 		s.pool.Gemm(false, false, 1, k, s.bigA, 0, p)
 	} else {
 		parts = 2
-		s.pool.TrmmRightLower(s.bigA, k, p)
+		s.half(s.bigA, k, p)
 	}
 	s.pool.For(n, func(i int) {
 		s.mu[i] = linalg.Dot(k.Row(i), s.a)
@@ -151,6 +145,21 @@ func (s *sweep) flush() {
 	s.pool.SyrkWeighted(s.curvature[:n], k, 1, s.bigH)
 	if s.back {
 		s.backward(n, k, slope.Slice(0, n, 0, m), p)
+	}
+}
+
+// half sets p to kᵀ times the lower triangle of the symmetric t with half its diagonal: kᵀTk is twice pᵀk, at half
+// the work.
+func (s *sweep) half(t, k, p linalg.Mat) {
+	scaleDiagonal(t, 0.5)
+	s.pool.TrmmRightLower(t, k, p)
+	scaleDiagonal(t, 2)
+}
+
+// scaleDiagonal multiplies the diagonal, by a power of two without a rounding.
+func scaleDiagonal(t linalg.Mat, by float64) {
+	for i := range t.Rows {
+		t.Row(i)[i] *= by
 	}
 }
 
