@@ -23,11 +23,6 @@ const (
 	EvidenceBound
 )
 
-// String returns the objective's name.
-func (o Objective) String() string {
-	return [...]string{"bound", "Pinsker's bound", "evidence", "bound of the evidence"}[o]
-}
-
 // bounds reports whether the objective has the risk in it.
 func (o Objective) bounds() bool { return o == BoundKL || o == BoundPinsker }
 

@@ -17,8 +17,6 @@ type Estimated struct {
 	Theta []float64
 	// LnNoise is the logarithm of the noise variance.
 	LnNoise float64
-	// Rows is the number of rows used.
-	Rows int
 }
 
 // Estimate fits an exact Gaussian process with Gaussian noise to the first
@@ -86,7 +84,7 @@ func estimate(pool *linalg.Pool, rows Rows, early int, family *kernel.Family, sc
 		theta[e.parameters] = max(math.Log(1e-4), theta[e.parameters])
 		stepped()
 	}
-	return Estimated{Theta: at[:e.parameters], LnNoise: at[e.parameters], Rows: rows.Len()}, nil
+	return Estimated{Theta: at[:e.parameters], LnNoise: at[e.parameters]}, nil
 }
 
 // evidence computes the exact process's negative log evidence with gradient.

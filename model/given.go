@@ -73,9 +73,3 @@ func (t *Trainer) invertCovariance(from *Posterior) error {
 	}
 	return nil
 }
-
-// Posterior returns the posterior between two passes.
-func (t *Trainer) Posterior() (*Posterior, error) {
-	p, _, err := t.cfg.posterior(t.theta, t.z, t.mean, t.precision)
-	return p, err
-}

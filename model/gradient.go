@@ -42,6 +42,3 @@ func (t *Trainer) gradientInto(dst hyperGradient, scale float64, h []float64, bi
 		dst.z.Data[i] *= weight
 	}
 }
-
-// lnInverseWeight returns ln 1/p_θ, interpolated between grid values.
-func (t *Trainer) lnInverseWeight() float64 { return t.cfg.lnInverseWeight(t.theta) }

@@ -65,7 +65,7 @@ func (t *Trainer) objective(tb testing.TB, rows Rows, scale float64) float64 {
 	t.sweep.reset(false)
 	t.sweep.add(rows.X, rows.Y)
 	t.sweep.flush()
-	return t.weight*scale*(t.sweep.risk+t.sweep.likelihood/2*t.sweep.squares) + t.kl + t.lnInverseWeight()
+	return t.weight*scale*(t.sweep.risk+t.sweep.likelihood/2*t.sweep.squares) + t.kl + t.cfg.lnInverseWeight(t.theta)
 }
 
 // The derivatives of J_b in every θ, some coordinates of Z and the direction

@@ -12,7 +12,7 @@ import (
 // lawsOf are the laws of f at the rows under the posterior as it stands.
 func lawsOf(t *testing.T, tr *Trainer, rows Rows) (mean, variance []float64) {
 	t.Helper()
-	p, err := tr.Posterior()
+	p, _, err := tr.cfg.posterior(tr.theta, tr.z, tr.mean, tr.precision)
 	fatal.If(t, err)
 	return predict(t, p, 1, rows.X)
 }

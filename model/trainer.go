@@ -264,7 +264,7 @@ func (t *Trainer) End() error {
 func (t *Trainer) measure() (scale float64) {
 	n := float64(t.cfg.N)
 	risk := t.sweep.risk / float64(t.sweep.seen)
-	weight := t.lnInverseWeight()
+	weight := t.cfg.lnInverseWeight(t.theta)
 	t.last = Progress{Risk: risk, KL: t.kl, LnInverseWeight: weight, Bound: pacBound(risk, t.kl+weight, n, t.cfg.Delta), squares: t.sweep.squares / float64(t.sweep.seen)}
 	t.last.value = t.value(t.last)
 	t.last.noise = t.sampling()
