@@ -83,7 +83,7 @@ func splitMutants() []mutant {
 	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.reference {\n", "	for i, a := range e.reference[:0] {\n"}
 	return []mutant{
 		{"subset separation: certified on prior rows too", "pipeline", "TestPriorRowsMayBeAnything", []edit{
-			{"pipeline/dataset/split.go", "range r.referenceIn(b.First+int64(from), b.First+int64(end))", "range r.referenceIn(0, 0)"},
+			{"pipeline/dataset/split.go", "r.referenceIn(b.First, b.First+int64(b.Rows))", "r.referenceIn(0, 0)"},
 			{"pipeline/dataset/split.go", "return r.Rows - r.Reference() - r.Out.Size()", "return r.Rows - r.Out.Size()"},
 			{"pipeline/dataset/split.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
 			{"pipeline/pass/lastpass.go", "certify.Constant{Origin: certify.OriginReference", "certify.Constant{Origin: certify.OriginStart"},
@@ -98,8 +98,8 @@ func splitMutants() []mutant {
 			{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"},
 			{"certify/grid.go", "const flatShare = 0.125", "const flatShare = 0x1p-30"},
 		}},
-		{"subset separation: trained on held-out rows", "pipeline", "TestHoldoutSplit", []edit{{"pipeline/dataset/split.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(nil, r.OutsideRows, b, from, to, use)"}}},
-		{"subset separation: trained on outside rows", "pipeline", "TestNothingLooksAtOutsideRows", []edit{{"pipeline/dataset/split.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(r.HeldOutRows, nil, b, from, to, use)"}}},
+		{"subset separation: trained on held-out rows", "pipeline", "TestHoldoutSplit", []edit{{"pipeline/dataset/split.go", "!r.HeldOutRows.Has(ordinal) && ", ""}}},
+		{"subset separation: trained on outside rows", "pipeline", "TestNothingLooksAtOutsideRows", []edit{{"pipeline/dataset/split.go", " && !r.OutsideRows.Has(ordinal)", ""}}},
 		{"the claim of a headline", "certify", "TestAbout", []edit{{"certify/document.go", "				order = -1\n", "				order = 1\n"}}},
 		{"training again: the bytes of the model", "pipeline", "TestForgedTrainingIsConditionalAndRefused", []edit{{"pipeline/retrain.go", "case got == c.Model.Digest:", "case got != \"\":"}}},
 		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/fit/train.go", "return int64(len(t.state.Trace)) == *steps", "return int64(len(t.state.Trace)) >= *steps-1 && *steps > 0"}}},
@@ -166,11 +166,11 @@ func checkMutants() []mutant {
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Model.Theta[i].Grid.Centre != below && ", "false && "}}},
 		{"the stop at duplicates", "pipeline", "TestDuplicatesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Duplicates.Allow(s.duplicates.OfRows(), s.duplicates.Rows); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the subset of duplicates", "pipeline", "TestDroppedDuplicatesAreNotCertifiedOn", []edit{
-			{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Duplicates, b,", "without(r.Out.Bad, nil, b,"},
+			{"pipeline/dataset/split.go", "return !r.Out.has(ordinal)", "return !r.Out.Bad.Has(ordinal)"},
 			{"pipeline/dataset/split.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},
 			{"pipeline/dataset/split.go", " - r.Out.Bad.CountBefore(ordinal) - r.Out.Duplicates.CountBefore(ordinal)", ""},
 		}},
-		{"rejected rows that are in no subset", "pipeline", "TestToleratedRejectedRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "without(r.Out.Bad, r.Out.Duplicates, b,", "without(nil, r.Out.Duplicates, b,"}}},
+		{"rejected rows that are in no subset", "pipeline", "TestToleratedRejectedRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "return !r.Out.has(ordinal)", "return !r.Out.Duplicates.Has(ordinal)"}}},
 		{"the tolerance of rejected rows", "pipeline", "TestTooManyRejectedRowsStopTheJob", []edit{{"pipeline/pass/firstpass.go", "err := j.Rejected.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
 		{"the tolerance of rejected rows in verification", "pipeline", "TestForgedRejectedRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Sequenced(), job.Rejected.Allow(found.Counts.Bad, found.Counts.Rows), ", "errors.Join(job.Sequenced(), "}}},
 		{"the count of duplicates in the last pass", "pipeline", "TestForgedDuplicatesAreRefused", []edit{{"pipeline/verify.go", "	return compare(c, job, m, modelDigest, found)", "	found.Duplicates.Rows = c.Duplicates.Rows\n	return compare(c, job, m, modelDigest, found)"}}},

@@ -299,62 +299,42 @@ func (r Split) TrainIndex(ordinal int64) int64 {
 	return ordinal - int64(lo) - r.Out.Bad.CountBefore(ordinal) - r.Out.Duplicates.CountBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
 }
 
-// kept calls use with the maximal runs [from, to) of rows of a block that are not
-// left out.
-func (r Split) kept(b Block, use func(from, to int) error) error {
-	return without(r.Out.Bad, r.Out.Duplicates, b, 0, b.Rows, use)
-}
-
 // Open calls use with the maximal runs [from, to) of rows of a block that are reference or
 // training rows.
-func (r Split) Open(b Block, use func(from, to int) error) error {
-	return r.kept(b, func(from, to int) error { return without(r.HeldOutRows, r.OutsideRows, b, from, to, use) })
-}
+func (r Split) Open(b Block, use func(from, to int) error) error { return runs(b, r.isOpen, use) }
 
-// without calls use with the maximal runs of rows from..to−1 of a block that are no
-// members of two sets.
-func without(one, other *RowSet, b Block, from, to int, use func(from, to int) error) error {
-	return outside(one, b, from, to, func(from, to int) error { return outside(other, b, from, to, use) })
-}
-
-// outside does so with one set.
-func outside(set *RowSet, b Block, from, to int, use func(from, to int) error) error {
-	if set == nil {
-		return use(from, to)
-	}
-	for from < to {
-		end := from
-		for end < to && !set.Has(b.First+int64(end)) {
-			end++
-		}
-		if end > from {
-			if err := use(from, end); err != nil {
-				return err
-			}
-		}
-		from = end + 1
-	}
-	return nil
+func (r Split) isOpen(ordinal int64) bool {
+	return !r.Out.has(ordinal) && !r.HeldOutRows.Has(ordinal) && !r.OutsideRows.Has(ordinal)
 }
 
 // Runs calls use with the maximal runs [from, to) of rows of a block that are
 // training rows.
 func (r Split) Runs(b Block, use func(from, to int) error) error {
-	return r.Open(b, func(from, end int) error {
-		for _, ordinal := range r.referenceIn(b.First+int64(from), b.First+int64(end)) {
-			to := int(ordinal - b.First)
-			if to > from {
-				if err := use(from, to); err != nil {
-					return err
-				}
+	prior := r.referenceIn(b.First, b.First+int64(b.Rows))
+	return runs(b, func(ordinal int64) bool {
+		if len(prior) > 0 && prior[0] == ordinal {
+			prior = prior[1:]
+			return false
+		}
+		return r.isOpen(ordinal)
+	}, use)
+}
+
+// runs calls use with the maximal runs [from, to) of rows of a block whose ordinals are members. It asks for each
+// row once, in their order.
+func runs(b Block, member func(ordinal int64) bool, use func(from, to int) error) error {
+	for from := 0; from < b.Rows; from++ {
+		first := from
+		for from < b.Rows && member(b.First+int64(from)) {
+			from++
+		}
+		if from > first {
+			if err := use(first, from); err != nil {
+				return err
 			}
-			from = to + 1
 		}
-		if from < end {
-			return use(from, end)
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // BaselineRows returns the ordinals of the rows to choose the baseline's constant on, ascending: the
