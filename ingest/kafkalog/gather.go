@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -42,7 +41,7 @@ func (s *spool) gather(ctx context.Context) error {
 			return err
 		}
 	}
-	s.number = s.afterLast()
+	s.number = len(s.m.Segments)
 	g.most = min(max(s.cfg.Rows/int64(8*len(g.writers)), 16), 8192)
 	for g.left > 0 {
 		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
@@ -66,7 +65,7 @@ func (s *spool) gather(ctx context.Context) error {
 
 // open begins with a partition.
 func (g *gathering) open(ctx context.Context, of span) error {
-	w, err := g.writer(ctx, of, nil)
+	w, err := g.writer(ctx, of)
 	if err != nil {
 		return err
 	}
@@ -116,18 +115,6 @@ func (g *gathering) read(ctx context.Context, p int, end int64) error {
 		g.next[p] = end
 	}
 	return nil
-}
-
-// afterLast returns the number after that of the last stored segment.
-func (s *spool) afterLast() int {
-	after := 0
-	for _, g := range s.m.Segments {
-		var number int
-		if _, err := fmt.Sscanf(g.File, "segment-%d-", &number); err == nil {
-			after = max(after, number+1)
-		}
-	}
-	return after
 }
 
 // held returns the number of rows that are in no segment yet.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -16,8 +15,8 @@ import (
 type Window struct {
 	Segments []dataset.Segment // the shards, in order
 	Paths    []string          // of the shards' files
-	Firsts   map[int]int64     // offset at which the window begins, by partition
-	Ends     map[int]int64     // offset behind the window, by partition
+	Firsts   map[int]int64     // offset at which the window begins, by partition; empty for a replay
+	Ends     map[int]int64     // offset behind the window, by partition; empty for a replay
 	Identity broker.Identity   // of the topic; zero for a replay, or if brokers do not tell
 
 	deadLetters []string // files of dead letters, by segment; "": it has none
@@ -39,20 +38,6 @@ func (s *spool) window() *Window {
 		w.Firsts[of.Partition], w.Ends[of.Partition] = of.First, of.End
 	}
 	return w
-}
-
-// ordered returns the window in the order of the replayed segments.
-func (s *spool) ordered(segments []dataset.Segment) (*Window, error) {
-	found := s.window()
-	w := &Window{Firsts: found.Firsts, Ends: found.Ends}
-	for _, g := range segments {
-		i := slices.Index(found.Segments, g)
-		if i < 0 {
-			return nil, fmt.Errorf("kafka: %v: it was not replayed", g)
-		}
-		w.Segments, w.Paths = append(w.Segments, g), append(w.Paths, found.Paths[i])
-	}
-	return w, nil
 }
 
 // Rows returns the number of rows.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Spool consumes a window into the folder and returns it. If the folder has a part of the window,
@@ -48,7 +49,7 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	case cfg.Rows > 0:
 		err = s.gather(ctx)
 	default:
-		err = s.consume(ctx, nil)
+		err = s.consume(ctx)
 	}
 	if err != nil {
 		return nil, cfg.hintGone(err, true)
@@ -106,25 +107,50 @@ func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Windo
 	if err != nil {
 		return nil, err
 	}
-	if s.m.Spans != nil {
+	if len(s.m.Segments) > 0 {
 		return nil, fmt.Errorf("kafka: %s holds a spool already", cfg.Folder)
 	}
-	ends := map[int][]dataset.Segment{}
+	ends := map[int64]int64{} // of the segments so far, by partition
 	for i, g := range segments {
 		if g.Topic != cfg.Topic {
 			return nil, fmt.Errorf("kafka: segment %d is of the topic %q, the first of %q: one topic is replayed", i, g.Topic, cfg.Topic)
 		}
-		p := int(g.Partition)
-		at := slices.IndexFunc(s.m.Spans, func(s span) bool { return s.Partition == p })
-		if at < 0 {
-			at, s.m.Spans = len(s.m.Spans), append(s.m.Spans, span{Partition: p, First: g.First})
+		if g.First < ends[g.Partition] {
+			return nil, fmt.Errorf("kafka: %v: it begins before the end of an earlier segment, %d: %w", g, ends[g.Partition], job.ErrRefused)
 		}
-		ends[p], s.m.Spans[at].End = append(ends[p], g), g.End
+		ends[g.Partition] = g.End
 	}
-	if err := s.consume(ctx, ends); err != nil {
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(tailsAtOnce)
+	for i, g := range segments {
+		group.Go(func() error { return s.replay(within, i, g) })
+	}
+	err = group.Wait()
+	if err == nil {
+		err = s.complete(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return s.ordered(segments)
+	return s.window(), nil
+}
+
+// replay consumes the rows of a segment, which gets this number.
+func (s *spool) replay(ctx context.Context, number int, g dataset.Segment) error {
+	w, err := s.writer(ctx, span{Partition: int(g.Partition), First: g.First, End: g.End})
+	if err != nil {
+		return err
+	}
+	w.first, w.number, w.whole = g.First, &number, true
+	at := broker.Range{Topic: g.Topic, Partition: w.partition, First: g.First, End: g.End, FetchBytes: s.cfg.fetchBytes}
+	if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {
+		return s.cfg.explain(ctx, err)
+	}
+	if rows := w.block.rows(); int64(rows) != g.Rows {
+		return fmt.Errorf("kafka: topic %q, partition %d: there are %d rows at the offsets %d to %d, the certificate says %d: %w",
+			g.Topic, w.partition, rows, g.First, g.End-1, g.Rows, job.ErrRefused)
+	}
+	return w.flush(g.End)
 }
 
 // A spool is being filled.
@@ -185,13 +211,12 @@ func (s *spool) clean() error {
 	return err
 }
 
-// consume reads all partitions to their ends, a few at a time. Segments are cut as given, by
-// partition, or else by rows.
-func (s *spool) consume(ctx context.Context, ends map[int][]dataset.Segment) error {
+// consume reads all partitions to their ends, a few at a time.
+func (s *spool) consume(ctx context.Context) error {
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(tailsAtOnce)
 	for _, of := range s.m.Spans {
-		group.Go(func() error { return s.partition(within, of, ends[of.Partition]) })
+		group.Go(func() error { return s.partition(within, of) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -226,8 +251,8 @@ func (s *spool) sameTopic(ctx context.Context) error {
 }
 
 // partition reads one partition to its end, from where its last segment ended.
-func (s *spool) partition(ctx context.Context, of span, ends []dataset.Segment) error {
-	w, err := s.writer(ctx, of, ends)
+func (s *spool) partition(ctx context.Context, of span) error {
+	w, err := s.writer(ctx, of)
 	if err != nil {
 		return err
 	}
@@ -246,12 +271,15 @@ func (s *spool) partition(ctx context.Context, of span, ends []dataset.Segment) 
 		}
 		first = at.End
 	}
-	return w.finish(of.End)
+	if w.block.rows() == 0 {
+		return nil
+	}
+	return w.flush(of.End)
 }
 
 // writer returns the writer of a partition, behind its last segment.
-func (s *spool) writer(ctx context.Context, of span, ends []dataset.Segment) (*writer, error) {
-	w := &writer{spool: s, ends: ends, partition: of.Partition, number: new(int), first: of.First, block: newBlock(s.cfg)}
+func (s *spool) writer(ctx context.Context, of span) (*writer, error) {
+	w := &writer{spool: s, partition: of.Partition, number: new(int), first: of.First, block: newBlock(s.cfg)}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {

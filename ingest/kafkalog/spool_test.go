@@ -15,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 func floats(record arrow.Record, column int) []float64 {
@@ -65,6 +66,10 @@ func TestWindow(t *testing.T) {
 	fatal.If(t, err)
 	if _, got := values(t, replayed); !slices.Equal(got, digests) {
 		t.Error("the replayed segments have other digests")
+	}
+	again.Folder = filepath.Join(t.TempDir(), "twice")
+	if _, err := Replay(t.Context(), again, append(slices.Clone(w.Segments), w.Segments[0])); !errors.Is(err, job.ErrRefused) {
+		t.Errorf("a segment twice: %v, want ErrRefused", err)
 	}
 
 	folder := filepath.Dir(w.Paths[0])

@@ -6,13 +6,12 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A writer cuts the records of a partition into segments.
 type writer struct {
 	spool       *spool
-	ends        []dataset.Segment // the next segments of a replay; nil: segments are cut by their rows
+	whole       bool // a replayed segment, which is not cut by its rows
 	partition   int
 	number      *int  // of the next segment, of the partition or of the spool
 	first       int64 // first offset of the next segment
@@ -25,19 +24,11 @@ type writer struct {
 
 // add decodes a record and appends its row.
 func (w *writer) add(r *broker.Record) error {
-	for len(w.ends) > 0 && r.Offset >= w.ends[0].End {
-		if err := w.flush(r.Offset); err != nil {
-			return err
-		}
-	}
-	if len(w.ends) > 0 && r.Offset < w.ends[0].First {
-		return nil
-	}
 	if w.room != nil && !w.room() {
 		w.stopped = r.Offset
 		return errFull
 	}
-	if w.ends == nil && w.block.rows() >= w.spool.cfg.segmentRows {
+	if !w.whole && w.block.rows() >= w.spool.cfg.segmentRows {
 		if err := w.flush(r.Offset); err != nil {
 			return err
 		}
@@ -75,19 +66,6 @@ func (w *writer) bad(r *broker.Record, err error) error {
 	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", w.spool.cfg.Topic, w.partition, r.Offset, err)
 }
 
-// finish stores the last segments of the partition.
-func (w *writer) finish(end int64) error {
-	for len(w.ends) > 0 {
-		if err := w.flush(w.ends[0].End); err != nil {
-			return err
-		}
-	}
-	if w.block.rows() > 0 {
-		return w.flush(end)
-	}
-	return nil
-}
-
 // flush stores the rows as a segment that ends before the offset next.
 func (w *writer) flush(next int64) error {
 	number := *w.number
@@ -95,15 +73,6 @@ func (w *writer) flush(next int64) error {
 	g := segment{File: fmt.Sprintf("segment-%08d-partition-%06d.parquet", number, w.partition), Segment: dataset.Segment{
 		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
 	}}
-	if len(w.ends) > 0 {
-		want := w.ends[0]
-		w.ends = w.ends[1:]
-		g.First, g.End = want.First, want.End
-		if g.Segment != want {
-			return fmt.Errorf("kafka: topic %q, partition %d: there are %d rows at the offsets %d to %d, the certificate says %d: %w",
-				g.Topic, w.partition, g.Rows, g.First, g.End-1, want.Rows, job.ErrRefused)
-		}
-	}
 	g.Bytes = w.deadLetters.size
 	var err error
 	if g.DeadLetters, err = w.deadLetters.store(fmt.Sprintf("_letters-%08d-partition-%06d.log", number, w.partition)); err != nil {
