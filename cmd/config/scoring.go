@@ -303,14 +303,14 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 		deadLetters = sent
 	}
 	out := sinklake.NewLogged(sinklake.LoggedConfig{
-		FS: t.FS, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: sinklake.LogID(t.rows.Identity), Keep: t.Keep, About: t.about, Same: t.rows.Same,
+		FS: t.FS, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: pipeline.TopicIdentity(t.rows.Identity), Keep: t.Keep, About: t.about, Same: t.rows.Same,
 		Commit: func(ctx context.Context, ends map[int]int64, subject string) error {
 			return t.rows.Commit(ctx, as, ends, subject)
 		},
 		DeadLetters: deadLetters,
 	})
 	defer out.Close()
-	ends, err := out.Positions(func(was sinklake.LogID, path string) error {
+	ends, err := out.Positions(func(was pipeline.TopicIdentity, path string) error {
 		return t.rows.Identity.Same(broker.Identity(was), t.rows.Topic, "the one that "+path+" names")
 	})
 	if err != nil {

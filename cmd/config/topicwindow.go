@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -101,12 +100,9 @@ func (k *Topic) Next(ctx context.Context, before *pipeline.Windows, patience tim
 			return w, err
 		}
 	}
-	firsts, ends, err := cfg.Freeze(ctx)
+	w.Partitions, err = cfg.Freeze(ctx)
 	if errors.Is(err, kafkalog.ErrGone) || err != nil && before.Ends != nil && !broker.Temporary(err) {
 		err = fmt.Errorf("%w: the next window was to begin there %s", err, hintAgain)
-	}
-	for _, p := range slices.Sorted(maps.Keys(firsts)) {
-		w.Partitions = append(w.Partitions, pipeline.WindowPart{Partition: p, First: firsts[p], End: ends[p]})
 	}
 	return w, err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A window that closes by its rows has no ends before. Its partitions are read in rounds up to their
@@ -64,7 +65,7 @@ func (s *spool) gather(ctx context.Context) error {
 }
 
 // open begins with a partition.
-func (g *gathering) open(ctx context.Context, of span) error {
+func (g *gathering) open(ctx context.Context, of pipeline.WindowPart) error {
 	w, err := g.writer(ctx, of)
 	if err != nil {
 		return err

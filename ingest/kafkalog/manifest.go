@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
@@ -25,9 +26,9 @@ var segmentName = regexp.MustCompile(`^(segment-[0-9]{8,}-partition-[0-9]{6,}\.p
 
 // A manifest describes a spool and its progress. It is replaced whole after a segment is durable.
 type manifest struct {
-	Format   string `json:"format"`
-	Declared string `json:"declared"` // see Config.declaration
-	Spans    []span `json:"spans"`    // the frozen window
+	Format   string                `json:"format"`
+	Declared string                `json:"declared"` // see Config.declaration
+	Spans    []pipeline.WindowPart `json:"spans"`    // the frozen window
 	// Identity identifies the topic when the window was frozen. It is zero for a replay.
 	Identity broker.Identity `json:"identity"`
 	Segments []segment       `json:"segments"` // the durable ones

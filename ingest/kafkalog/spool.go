@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -37,7 +38,7 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 		return nil, err
 	}
 	if !resumed {
-		if s.m.Spans, err = cfg.freeze(ctx); err != nil {
+		if s.m.Spans, err = cfg.Freeze(ctx); err != nil {
 			return nil, cfg.hintGone(err, false)
 		}
 		if err := s.save(); err != nil {
@@ -137,7 +138,7 @@ func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Windo
 
 // replay consumes the rows of a segment, which gets this number.
 func (s *spool) replay(ctx context.Context, number int, g dataset.Segment) error {
-	w, err := s.writer(ctx, span{Partition: int(g.Partition), First: g.First, End: g.End})
+	w, err := s.writer(ctx, pipeline.WindowPart{Partition: int(g.Partition), First: g.First, End: g.End})
 	if err != nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func (s *spool) sameTopic(ctx context.Context) error {
 }
 
 // partition reads one partition to its end, from where its last segment ended.
-func (s *spool) partition(ctx context.Context, of span) error {
+func (s *spool) partition(ctx context.Context, of pipeline.WindowPart) error {
 	w, err := s.writer(ctx, of)
 	if err != nil {
 		return err
@@ -278,7 +279,7 @@ func (s *spool) partition(ctx context.Context, of span) error {
 }
 
 // writer returns the writer of a partition, behind its last segment.
-func (s *spool) writer(ctx context.Context, of span) (*writer, error) {
+func (s *spool) writer(ctx context.Context, of pipeline.WindowPart) (*writer, error) {
 	w := &writer{spool: s, partition: of.Partition, number: new(int), first: of.First, block: newBlock(s.cfg)}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {

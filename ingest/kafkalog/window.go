@@ -9,30 +9,11 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
-
-// A span is the frozen window of one partition: the offsets [First, End).
-type span struct {
-	Partition int   `json:"partition"`
-	First     int64 `json:"first"`
-	End       int64 `json:"end"`
-}
 
 // ErrGone says that the topic has lost offsets of the window. No retry helps.
 var ErrGone = errors.New("the topic does not have these offsets any more")
-
-// Freeze returns the offsets that From and To mean now, by partition. It reads no rows.
-func (cfg Config) Freeze(ctx context.Context) (firsts, ends map[int]int64, err error) {
-	spans, err := cfg.freeze(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	firsts, ends = map[int]int64{}, map[int]int64{}
-	for _, of := range spans {
-		firsts[of.Partition], ends[of.Partition] = of.First, of.End
-	}
-	return firsts, ends, nil
-}
 
 // A GoneError says that the offsets [First, Start) are gone. It wraps [ErrGone].
 type GoneError struct {
@@ -49,8 +30,8 @@ func (e *GoneError) Error() string {
 // Unwrap returns ErrGone.
 func (e *GoneError) Unwrap() error { return ErrGone }
 
-// freeze returns the offsets that From and To mean now. It reads no rows.
-func (cfg Config) freeze(ctx context.Context) ([]span, error) {
+// Freeze returns the offsets that From and To mean now, in the order of the partitions. It reads no rows.
+func (cfg Config) Freeze(ctx context.Context) ([]pipeline.WindowPart, error) {
 	partitions, err := cfg.partitions(ctx)
 	if err != nil {
 		return nil, err
@@ -67,7 +48,7 @@ func (cfg Config) freeze(ctx context.Context) ([]span, error) {
 	if err != nil {
 		return nil, fmt.Errorf("to: %w", err)
 	}
-	var spans []span
+	var parts []pipeline.WindowPart
 	for _, p := range partitions {
 		switch {
 		case first[p] < earliest[p]:
@@ -77,9 +58,9 @@ func (cfg Config) freeze(ctx context.Context) ([]span, error) {
 		case first[p] > end[p]:
 			return nil, fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, behind its end %d", cfg.Topic, p, first[p], end[p])
 		}
-		spans = append(spans, span{p, first[p], end[p]})
+		parts = append(parts, pipeline.WindowPart{Partition: p, First: first[p], End: end[p]})
 	}
-	return spans, nil
+	return parts, nil
 }
 
 // partitions returns the declared partitions, which must exist, or all. A partition that is new may

@@ -19,19 +19,13 @@ import (
 
 var _ score.Writer[score.Records] = (*Logged)(nil)
 
-// A LogID identifies a topic beyond its name. The zero value means unknown.
-type LogID struct {
-	Cluster string `json:"cluster"`
-	Topic   string `json:"topic"`
-}
-
 // LoggedConfig sets up a [Logged].
 type LoggedConfig struct {
 	FS     durable.FS
 	Folder string // locked by the caller
 	Topic  string
-	ID     LogID
-	Keep   []string // members of records to keep next to predictions
+	ID     pipeline.TopicIdentity // zero means unknown
+	Keep   []string               // members of records to keep next to predictions
 	About  *About
 	// Same returns an error if the topic was made again since it was opened.
 	Same func(ctx context.Context) error
@@ -114,7 +108,7 @@ func loggedPosition(topic, name string) (partition int, end int64, ok bool) {
 
 // Positions returns the ends of the published files, by partition. If the folder has a file that
 // names the topic, differs gets its content and path, and returns an error for another topic.
-func (w *Logged) Positions(differs func(was LogID, path string) error) (map[int]int64, error) {
+func (w *Logged) Positions(differs func(was pipeline.TopicIdentity, path string) error) (map[int]int64, error) {
 	names, err := w.cfg.FS.List(w.cfg.Folder)
 	if err != nil {
 		return nil, err
@@ -255,13 +249,13 @@ func topicName(topic string) string { return "_topic-" + topic + ".json" }
 const maxTopicBytes = 1 << 16
 
 // readTopic calls differs if the folder has the file that names its topic.
-func (w *Logged) readTopic(names []string, differs func(was LogID, path string) error) error {
+func (w *Logged) readTopic(names []string, differs func(was pipeline.TopicIdentity, path string) error) error {
 	name := topicName(w.cfg.Topic)
 	if w.noted = slices.Contains(names, name); !w.noted {
 		return nil
 	}
 	path := filepath.Join(w.cfg.Folder, name)
-	var was LogID
+	var was pipeline.TopicIdentity
 	err := readJSON(w.cfg.FS, path, maxTopicBytes, &was)
 	if err == nil && (was.Topic == "" || was.Cluster == "") {
 		err = errors.New("it names no topic and no cluster")
@@ -274,7 +268,7 @@ func (w *Logged) readTopic(names []string, differs func(was LogID, path string) 
 
 // keepTopic writes the file that names the topic, unless it exists or the topic's ID is unknown.
 func (w *Logged) keepTopic() error {
-	if w.noted || w.cfg.ID == (LogID{}) {
+	if w.noted || w.cfg.ID == (pipeline.TopicIdentity{}) {
 		return nil
 	}
 	text, err := json.Marshal(w.cfg.ID)
