@@ -321,7 +321,7 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 
 // lock locks the output. A service waits for it: the former leader of the group may not know yet
 // that it is replaced.
-func (t *topicScoring) lock(ctx context.Context) (*sinklake.Directory, error) {
+func (t *topicScoring) lock(ctx context.Context) (*sinklake.Output, error) {
 	if t.Once {
 		return sinklake.Open(t.Output.Folder, t.FS)
 	}

@@ -11,16 +11,10 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink"
-)
-
-var (
-	_ pass.Sink       = (*Directory)(nil)
-	_ fit.Checkpoints = (*Checkpoint)(nil)
 )
 
 // The names of the files of an artifact.
@@ -37,8 +31,8 @@ func modelDigest(name string) (string, bool) {
 }
 
 // PutModel stores a model under the SHA-256 of its bytes, which it returns. The model is hidden
-// from readers of the directory until [Directory.PutCertificate] publishes its certificate.
-func (d *Directory) PutModel(ctx context.Context, m pass.Model) (digest string, err error) {
+// from readers of the directory until [Output.PutCertificate] publishes its certificate.
+func (o *Output) PutModel(ctx context.Context, m pass.Model) (digest string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -47,30 +41,30 @@ func (d *Directory) PutModel(ctx context.Context, m pass.Model) (digest string, 
 		return "", err
 	}
 	digest = sink.DigestOf(data)
-	p, err := d.stage(ModelName(digest), data)
+	p, err := o.stage(ModelName(digest), data)
 	if err != nil {
 		return "", err
 	}
-	if before := d.staged[digest]; p != nil && before != nil {
+	if before := o.staged[digest]; p != nil && before != nil {
 		before.Abort()
 	}
 	if p != nil {
-		d.staged[digest] = p
+		o.staged[digest] = p
 	}
 	return digest, nil
 }
 
 // GetModel reads a model back from its file, whose bytes must have the digest.
-func (d *Directory) GetModel(ctx context.Context, digest string) (pass.Model, error) {
+func (o *Output) GetModel(ctx context.Context, digest string) (pass.Model, error) {
 	if err := ctx.Err(); err != nil {
 		return pass.Model{}, err
 	}
-	name := d.Path(ModelName(digest)) // in messages, also while the file is hidden
+	name := o.Path(ModelName(digest)) // in messages, also while the file is hidden
 	from := name
-	if p := d.staged[digest]; p != nil {
+	if p := o.staged[digest]; p != nil {
 		from = p.Name()
 	}
-	data, err := readAtMost(d.fs, from, sink.MaxModelBytes)
+	data, err := readAtMost(o.fs, from, sink.MaxModelBytes)
 	if err != nil {
 		return pass.Model{}, fmt.Errorf("lake: read %s: %w", name, err)
 	}
@@ -84,16 +78,16 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pass.Model, er
 	return m, nil
 }
 
-// PutCertificate publishes a certificate, and its model if [Directory.PutModel] stored it, with the
+// PutCertificate publishes a certificate, and its model if [Output.PutModel] stored it, with the
 // signature of the directory's key. The certificate becomes a row of Parquet and a JSON document, both
 // under the SHA-256 of the document, which is returned. The document becomes visible last. An error
 // while files are written leaves none of them visible.
-func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
-	return d.PutSigned(ctx, c, nil)
+func (o *Output) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
+	return o.PutSigned(ctx, c, nil)
 }
 
-// PutSigned is [Directory.PutCertificate] with more signatures, which it does not check.
-func (d *Directory) PutSigned(ctx context.Context, c certify.Certificate, signatures [][]byte) (id string, err error) {
+// PutSigned is [Output.PutCertificate] with more signatures, which it does not check.
+func (o *Output) PutSigned(ctx context.Context, c certify.Certificate, signatures [][]byte) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -107,17 +101,17 @@ func (d *Directory) PutSigned(ctx context.Context, c certify.Certificate, signat
 	}
 	id = sink.DigestOf(document)
 	var files []*durable.Pending // in the order in which they become visible
-	if p := d.staged[c.Model.Digest]; p != nil {
+	if p := o.staged[c.Model.Digest]; p != nil {
 		files = append(files, p)
-		delete(d.staged, c.Model.Digest)
+		delete(o.staged, c.Model.Digest)
 	}
 	defer func() {
 		for _, p := range files {
 			p.Abort()
 		}
 	}()
-	if d.key != nil {
-		signatures = append(slices.Clip(signatures), d.key.Sign(id, c.Model.Digest))
+	if o.key != nil {
+		signatures = append(slices.Clip(signatures), o.key.Sign(id, c.Model.Digest))
 	}
 	type file struct {
 		name string
@@ -128,7 +122,7 @@ func (d *Directory) PutSigned(ctx context.Context, c certify.Certificate, signat
 		content = append(content, file{SignatureName(id, s), s})
 	}
 	for _, f := range append(content, file{CertificateName(id), document}) {
-		p, err := d.stage(f.name, f.data)
+		p, err := o.stage(f.name, f.data)
 		if err != nil {
 			return "", err
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/frame"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // ErrDamagedCheckpoint says that the checkpoint is not what was written. No retry helps;
@@ -24,25 +26,27 @@ const checkpointFormat = "pacsgp-checkpoint-file/2"
 // points, has a few gigabytes.
 const maxCheckpoint = 16 << 30
 
-// A Checkpoint is the checkpoint of one job in a directory. Other jobs leave it alone. Like its
-// [Directory] it is for one goroutine at a time.
-type Checkpoint struct {
-	d    *Directory
+const checkpointPrefix = "checkpoint-"
+
+// A checkpoint is the checkpoint of one job in a directory. Other jobs leave it alone. Like its
+// [Output] it is for one goroutine at a time.
+type checkpoint struct {
+	of   *Output
 	name string
 }
 
-// Checkpoint returns the checkpoint of the job with this identity, a digest in hexadecimal.
-func (d *Directory) Checkpoint(job string) *Checkpoint {
-	return &Checkpoint{d: d, name: checkpointPrefix + job}
+// Checkpoint returns the checkpoint of a job.
+func (o *Output) Checkpoint(job job.Digest) pipeline.Checkpoint {
+	return &checkpoint{of: o, name: checkpointPrefix + job.String()}
 }
 
-// Path returns the path of the file, which may be absent.
-func (c *Checkpoint) Path() string { return c.d.Path(c.name) }
+// path returns the path of the file, which may be absent.
+func (c *checkpoint) path() string { return c.of.Path(c.name) }
 
 // Where returns the path of the file, and whether the file exists.
-func (c *Checkpoint) Where() (path string, there bool) {
-	names, err := c.d.fs.List(c.d.path)
-	return c.Path(), err == nil && slices.Contains(names, c.name)
+func (c *checkpoint) Where() (path string, there bool) {
+	names, err := c.of.fs.List(c.of.path)
+	return c.path(), err == nil && slices.Contains(names, c.name)
 }
 
 // checkWhole returns an error if a checkpoint file is damaged, and needs little memory.
@@ -64,11 +68,11 @@ func readState(r io.Reader, w io.Writer) error {
 
 // Save replaces the checkpoint in one step: a job killed at any moment finds the old or the new
 // one.
-func (c *Checkpoint) Save(ctx context.Context, state []byte) error {
+func (c *checkpoint) Save(ctx context.Context, state []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p, err := durable.Create(c.d.fs, c.Path())
+	p, err := durable.Create(c.of.fs, c.path())
 	if err != nil {
 		return err
 	}
@@ -83,39 +87,39 @@ func (c *Checkpoint) Save(ctx context.Context, state []byte) error {
 }
 
 // Load returns the last saved state, checked against its digest, or nil if there is none.
-func (c *Checkpoint) Load(ctx context.Context) (state []byte, err error) {
+func (c *checkpoint) Load(ctx context.Context) (state []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := c.d.fs.Open(c.Path())
+	f, err := c.of.fs.Open(c.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lake: read %s: %w", c.Path(), err)
+		return nil, fmt.Errorf("lake: read %s: %w", c.path(), err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var b bytes.Buffer // grows with what is read: the stated length may be wrong
 	if err := readState(f, &b); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w (hint: remove the file to train again)", ErrDamagedCheckpoint, c.Path(), err)
+		return nil, fmt.Errorf("%w: %s: %w (hint: remove the file to train again)", ErrDamagedCheckpoint, c.path(), err)
 	}
 	return b.Bytes(), nil
 }
 
 // Clear removes the checkpoint, if there is one.
-func (c *Checkpoint) Clear(ctx context.Context) error {
+func (c *checkpoint) Clear(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := c.d.fs.Remove(c.Path())
+	err := c.of.fs.Remove(c.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		err = durable.SyncDir(c.d.fs, c.d.path)
+		err = durable.SyncDir(c.of.fs, c.of.path)
 	}
 	if err != nil {
-		return durable.Explain(c.Path(), 0, err)
+		return durable.Explain(c.path(), 0, err)
 	}
 	return nil
 }

@@ -16,12 +16,13 @@ import (
 func TestCheckpointDamageIsDetected(t *testing.T) {
 	dir := t.TempDir()
 	d := opened(t, dir)
-	checkpoint := d.Checkpoint("00")
+	checkpoint := d.Checkpoint(job.Digest{})
+	path, _ := checkpoint.Where()
 	if state, err := checkpoint.Load(t.Context()); err != nil || state != nil {
 		t.Fatalf("Load from an empty directory = %q, %v", state, err)
 	}
 	fatal.If(t, checkpoint.Save(t.Context(), []byte("the state of a training")))
-	good, err := os.ReadFile(checkpoint.Path())
+	good, err := os.ReadFile(path)
 	fatal.If(t, err)
 	damaged := [][]byte{good[:0], good[:10], good[:len(good)-1], append(bytes.Clone(good), 0)}
 	for bit := range 8 * len(good) {
@@ -30,7 +31,7 @@ func TestCheckpointDamageIsDetected(t *testing.T) {
 		damaged = append(damaged, b)
 	}
 	for i, b := range damaged {
-		fatal.If(t, os.WriteFile(checkpoint.Path(), b, 0o644))
+		fatal.If(t, os.WriteFile(path, b, 0o644))
 		if state, err := checkpoint.Load(t.Context()); !errors.Is(err, lake.ErrDamagedCheckpoint) {
 			t.Fatalf("damage %d: Load() = %q, %v, want ErrDamagedCheckpoint", i, state, err)
 		}

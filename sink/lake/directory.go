@@ -14,38 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink/sign"
 )
-
-const (
-	lockName         = ".lock"
-	checkpointPrefix = "checkpoint-"
-)
-
-// A Directory is an output directory that this process alone may write to. Its methods are for
-// one goroutine at a time.
-type Directory struct {
-	fs   durable.FS
-	path string
-	lock io.Closer
-	key  *sign.Key // nil: certificates are not signed
-	log  string    // name of the log, if it is another one
-
-	// staged are the models without a certificate, by digest. Their files are whole, durable and
-	// hidden.
-	staged map[string]*durable.Pending
-}
-
-// Open makes the directory if it is absent, locks it, and removes unfinished files of a killed
-// job. It returns [pipeline.ErrHeld] while another job works there. A nil FS means [durable.OS].
-func Open(path string, fsys durable.FS) (*Directory, error) {
-	fsys = objects.FilesOf(fsys, path)
-	lock, err := lockIn(fsys, path, lockName, "wait for the other process, or choose another output directory")
-	if err != nil {
-		return nil, err
-	}
-	return &Directory{fs: fsys, path: path, lock: lock, staged: map[string]*durable.Pending{}}, nil
-}
 
 // lockIn makes a folder if it is absent, takes a lock in it, and removes unfinished files of killed
 // processes. The hint is for users while another process has the lock.
@@ -68,24 +37,15 @@ func lockIn(fsys durable.FS, folder, name, hint string) (io.Closer, error) {
 	return lock, nil
 }
 
-// Close removes the models without a certificate, and unlocks the directory. The lock file
-// stays: else two jobs could lock two files of one name.
-func (d *Directory) Close() error {
-	for _, model := range d.staged {
-		model.Abort()
-	}
-	return d.lock.Close()
-}
-
 // Path returns the path of an entry of the directory.
-func (d *Directory) Path(name string) string { return objects.Join(d.path, name) }
+func (o *Output) Path(name string) string { return objects.Join(o.path, name) }
 
 // Put publishes one file under a plain name, and replaces an older one.
-func (d *Directory) Put(name string, data []byte) error {
+func (o *Output) Put(name string, data []byte) error {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return fmt.Errorf("lake: %q is no plain name of a published file", name)
 	}
-	p, err := d.stage(name, data)
+	p, err := o.stage(name, data)
 	if p == nil {
 		return err
 	}
@@ -94,52 +54,52 @@ func (d *Directory) Put(name string, data []byte) error {
 
 // stage writes a hidden file that Commit publishes. It returns nil if the file is published with
 // these bytes already.
-func (d *Directory) stage(name string, data []byte) (*durable.Pending, error) {
-	same, err := d.hasContent(name, data)
+func (o *Output) stage(name string, data []byte) (*durable.Pending, error) {
+	same, err := o.hasContent(name, data)
 	if err != nil {
 		return nil, err
 	}
 	if same {
-		return nil, d.sync(name) // a job killed between rename and sync has not done it
+		return nil, o.sync(name) // a job killed between rename and sync has not done it
 	}
-	return durable.Stage(d.fs, d.Path(name), data)
+	return durable.Stage(o.fs, o.Path(name), data)
 }
 
 // sync makes the names in the directory durable. Errors mention name.
-func (d *Directory) sync(name string) error {
-	if err := durable.SyncDir(d.fs, objects.Dir(d.Path(name))); err != nil {
-		return durable.Explain(d.Path(name), 0, err)
+func (o *Output) sync(name string) error {
+	if err := durable.SyncDir(o.fs, objects.Dir(o.Path(name))); err != nil {
+		return durable.Explain(o.Path(name), 0, err)
 	}
 	return nil
 }
 
 // Remove removes a published file, if there is one, durably.
-func (d *Directory) Remove(name string) error {
-	names, err := d.fs.List(d.path)
+func (o *Output) Remove(name string) error {
+	names, err := o.fs.List(o.path)
 	if err != nil {
-		return durable.Explain(d.Path(name), 0, err)
+		return durable.Explain(o.Path(name), 0, err)
 	}
 	if !slices.Contains(names, name) {
 		return nil
 	}
-	if err := d.fs.Remove(d.Path(name)); err != nil {
-		return durable.Explain(d.Path(name), 0, err)
+	if err := o.fs.Remove(o.Path(name)); err != nil {
+		return durable.Explain(o.Path(name), 0, err)
 	}
-	return d.sync(name)
+	return o.sync(name)
 }
 
 // hasContent reports whether the file name exists and has exactly these bytes.
-func (d *Directory) hasContent(name string, data []byte) (bool, error) {
-	f, err := d.fs.Open(d.Path(name))
+func (o *Output) hasContent(name string, data []byte) (bool, error) {
+	f, err := o.fs.Open(o.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("lake: read %s: %w", d.Path(name), err)
+		return false, fmt.Errorf("lake: read %s: %w", o.Path(name), err)
 	}
 	same, err := equalContent(f, data)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return false, fmt.Errorf("lake: read %s: %w", d.Path(name), err)
+		return false, fmt.Errorf("lake: read %s: %w", o.Path(name), err)
 	}
 	return same, nil
 }

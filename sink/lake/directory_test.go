@@ -91,7 +91,7 @@ func testJob(dir string, fsys durable.FS) (err error) {
 }
 
 // opened is a directory of the real file system.
-func opened(t *testing.T, dir string) *lake.Directory {
+func opened(t *testing.T, dir string) *lake.Output {
 	t.Helper()
 	d, err := lake.Open(dir, nil)
 	fatal.If(t, err)
@@ -408,15 +408,17 @@ func TestDirectoriesThatCannotBeSynced(t *testing.T) {
 // Each step is durable when it returns, also where an earlier run had done it
 // and was killed before it was durable.
 func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
-	open := func(fsys durable.FS) *lake.Directory {
+	open := func(fsys durable.FS) *lake.Output {
 		d, err := lake.Open("out", fsys)
 		fatal.If(t, err)
 		return d
 	}
-	steps := map[string]func(d *lake.Directory) error{
-		lake.LogFile:    func(d *lake.Directory) error { return d.PutLog(newLog) },
-		"model.parquet": func(d *lake.Directory) error { return d.Put("model.parquet", []byte("the model")) },
-		"checkpoint-x":  func(d *lake.Directory) error { return d.Checkpoint("x").Save(t.Context(), []byte("state")) },
+	steps := map[string]func(d *lake.Output) error{
+		lake.LogFile:    func(d *lake.Output) error { return d.PutLog(newLog) },
+		"model.parquet": func(d *lake.Output) error { return d.Put("model.parquet", []byte("the model")) },
+		"checkpoint-" + job.Digest{1}.String(): func(d *lake.Output) error {
+			return d.Checkpoint(job.Digest{1}).Save(t.Context(), []byte("state"))
+		},
 	}
 	for name, step := range steps {
 		m := durabletest.NewMemory()

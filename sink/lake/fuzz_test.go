@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/allocated"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -20,17 +21,18 @@ func FuzzCheckpointFile(f *testing.F) {
 	f.Cleanup(func() {
 		fatal.If(f, d.Close())
 	})
-	checkpoint := d.Checkpoint("00")
+	checkpoint := d.Checkpoint(job.Digest{})
+	path, _ := checkpoint.Where()
 	for _, state := range []string{"", "a", "the state of a training"} {
 		fatal.If(f, checkpoint.Save(f.Context(), []byte(state)))
-		content, err := os.ReadFile(checkpoint.Path())
+		content, err := os.ReadFile(path)
 		fatal.If(f, err)
 		f.Add(content)
 		f.Add(content[:len(content)/2])
 		f.Add(append(content, 0))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		fatal.If(t, os.WriteFile(checkpoint.Path(), content, 0o600))
+		fatal.If(t, os.WriteFile(path, content, 0o600))
 		var state []byte
 		var err error
 		allocated.Within(t, 8*uint64(len(content))+1<<16, func() { state, err = checkpoint.Load(t.Context()) })
@@ -41,7 +43,7 @@ func FuzzCheckpointFile(f *testing.F) {
 			return
 		}
 		fatal.If(t, checkpoint.Save(t.Context(), state))
-		if again, err := os.ReadFile(checkpoint.Path()); err != nil || !bytes.Equal(again, content) {
+		if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, content) {
 			t.Errorf("saved again it is another file: %v", err)
 		}
 	})

@@ -1,7 +1,6 @@
 package lake
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,10 +23,10 @@ type logDocument struct {
 }
 
 // Log reads the log of the directory. An absent one is empty.
-func (d *Directory) Log() (fit.Log, error) {
+func (o *Output) Log() (fit.Log, error) {
 	var log logDocument
-	path := d.Path(cmp.Or(d.log, LogFile))
-	err := readJSON(d.fs, path, maxLog, &log)
+	path := o.Path(o.log)
+	err := readJSON(o.fs, path, maxLog, &log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return log.Log, nil
 	}
@@ -41,12 +40,12 @@ func (d *Directory) Log() (fit.Log, error) {
 }
 
 // PutLog replaces the log.
-func (d *Directory) PutLog(l fit.Log) error {
+func (o *Output) PutLog(l fit.Log) error {
 	text, err := json.Marshal(logDocument{logFormat, l})
 	if err != nil {
 		return err
 	}
-	p, err := d.stage(cmp.Or(d.log, LogFile), append(text, '\n'))
+	p, err := o.stage(o.log, append(text, '\n'))
 	if p == nil {
 		return err
 	}

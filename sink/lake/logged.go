@@ -75,7 +75,7 @@ func NewLogged(cfg LoggedConfig) *Logged {
 
 // Await opens a directory as [Open] does. While another process has the lock it tries again every
 // [score.LookEvery], and calls waits with the error each time.
-func Await(ctx context.Context, path string, fsys durable.FS, waits func(error)) (*Directory, error) {
+func Await(ctx context.Context, path string, fsys durable.FS, waits func(error)) (*Output, error) {
 	for {
 		folder, err := Open(path, fsys)
 		if !errors.Is(err, pipeline.ErrHeld) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,51 +37,72 @@ const (
 // maxCertificate bounds a certificate. One about 1,000 columns has some 200 KB.
 const maxCertificate = 16 << 20
 
-// An Output is a directory that a job publishes to.
+// An Output is a directory that a job publishes to. This process alone may write to one that is held. Its
+// methods are for one goroutine at a time.
 type Output struct {
-	*Directory // nil unless held
-
 	// Sign signs the certificates; Hold reads it.
 	Sign sign.KeyFile
 
-	fs    durable.FS
-	path  string
-	log   string // name of the log, if it is another one
-	holds int    // calls of Hold that are not released
+	fs   durable.FS
+	path string
+	log  string // name of the log
+
+	// Of one that is held:
+	holds int // calls of Hold that are not released
+	lock  io.Closer
+	key   *sign.Key // nil: certificates are not signed
+	// staged are the models without a certificate, by digest. Their files are whole, durable and
+	// hidden.
+	staged map[string]*durable.Pending
 }
 
 var _ pipeline.Output = (*Output)(nil)
 
 // NewOutput returns the output in a folder, which may be absent. A nil FS means [durable.OS].
 func NewOutput(path string, fsys durable.FS) *Output {
-	return &Output{fs: objects.FilesOf(fsys, path), path: path}
+	return &Output{fs: objects.FilesOf(fsys, path), path: path, log: LogFile}
+}
+
+// Open returns the output in a folder, held until Close.
+func Open(path string, fsys durable.FS) (*Output, error) {
+	o := NewOutput(path, fsys)
+	_, err := o.Hold()
+	return o, err
 }
 
 // Folder is the path of the directory.
 func (o *Output) Folder() string { return o.path }
 
-// Hold opens the directory, unless this output has it open. The last release closes it. Hold returns
-// [pipeline.ErrHeld] while another job works there. It is for one goroutine at a time.
+// lockName is the name of the lock, which stays: else two jobs could lock two files of one name.
+const lockName = ".lock"
+
+// Hold makes the directory if it is absent, locks it, and removes unfinished files of a killed job, unless
+// this output holds it. It returns [pipeline.ErrHeld] while another job works there. The last release ends
+// it.
 func (o *Output) Hold() (release func() error, err error) {
 	if o.holds == 0 {
-		key, err := o.Sign.Read()
-		if err != nil {
+		if o.key, err = o.Sign.Read(); err != nil {
 			return nil, err
 		}
-		if o.Directory, err = Open(o.path, o.fs); err != nil {
+		if o.lock, err = lockIn(o.fs, o.path, lockName, "wait for the other process, or choose another output directory"); err != nil {
 			return nil, err
 		}
-		o.key, o.Directory.log = key, o.log
+		o.staged = map[string]*durable.Pending{}
 	}
 	o.holds++
-	return func() error {
-		if o.holds--; o.holds > 0 {
-			return nil
-		}
-		d := o.Directory
-		o.Directory = nil
-		return d.Close()
-	}, nil
+	return o.Close, nil
+}
+
+// Close ends a hold. That of the last one removes the models without a certificate, and unlocks the
+// directory.
+func (o *Output) Close() error {
+	if o.holds--; o.holds > 0 {
+		return nil
+	}
+	for _, model := range o.staged {
+		model.Abort()
+	}
+	return o.lock.Close()
 }
 
 // Warnings returns sentences for the user: that the directory cannot make files durable, and that
@@ -110,11 +132,6 @@ func (o *Output) Warnings(jobs []job.Digest) ([]string, error) {
 		}
 	}
 	return said, nil
-}
-
-// Checkpoint returns the checkpoint of a job.
-func (o *Output) Checkpoint(job job.Digest) pipeline.Checkpoint {
-	return o.Directory.Checkpoint(job.String())
 }
 
 // GetCertificate reads a certificate that was published here.
@@ -174,12 +191,12 @@ func (o *Output) DropTrainingState() error {
 	return errors.Join(o.Remove(TrainingStateFile), o.Remove(TrainingStateModel))
 }
 
-func (d *Directory) putJSON(name string, value any) error {
+func (o *Output) putJSON(name string, value any) error {
 	doc, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return d.Put(name, append(doc, '\n'))
+	return o.Put(name, append(doc, '\n'))
 }
 
 // PutReport publishes the plot of a run, then its record.
