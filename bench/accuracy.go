@@ -136,7 +136,7 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Means of %d splits: 80 %% of the rows, at most %d, for the job; M = %d, ε = %g standard deviations of the target, δ = %g.\n", b.rounds, accuracyRows, accuracyInducing, accuracyEpsilon, accuracyDelta)
 	for _, q := range accuracyQuestions {
-		t := newTable(append([]string{q.what}, head[1:]...)...)
+		t := measured.Table{append([]string{q.what}, head[1:]...)}
 		for _, name := range names {
 			cells, none := []string{name}, true
 			for _, set := range head[1:] {
@@ -144,7 +144,7 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 				cells, none = append(cells, cell), none && strings.HasPrefix(cell, "–")
 			}
 			if !none {
-				t.row(cells...)
+				t.Add(cells...)
 			}
 		}
 		text.WriteString("\n" + t.String())

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/pacsgp/pacsgp/bench/measured"
+)
 
 func TestRatioIsTakenWithinRounds(t *testing.T) {
 	// The third round ran next to something else: both took longer.
@@ -12,9 +16,9 @@ func TestRatioIsTakenWithinRounds(t *testing.T) {
 }
 
 func TestMissedTargetsAreBold(t *testing.T) {
-	table := newTable("a", "b", "c")
-	table.row(ratioCell(0.5, 0.8), ratioCell(0.9, 0.8), ratioCell(0, 0.8))
-	if got, want := table.String(), "| a | b | c |\n| --- | --- | --- |\n| **0.50** | 0.90 | – |\n"; got != want {
+	table := measured.Table{{"a", "b", "c"}}
+	table.Add(ratioCell(0.5, 0.8), ratioCell(0.9, 0.8), ratioCell(0, 0.8))
+	if got, want := table.String(), "| a | b | c |\n|--|--|--|\n| **0.50** | 0.90 | – |\n"; got != want {
 		t.Errorf("table is\n%s\nwant\n%s", got, want)
 	}
 }

@@ -145,9 +145,9 @@ func stop(peers []*peer) error {
 	return failed
 }
 
-// median ignores zeros, which were not measured, and is 0 if all are.
+// median is the middle of some values, 0 of none.
 func median(values []float64) float64 {
-	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(values)), func(v float64) bool { return v == 0 })
+	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {
 		return 0
 	}
@@ -165,12 +165,14 @@ func (r rounds) median(name string) float64 {
 	return r.medianOf(func(x round) float64 { return x[name] })
 }
 
-// medianOf is the median of f over the rounds. A ratio of neighbours in time depends less on
-// other programs than one of medians.
+// medianOf is the median of f over the rounds, without zeros, which were not measured. A ratio of neighbours in time
+// depends less on other programs than one of medians.
 func (r rounds) medianOf(f func(round) float64) float64 {
 	var values []float64
 	for _, x := range r {
-		values = append(values, f(x))
+		if v := f(x); v != 0 {
+			values = append(values, v)
+		}
 	}
 	return median(values)
 }

@@ -3,7 +3,6 @@ module github.com/pacsgp/pacsgp/bench
 go 1.26.0
 
 require (
-	github.com/apache/arrow/go/v15 v15.0.2
 	github.com/klauspost/cpuid/v2 v2.4.0
 	github.com/pacsgp/pacsgp v0.0.0
 	gonum.org/v1/gonum v0.17.0
@@ -17,6 +16,7 @@ require (
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/andybalholm/brotli v1.2.8 // indirect
+	github.com/apache/arrow/go/v15 v15.0.2 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/goccy/go-json v0.10.2 // indirect

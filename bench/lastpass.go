@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -28,7 +29,7 @@ func lastPass(ctx context.Context, b *bench) (_ string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, stop(append(peers, torch))) }()
-	t := newTable("M", "ours, rows/s", "PyTorch, rows/s", "ratio", "ours of dgemm", "PyTorch of dgemm")
+	t := measured.Table{{"M", "ours, rows/s", "PyTorch, rows/s", "ratio", "ours of dgemm", "PyTorch of dgemm"}}
 	for _, c := range []struct {
 		m      int
 		target float64
@@ -50,7 +51,7 @@ func lastPass(ctx context.Context, b *bench) (_ string, err error) {
 		}
 		ratio := found.medianOf(func(r round) float64 { return over(r["ours"], r["torch"]) })
 		b.logf("M=%d: %.0f rows/s, PyTorch %.0f; %.2f and %.2f of dgemm", c.m, found.median("ours"), found.median("torch"), ofProduct("ours"), ofProduct("torch"))
-		t.row(strconv.Itoa(c.m), number(found.median("ours"), "%.0f"), number(found.median("torch"), "%.0f"),
+		t.Add(strconv.Itoa(c.m), number(found.median("ours"), "%.0f"), number(found.median("torch"), "%.0f"),
 			ratioCell(ratio, 1), ratioCell(ofProduct("ours"), c.target), number(ofProduct("torch"), "%.2f"))
 	}
 	return "Two cores, 8 features; \"of dgemm\" is the share of 2·M² operations a row at the speed of the best dgemm of the same minutes.\n\n" + t.String(), nil

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
 // parquet compares Parquet files to float64 blocks, on one core.
-func parquet(ctx context.Context, b *bench) (string, error) {
+func parquet(ctx context.Context, b *bench) (_ string, err error) {
 	ours, err := b.buildBench(ctx, "./ingest/lake")
 	if err != nil {
 		return "", err
@@ -27,7 +26,12 @@ func parquet(ctx context.Context, b *bench) (string, error) {
 	if err := os.MkdirAll(files, 0o755); err != nil {
 		return "", err
 	}
-	t := newTable("file", "ours, MB/s", "raw pages", "ratio", "pyarrow by row group", "ratio", "pyarrow with checksums", "read_table", "ours with digests")
+	pyarrow, err := b.start(ctx, "pyarrow", nil, "parquet.py")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, stop([]*peer{pyarrow})) }()
+	t := measured.Table{{"file", "ours, MB/s", "raw pages", "ratio", "pyarrow by row group", "ratio", "pyarrow with checksums", "read_table", "ours with digests"}}
 	for _, c := range []struct {
 		name     string
 		raw, own float64 // targets
@@ -38,8 +42,10 @@ func parquet(ctx context.Context, b *bench) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			if err := b.pyarrow(ctx, filepath.Join(files, c.name+".parquet"), found); err != nil {
-				return "", err
+			if pyarrow != nil { // adds the speeds of its ways
+				if err := pyarrow.answer(map[string]any{"path": filepath.Join(files, c.name+".parquet"), "seconds": 1.5}, &found); err != nil {
+					return "", err
+				}
 			}
 			m = append(m, found)
 		}
@@ -47,32 +53,8 @@ func parquet(ctx context.Context, b *bench) (string, error) {
 			return ratioCell(m.medianOf(func(r round) float64 { return over(r["MB/s"], r[other]) }), target)
 		}
 		speed := func(name string) string { return number(m.median(name), "%.0f") }
-		t.row(c.name, speed("MB/s"), speed("raw-MB/s"), ratio("raw-MB/s", c.raw), speed("row-group"), ratio("row-group", c.own),
+		t.Add(c.name, speed("MB/s"), speed("raw-MB/s"), ratio("raw-MB/s", c.raw), speed("row-group"), ratio("row-group", c.own),
 			speed("row-group-checked"), speed("read_table"), speed("digest-MB/s"))
 	}
 	return "10⁶ bytes of float64 a second on one core, from files in the system's cache. Ours checks every value and, where a file has them, its pages' checksums.\n\n" + t.String(), nil
-}
-
-// pyarrow adds the speeds that pyarrow reads a file with, by the way it does.
-func (b *bench) pyarrow(ctx context.Context, path string, found map[string]float64) error {
-	if b.python == "" {
-		return nil
-	}
-	cmd := exec.CommandContext(ctx, b.python, filepath.Join(peersFolder, "parquet.py"), "1.5", path)
-	cmd.Stderr = b.log
-	out, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("parquet.py: %w", err)
-	}
-	for line := range bytes.Lines(out) {
-		var answer struct {
-			Way  string  `json:"way"`
-			Rate float64 `json:"mb_per_s"`
-		}
-		if err := json.Unmarshal(line, &answer); err != nil {
-			return fmt.Errorf("parquet.py: %w: %s", err, line)
-		}
-		found[answer.Way] = answer.Rate
-	}
-	return nil
 }

@@ -54,11 +54,11 @@ func scale(ctx context.Context, b *bench) (string, error) {
 		found, perRow = append(found, m), append(perRow, m.median("pass")/float64(size.n)*1e6)
 		b.logf("%d rows: peak %.0f MiB, %.2f µs a row", size.n, m.median("train"), perRow[len(perRow)-1])
 	}
-	t := newTable("rows", "files, MiB", "train: peak MiB", "verify: peak MiB", "training, s", "last pass, s", "last pass, µs a row")
+	t := measured.Table{{"rows", "files, MiB", "train: peak MiB", "verify: peak MiB", "training, s", "last pass, s", "last pass, µs a row"}}
 	last := perRow[len(perRow)-1]
 	for i, m := range found {
 		n, per, peak := sizes[i].n, perRow[i], m.median("train")
-		t.row(strconv.FormatInt(n, 10), number(m.median("disk"), "%.0f"), boldIf(peak > scaleBudget+scaleOverhead, number(peak, "%.0f")), number(m.median("verify"), "%.0f"),
+		t.Add(strconv.FormatInt(n, 10), number(m.median("disk"), "%.0f"), boldIf(peak > scaleBudget+scaleOverhead, number(peak, "%.0f")), number(m.median("verify"), "%.0f"),
 			number(m.median("seconds"), "%.1f"), number(m.median("pass"), "%.2f"), boldIf(!(math.Abs(per/last-1) <= 0.05), number(per, "%.2f")))
 	}
 	return fmt.Sprintf("Generated rows of %d features in zstd files on disk, M = %d, a pass of joint steps, `memory: %dMiB`.\n\n", scaleFeatures, scaleInducing, scaleBudget) + t.String(), nil

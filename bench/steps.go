@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strconv"
+
+	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
 // compare measures a benchmark of the model next to a script with one thread and with two, for each
@@ -46,10 +48,10 @@ func svgp(ctx context.Context, b *bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t := newTable("GPyTorch in", "ours, s an epoch", "GPyTorch, 2 threads", "1 thread", "ratio")
+	t := measured.Table{{"GPyTorch in", "ours, s an epoch", "GPyTorch, 2 threads", "1 thread", "ratio"}}
 	for i, m := range found {
 		dtype, target := []string{"float64", "float32"}[i], []float64{2, 0}[i]
-		t.row(dtype, number(m.median("ours"), "%.2f"), number(m.median("2"), "%.2f"), number(m.median("1"), "%.2f"), ratioCell(betterOfThreads(m), target))
+		t.Add(dtype, number(m.median("ours"), "%.2f"), number(m.median("2"), "%.2f"), number(m.median("1"), "%.2f"), ratioCell(betterOfThreads(m), target))
 	}
 	return "32,000 rows of 8 features, M = 500, batches of 1,024: our joint steps in float64 (2 workers), and GPyTorch's tutorial SVGP.\n\n" + t.String(), nil
 }
@@ -60,7 +62,7 @@ func gradient(ctx context.Context, b *bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t, m := newTable("ours, s of the processors a gradient", "PyTorch, 1 thread", "2 threads", "ratio"), found[0]
-	t.row(number(m.median("ours"), "%.2f"), number(m.median("1"), "%.2f"), number(m.median("2"), "%.2f"), ratioCell(betterOfThreads(m), 4))
+	t, m := measured.Table{{"ours, s of the processors a gradient", "PyTorch, 1 thread", "2 threads", "ratio"}}, found[0]
+	t.Add(number(m.median("ours"), "%.2f"), number(m.median("1"), "%.2f"), number(m.median("2"), "%.2f"), ratioCell(betterOfThreads(m), 4))
 	return "The bound of kl-PAC-SGP in all its parameters, 32,000 rows of 8 features, M = 500, float64: our three passes, and PyTorch's autograd within scipy's L-BFGS-B.\n\n" + t.String(), nil
 }

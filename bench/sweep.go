@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -49,7 +51,7 @@ type swept struct {
 
 // sweep trains default jobs with one key after another, by both objectives.
 func sweep(ctx context.Context, b *bench) (string, error) {
-	t := newTable("set", "objective", "keys", "bound of a draw", "worst ÷ median", "draws miss", "bound of predictions", "predictions miss", "RMSE", "coverage of 95 % intervals", "half-width")
+	t := measured.Table{{"set", "objective", "keys", "bound of a draw", "worst ÷ median", "draws miss", "bound of predictions", "predictions miss", "RMSE", "coverage of 95 % intervals", "half-width"}}
 	var sets []string
 	var promises [][2]promise
 	for _, set := range sweepSets {
@@ -67,7 +69,8 @@ func sweep(ctx context.Context, b *bench) (string, error) {
 				b.logf("%s %s %d: %+v", set.name, objective.name, key, s)
 				found = append(found, s)
 			}
-			if shown := t.swept(set.name, objective.name, found); objective.name == "bound" {
+			cells, shown := line(set.name, objective.name, found)
+			if t.Add(cells...); objective.name == "bound" {
 				sets, promises = append(sets, set.name), append(promises, shown)
 			}
 		}
@@ -78,15 +81,14 @@ func sweep(ctx context.Context, b *bench) (string, error) {
 	return "Default jobs, ε = 0.6 standard deviations of the target, δ = 0.01, `duplicates: keep`: medians over keys, each of which keeps another fifth of the rows apart.\n\n" + t.String(), nil
 }
 
-// swept adds the line of an objective, and returns its promises: of a draw, of predictions.
-func (t *table) swept(set, objective string, found []swept) [2]promise {
+// line is the line of an objective, and its promises: of a draw, of predictions.
+func line(set, objective string, found []swept) (cells []string, shown [2]promise) {
 	middle := func(of func(swept) float64) float64 {
 		values := make([]float64, len(found))
 		for i, s := range found {
 			values[i] = of(s)
 		}
-		slices.Sort(values)
-		return (values[len(values)/2] + values[(len(values)-1)/2]) / 2
+		return median(values)
 	}
 	draw := promise{middle(func(s swept) float64 { return s.draw.bound }), middle(func(s swept) float64 { return s.draw.risk })}
 	held := promise{middle(func(s swept) float64 { return s.held.bound }), middle(func(s swept) float64 { return s.held.risk })}
@@ -94,9 +96,10 @@ func (t *table) swept(set, objective string, found []swept) [2]promise {
 	for _, s := range found {
 		worst = max(worst, s.draw.bound)
 	}
-	t.row(set, objective, strconv.Itoa(len(found)), number(draw.bound, "%.4f"), number(worst/draw.bound, "%.2f"), number(draw.risk, "%.4f"), number(held.bound, "%.4f"), fmt.Sprintf("%.4f", held.risk),
-		number(middle(func(s swept) float64 { return s.rmse }), "%.3f"), number(100*middle(func(s swept) float64 { return s.coverage }), "%.1f %%"), number(middle(func(s swept) float64 { return s.half }), "%.3f"))
-	return [2]promise{draw, held}
+	return []string{
+		set, objective, strconv.Itoa(len(found)), number(draw.bound, "%.4f"), number(worst/draw.bound, "%.2f"), number(draw.risk, "%.4f"), number(held.bound, "%.4f"), fmt.Sprintf("%.4f", held.risk),
+		number(middle(func(s swept) float64 { return s.rmse }), "%.3f"), number(100*middle(func(s swept) float64 { return s.coverage }), "%.1f %%"), number(middle(func(s swept) float64 { return s.half }), "%.3f"),
+	}, [2]promise{draw, held}
 }
 
 // sweepRun trains on four fifths of the rows, and predicts the others.
@@ -105,7 +108,7 @@ func sweepRun(ctx context.Context, rows measured.Dataset, target, objective stri
 	fifth := len(order) / 5
 	own, apart := rows.Pick(order[fifth:]), rows.Pick(order[:fifth])
 	at := slices.Index(rows.Names, target)
-	scale := deviation(own.Columns[at])
+	scale := stat.PopStdDev(own.Columns[at], nil)
 	job, err := job.Job{
 		Target: target, Delta: 0.01, Loss: job.LossDecl{Epsilon: 0.6 * scale}, Split: job.SplitDecl{Key: strconv.Itoa(key)},
 		Duplicates: job.DuplicatesDecl{Policy: certify.DuplicatesKept}, Train: job.TrainDecl{Objective: objective},
@@ -126,47 +129,27 @@ func sweepRun(ctx context.Context, rows measured.Dataset, target, objective stri
 	if table, err = dataset.Columns(apart.Names, apart.Columns); err != nil {
 		return s, err
 	}
-	src, err := table.Data(ctx, dataset.Choice{Features: m.Meta.Inputs()})
+	src, err := table.Data(ctx, dataset.Choice{Features: m.Meta.Inputs(), Target: target})
 	if err != nil {
 		return s, err
 	}
-	y, n, epsilon := apart.Columns[at], float64(fifth), 0.6*scale
-	err = pipeline.Predict(ctx, src, m, 2, func(batch []pipeline.Prediction) error {
+	found, err := pipeline.Evaluate(ctx, src, m, 2)
+	if err != nil {
+		return s, err
+	}
+	s.draw.risk, s.held.risk, s.rmse = found.Draw, found.Mean, math.Sqrt(found.Squared)/scale
+	return s, pipeline.Predict(ctx, src, m, 2, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
-			off, half := math.Abs(y[p.Ordinal]-p.Mean), 1.96*p.PredictiveDeviation
+			half := 1.96 * p.PredictiveDeviation
 			if p.Reason != "" || !(half > 0) {
 				s.missing++
 				continue
 			}
-			s.rmse, s.half = s.rmse+off*off/n, s.half+half/scale/n
-			if off > epsilon {
-				s.held.risk += 1 / n
-			}
-			if off <= half {
-				s.coverage += 1 / n
+			s.half += half / scale / float64(fifth)
+			if math.Abs(apart.Columns[at][p.Ordinal]-p.Mean) <= half {
+				s.coverage += 1 / float64(fifth)
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return s, err
-	}
-	s.rmse = math.Sqrt(s.rmse) / scale
-	return s, pipeline.Predict(ctx, src, m.Draws(), 2, func(batch []pipeline.Prediction) error {
-		for _, p := range batch {
-			off, wide := y[p.Ordinal]-p.Mean, math.Sqrt2*p.Deviation
-			s.draw.risk += 0.5 * (math.Erfc((epsilon-off)/wide) + math.Erfc((epsilon+off)/wide)) / n
-		}
-		return nil
-	})
-}
-
-func deviation(y []float64) float64 {
-	sum, squares := 0.0, 0.0
-	for _, v := range y {
-		sum += v
-		squares += v * v
-	}
-	n := float64(len(y))
-	return math.Sqrt(squares/n - sum/n*(sum/n))
 }

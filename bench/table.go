@@ -1,24 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
-
-// A table is one of Markdown.
-type table struct{ text strings.Builder }
-
-func newTable(columns ...string) *table {
-	t := &table{}
-	t.row(columns...)
-	t.row(strings.Split(strings.Repeat("---,", len(columns)-1)+"---", ",")...)
-	return t
-}
-
-func (t *table) row(cells ...string) { fmt.Fprintf(&t.text, "| %s |\n", strings.Join(cells, " | ")) }
-
-// String is the table.
-func (t *table) String() string { return t.text.String() }
+import "fmt"
 
 // ratioCell is the cell of a ratio to a target; a missed one is set in bold. A ratio of 0 was not measured. A target
 // of 0 is none.

@@ -2,11 +2,6 @@ package measured
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-
-	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -34,37 +29,12 @@ func ReadDataset(ctx context.Context, path string) (Dataset, error) {
 		return Dataset{}, err
 	}
 	t.Columns = make([][]float64, len(t.Names))
-	for i := range src.Shards() {
-		if err := t.readShard(ctx, src, i); err != nil {
-			return Dataset{}, err
+	return t, dataset.Stream(ctx, src, nil, 1, func(b dataset.Block) error {
+		for c, column := range b.Columns {
+			t.Columns[c] = append(t.Columns[c], column...)
 		}
-	}
-	return t, nil
-}
-
-func (t *Dataset) readShard(ctx context.Context, src *lake.Source, shard int) (err error) {
-	batches, err := src.Open(ctx, shard)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, batches.Close()) }()
-	for {
-		record, err := batches.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for c, column := range record.Columns() {
-			floats, ok := column.(*array.Float64)
-			if !ok {
-				return fmt.Errorf("column %s is %s", record.ColumnName(c), column.DataType())
-			}
-			t.Columns[c] = append(t.Columns[c], floats.Float64Values()...)
-		}
-		record.Release()
-	}
+		return nil
+	})
 }
 
 // Rows is the number of rows.

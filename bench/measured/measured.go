@@ -4,6 +4,7 @@ package measured
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,9 +15,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/klauspost/cpuid/v2"
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -105,10 +108,32 @@ func Peak(p *os.ProcessState) float64 {
 	return 0
 }
 
-// Machine names the machine and the day.
+// Machine names the machine with its instruction set, and the day.
 func Machine(instructions string) string {
-	return fmt.Sprintf("%s, %s/%s, %d processors, instruction set %s, %s",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), instructions, time.Now().UTC().Format(time.DateOnly))
+	processor := cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH)
+	if cpuid.CPU.BrandName != "" {
+		processor += fmt.Sprintf(" (family %d, model %d)", cpuid.CPU.Family, cpuid.CPU.Model)
+	}
+	return fmt.Sprintf("%s, %d processors, %s; %s, %s/%s; %s",
+		processor, runtime.NumCPU(), instructions, runtime.Version(), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format(time.DateOnly))
+}
+
+// A Table is one of Markdown, its head first.
+type Table [][]string
+
+// Add adds a line.
+func (t *Table) Add(cells ...string) { *t = append(*t, cells) }
+
+// String is the table.
+func (t Table) String() string {
+	var out strings.Builder
+	for i, line := range t {
+		fmt.Fprintf(&out, "| %s |\n", strings.Join(line, " | "))
+		if i == 0 {
+			fmt.Fprintf(&out, "|%s\n", strings.Repeat("--|", len(line)))
+		}
+	}
+	return out.String()
 }
 
 // SavePNG writes a picture.

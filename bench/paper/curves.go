@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"math"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -15,19 +14,18 @@ import (
 
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/model"
-	"github.com/pacsgp/pacsgp/model/loss"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// fitCollapsed fits one-dimensional rows by the paper's protocol, changed where change says.
-func fitCollapsed(ctx context.Context, rows model.Rows, epsilon float64, inducing int, o options, change func(c *model.CollapsedConfig)) (*model.Collapsed, *model.Posterior, error) {
-	l, err := loss.New(loss.ZeroOne, epsilon, 0, 0, 0)
+// fitCurve fits the unit's method to rows of one feature by the paper's protocol, but from its own centres.
+func (u unit) fitCurve(ctx context.Context, rows model.Rows, o options, seed uint64, lnNoise float64) (*model.Collapsed, *model.Posterior, error) {
+	c, err := u.collapsed(rows)
 	if err != nil {
 		return nil, nil, err
 	}
-	grid := model.Grid{Min: -6, Step: 0.01, Count: 1201}
-	c := model.CollapsedConfig{Evaluations: o.evaluations, Alpha: 1, Starts: []model.Start{{Theta: make([]float64, 2)}}}
-	c.Config = model.Config{Dim: rows.Dim, N: int64(rows.Len()), Delta: delta, Loss: l, Grids: []model.Grid{grid, grid}, Inducing: inducing, Workers: runtime.NumCPU()}
-	change(&c)
+	c.Inducing, c.Evaluations, c.Seed = u.Inducing, o.evaluations, seed
+	c.Grids = slices.Repeat([]model.Grid{flat(job.PaperGrid)}, c.Parameters())
+	c.Starts = []model.Start{{Theta: make([]float64, c.Parameters()), LnNoise: lnNoise}}
 	return minimised(ctx, c, rows)
 }
 

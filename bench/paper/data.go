@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/bench/paper/mersenne"
@@ -51,20 +52,11 @@ func standardised(all measured.Dataset, target string) (measured.Dataset, error)
 
 // standardise scales a column unless it is constant.
 func standardise(column []float64) bool {
-	mean, square := 0.0, 0.0
-	for _, v := range column {
-		mean += v / float64(len(column))
-	}
-	for _, v := range column {
-		square += (v - mean) * (v - mean) / float64(len(column))
-	}
-	if square == 0 {
-		return false
-	}
+	mean, deviation := stat.PopMeanStdDev(column, nil)
 	for j := range column {
-		column[j] = (column[j] - mean) / math.Sqrt(square)
+		column[j] = (column[j] - mean) / deviation
 	}
-	return true
+	return deviation > 0
 }
 
 // split draws the split of a seed as the paper's experiments do: the first ⌈n/5⌉ entries of

@@ -12,19 +12,16 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
-
-	"github.com/pacsgp/pacsgp/model"
 )
 
 // runOverfit starts FITC and kl-PAC-SGP from many noise variances on every second row, and
 // draws where they end: the evidence of FITC is best where the noise is next to none.
 func runOverfit(ctx context.Context, o options) error {
-	const inducing, epsilon = 8, 0.6
 	rows, err := snelsonRows(ctx, o, 2)
 	if err != nil {
 		return err
 	}
-	full, _, err := fitCollapsed(ctx, rows, epsilon, 0, o, func(c *model.CollapsedConfig) { c.Objective, c.Exact = model.Evidence, true })
+	full, _, err := unit{Method: "full-GP", Epsilon: 0.6}.fitCurve(ctx, rows, o, 0, 0)
 	if err != nil {
 		return err
 	}
@@ -32,19 +29,12 @@ func runOverfit(ctx context.Context, o options) error {
 	records := [][]string{{"method", "start_noise_variance", "noise_variance", "objective", "bound", "gradients"}}
 	ends := [][]string{{"method", "starts", "lowest objective", "σ_n² there", "starts that end within 0.01 of it", "that end with σ_n² below 0.001"}}
 	var panels []*plot.Plot
-	for i, m := range []struct {
-		name      string
-		axis      string
-		objective model.Objective
-	}{{"FITC", "−ln evidence / N", model.Evidence}, {"kl-PAC-SGP", "bound B", model.BoundKL}} {
+	for i, m := range []struct{ name, axis string }{{"FITC", "−ln evidence / N"}, {"kl-PAC-SGP", "bound B"}} {
 		var points plotter.XYs
 		rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // reproducible by intent
 		for range 10 * o.reps {
 			start := math.Log(1e-5) + rng.Float64()*math.Log(1e6)
-			t, _, err := fitCollapsed(ctx, rows, epsilon, inducing, o, func(c *model.CollapsedConfig) {
-				c.Objective, c.Seed = m.objective, rng.Uint64()
-				c.Starts = []model.Start{{Theta: make([]float64, 2), LnNoise: start}}
-			})
+			t, _, err := unit{Method: m.name, Epsilon: 0.6, Inducing: 8}.fitCurve(ctx, rows, o, rng.Uint64(), start)
 			if err != nil {
 				return err
 			}
@@ -56,7 +46,7 @@ func runOverfit(ctx context.Context, o options) error {
 		}
 		ends = append(ends, append([]string{m.name}, summary(points)...))
 		p := newPanel(m.name, "learned noise variance σ_n²", m.axis)
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powers{}
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 		p.Add(newDots(points, draw.CircleGlyph{}, 2, faint(palette[i])))
 		best := newDots(plotter.XYs{lowest(points)}, draw.CrossGlyph{}, 5, palette[i])
 		p.Add(best)
@@ -87,23 +77,4 @@ func summary(points plotter.XYs) []string {
 		}
 	}
 	return []string{strconv.Itoa(len(points)), fmt.Sprintf("%.4f", best.Y), fmt.Sprintf("%.3g", best.X), strconv.Itoa(near), strconv.Itoa(small)}
-}
-
-// powers are ticks at powers of ten, of which some have a label.
-type powers struct{}
-
-// Ticks returns the ticks between two positive numbers.
-func (powers) Ticks(least, most float64) []plot.Tick {
-	const labels = 4
-	from, to := int(math.Floor(math.Log10(least))), int(math.Ceil(math.Log10(most)))
-	every := max(1, (to-from+labels-1)/labels)
-	var ticks []plot.Tick
-	for k := from; k <= to; k++ {
-		tick := plot.Tick{Value: math.Pow10(k)}
-		if k%every == 0 {
-			tick.Label = fmt.Sprintf("1e%d", k)
-		}
-		ticks = append(ticks, tick)
-	}
-	return ticks
 }

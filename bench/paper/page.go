@@ -24,7 +24,7 @@ import (
 func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, width, height float64, o options) error {
 	text, folders := fmt.Sprintf("`%s`; %s", o.command(name), measured.Machine(model.InstructionSet())), []string{filepath.Join(o.out, name+".csv")}
 	if shown != nil {
-		text = markdownTable(shown) + "\n" + text
+		text = measured.Table(shown).String() + "\n" + text
 	} else if o.write {
 		folders = append(folders, o.pathOf(name+".csv"))
 	}
@@ -115,18 +115,18 @@ func (o options) section(name string) (rows []row, text string, err error) {
 	if len(rows) == 0 {
 		return nil, "No result of the present code is stored.", nil
 	}
-	lines := [][]string{{"row", "splits", "B", "in the paper", "verdict on B", "R_test", "in the paper", "M", "gradients"}}
+	lines := measured.Table{{"row", "splits", "B", "in the paper", "verdict on B", "R_test", "in the paper", "M", "gradients"}}
 	for _, r := range rows {
 		test := ""
 		if !r.extra() {
 			test = r.paper["R_test"].text(3)
 		}
-		lines = append(lines, []string{
+		lines.Add(
 			r.label(), strconv.Itoa(r.reps), r.ours["B"].text(4), r.paper["B"].text(3), r.words(), r.ours["R_test"].text(4), test,
 			fmt.Sprintf("%.0f", r.ours["M"].mean), fmt.Sprintf("%.0f", r.ours["gradients"].mean),
-		})
+		)
 	}
-	return rows, markdownTable(lines), nil
+	return rows, lines.String(), nil
 }
 
 // from is the unit with another start and number of gradients.
@@ -174,23 +174,11 @@ func (e estimate) text(digits int) string {
 	return text
 }
 
-// markdownTable is a table of Markdown, its head first.
-func markdownTable(lines [][]string) string {
-	var out strings.Builder
-	for i, line := range lines {
-		fmt.Fprintf(&out, "| %s |\n", strings.Join(line, " | "))
-		if i == 0 {
-			fmt.Fprintf(&out, "|%s\n", strings.Repeat("--|", len(line)))
-		}
-	}
-	return out.String()
-}
-
 // conclusions compares the paper's bounds with what holding out a fifth of the training rows gives for
 // its most accurate baseline, whose risk after training on the others is taken to be 15 % higher.
 func (o options) conclusions() (string, error) {
 	const higher = 1.15
-	lines := [][]string{{"set", "kl-PAC in the paper", "ours", "by mini-batches", "the paper's baseline", "its test risk there", "held-out rows", "held-out bound"}}
+	lines := measured.Table{{"set", "kl-PAC in the paper", "ours", "by mini-batches", "the paper's baseline", "its test risk there", "held-out rows", "held-out bound"}}
 	for _, s := range []struct {
 		table, dataset, baseline string
 		epsilon                  float64
@@ -219,10 +207,10 @@ func (o options) conclusions() (string, error) {
 		}
 		best, base := theirs[slices.IndexFunc(theirs, is("kl-", ""))], theirs[slices.IndexFunc(theirs, is(s.baseline, ""))]
 		risk, n := base.paper["R_test"].mean, math.Floor(s.rows/5)
-		lines = append(lines, []string{
+		lines.Add(
 			fmt.Sprintf("%s, ε = %g", s.dataset, s.epsilon), best.paper["B"].text(3), ours(published), ours(minibatch), fmt.Sprintf("%s %.3f", s.baseline, base.paper["B"].mean),
 			fmt.Sprintf("%.3f", risk), fmt.Sprintf("%.0f", n), fmt.Sprintf("%.3f", certify.KLInverse(higher*risk, -math.Log(delta)/n)),
-		})
+		)
 	}
-	return markdownTable(lines), nil
+	return lines.String(), nil
 }

@@ -21,38 +21,37 @@ type snelson struct {
 
 	rows    model.Rows
 	lo, hi  float64
-	noise   float64    // of the full GP
+	noise   float64    // deviation of the full GP's
 	full    curve      // of it
 	records [][]string // what the figure says, in numbers
 }
 
-// add records the result of a method.
-func (s *snelson) add(method string, ratio, epsilon float64, t *model.Collapsed) {
-	p := t.Progress()
-	n2 := t.Noise()
-	text := []string{method}
-	for _, v := range []float64{ratio, epsilon, p.Bound, p.Risk, p.KL / float64(s.rows.Len()), n2} {
+// fit fits a method for a tolerance, and records the result. The full GP is the first.
+func (s *snelson) fit(ctx context.Context, method string, epsilon float64) (*model.Collapsed, *model.Posterior, error) {
+	u := unit{Method: method, Epsilon: epsilon, Inducing: 15}
+	if method == "full-GP" {
+		u.Inducing = 0
+	}
+	t, p, err := u.fitCurve(ctx, s.rows, s.options, 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if method == "full-GP" {
+		s.noise = math.Sqrt(t.Noise())
+	}
+	g, text := t.Progress(), []string{method}
+	for _, v := range []float64{epsilon / s.noise, epsilon, g.Bound, g.Risk, g.KL / float64(s.rows.Len()), t.Noise()} {
 		text = append(text, written(v))
 	}
-	s.records = append(s.records, append(text, strconv.Itoa(t.Progress().Step)))
-}
-
-// fit fits a method for a tolerance in standard deviations of the noise.
-func (s *snelson) fit(ctx context.Context, method string, ratio float64, change func(c *model.CollapsedConfig)) (*model.Collapsed, *model.Posterior, error) {
-	const inducing = 15
-	epsilon := ratio * math.Sqrt(s.noise)
-	t, p, err := fitCollapsed(ctx, s.rows, epsilon, inducing, s.options, change)
-	if err == nil {
-		s.add(method, ratio, epsilon, t)
-	}
-	return t, p, err
+	s.records = append(s.records, append(text, strconv.Itoa(g.Step)))
+	return t, p, nil
 }
 
 // panel draws a posterior next to the full GP, with its tolerance, if there is one, and its own
 // noise.
 func (s *snelson) panel(title string, t *model.Collapsed, p *model.Posterior, epsilon float64, col color.NRGBA, own float64) (*plot.Plot, error) {
 	fig := newPanel(title, "x", "y")
-	s.full.addBand(fig, grey, s.noise)
+	s.full.addBand(fig, grey, s.noise*s.noise)
 	found, err := predict(p, s.lo, s.hi)
 	if err != nil {
 		return nil, err
@@ -74,11 +73,12 @@ func (s *snelson) panel(title string, t *model.Collapsed, p *model.Posterior, ep
 	return fig, nil
 }
 
-// scan fits kl-PAC-SGP for several tolerances and draws three of them; the points are KL/N over
-// the tolerance.
-func (s *snelson) scan(ctx context.Context) (panels []*plot.Plot, points plotter.XYs, err error) {
+// scan fits kl-PAC-SGP for several tolerances and draws three of them, and last KL/N over the tolerance with the
+// three numbers of the paper.
+func (s *snelson) scan(ctx context.Context) (panels []*plot.Plot, last *plot.Plot, err error) {
+	var points plotter.XYs
 	for _, ratio := range []float64{0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6} {
-		t, p, err := s.fit(ctx, "kl-PAC-SGP", ratio, func(*model.CollapsedConfig) {})
+		t, p, err := s.fit(ctx, "kl-PAC-SGP", ratio*s.noise)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -87,46 +87,20 @@ func (s *snelson) scan(ctx context.Context) (panels []*plot.Plot, points plotter
 		points = append(points, plotter.XY{X: ratio, Y: kl})
 		if slices.Contains([]float64{2, 2.5, 5}, ratio) {
 			title := fmt.Sprintf("kl-PAC-SGP, ε = %g σ_n: B %.3f, KL/N %.3f", ratio, g.Bound, kl)
-			fig, err := s.panel(title, t, p, ratio*math.Sqrt(s.noise), palette[len(panels)%len(palette)], 0)
+			fig, err := s.panel(title, t, p, ratio*s.noise, palette[len(panels)], 0)
 			if err != nil {
 				return nil, nil, err
 			}
 			panels = append(panels, fig)
 		}
 	}
-	return panels, points, nil
-}
-
-// baselines draws FITC and VFE.
-func (s *snelson) baselines(ctx context.Context) (panels []*plot.Plot, err error) {
-	for _, b := range []struct {
-		name      string
-		objective model.Objective
-		alpha     float64
-	}{{"FITC", model.Evidence, 1}, {"VFE", model.EvidenceBound, 0}} {
-		t, p, err := s.fit(ctx, b.name, 2, func(c *model.CollapsedConfig) { c.Objective, c.Alpha = b.objective, b.alpha })
-		if err != nil {
-			return nil, err
-		}
-		n2 := t.Noise()
-		fig, err := s.panel(fmt.Sprintf("%s: bound %.3f at ε = 2 σ_n", b.name, t.Progress().Bound), t, p, 0, palette[len(panels)+1], n2)
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, fig)
-	}
-	return panels, nil
-}
-
-// scanPanel shows KL/N over the tolerance, and the three numbers of the paper.
-func scanPanel(scan plotter.XYs) *plot.Plot {
-	p := newPanel("KL/N; dashed: the paper's three", "ε/σ_n", "KL/N")
-	addSeries(p, scan, 2.2, palette[0])
+	last = newPanel("KL/N; dashed: the paper's three", "ε/σ_n", "KL/N")
+	addSeries(last, points, 2.2, palette[0])
 	for _, v := range []float64{0.097, 0.109, 0.031} {
-		p.Add(newLine(plotter.XYs{{X: scan[0].X, Y: v}, {X: scan[len(scan)-1].X, Y: v}}, grey, dashes...))
+		last.Add(newLine(plotter.XYs{{X: points[0].X, Y: v}, {X: points[len(points)-1].X, Y: v}}, grey, dashes...))
 	}
-	p.Y.Min = 0
-	return p
+	last.Y.Min = 0
+	return panels, last, nil
 }
 
 // runSnelson draws the predictive distributions of kl-PAC-SGP for three tolerances next to
@@ -138,23 +112,29 @@ func runSnelson(ctx context.Context, o options) error {
 		return err
 	}
 	s := &snelson{options: o, rows: rows, lo: slices.Min(rows.X) - 0.7, hi: slices.Max(rows.X) + 0.7}
-	full, posterior, err := fitCollapsed(ctx, rows, 0.6, 0, o, func(c *model.CollapsedConfig) { c.Objective, c.Exact = model.Evidence, true })
+	s.records = [][]string{{"method", "epsilon_over_sigma_n", "epsilon", "bound", "risk", "kl_per_n", "noise_variance", "gradients"}}
+	_, posterior, err := s.fit(ctx, "full-GP", 0.6)
 	if err != nil {
 		return err
 	}
-	s.noise = full.Noise()
 	if s.full, err = predict(posterior, s.lo, s.hi); err != nil {
 		return err
 	}
-	s.records = [][]string{{"method", "epsilon_over_sigma_n", "epsilon", "bound", "risk", "kl_per_n", "noise_variance", "gradients"}}
-	s.add("full-GP", 0.6/math.Sqrt(s.noise), 0.6, full)
-	panels, points, err := s.scan(ctx)
+	panels, last, err := s.scan(ctx)
 	if err != nil {
 		return err
 	}
-	others, err := s.baselines(ctx)
-	if err != nil {
-		return err
+	var others []*plot.Plot
+	for i, method := range []string{"FITC", "VFE"} {
+		t, p, err := s.fit(ctx, method, 2*s.noise)
+		if err != nil {
+			return err
+		}
+		fig, err := s.panel(fmt.Sprintf("%s: bound %.3f at ε = 2 σ_n", method, t.Progress().Bound), t, p, 0, palette[i+1], t.Noise())
+		if err != nil {
+			return err
+		}
+		others = append(others, fig)
 	}
-	return writeFigure("snelson", s.records, nil, [][]*plot.Plot{panels, append(others, scanPanel(points))}, 900, 520, o)
+	return writeFigure("snelson", s.records, nil, [][]*plot.Plot{panels, append(others, last)}, 900, 520, o)
 }

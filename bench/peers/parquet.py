@@ -1,22 +1,20 @@
 """Parquet files into float64 arrays by pyarrow, in one thread.
 
-    parquet.py SECONDS FILE...
-
-spends so many seconds on a file and prints for each file and way a line of JSON: {"file", "way", "mb_per_s"}, the
-median rate in 10^6 bytes of float64 a second (rows x columns x 8). The ways: "row-group" reads row group by row
+A case is {"path", "seconds"}, a file and the time to spend on it; the answer has for each way the median rate in 10^6
+bytes of float64 a second (rows x columns x 8). The ways: "row-group" reads row group by row
 group, as a program of bounded memory does; "row-group-checked" has pyarrow compare the pages' checksums too, which it
 does not by default; "read_table" reads the file at once. Each way first tries pyarrow's allocators, and the file read
 and mapped, and keeps the fastest.
 """
 import itertools
-import json
 import statistics
-import sys
 import time
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from serve import serve
 
 
 def arrays(table):
@@ -65,10 +63,11 @@ def median(read, path, budget):
     return statistics.median(times)
 
 
+def answer(case):
+    meta = pq.read_metadata(case["path"])
+    size = meta.num_rows * meta.num_columns * 8 / 1e6
+    return {way: size / median(read, case["path"], case["seconds"] / len(WAYS)) for way, read in WAYS.items()}
+
+
 if __name__ == "__main__":
-    for path in sys.argv[2:]:
-        meta = pq.read_metadata(path)
-        for way, read in WAYS.items():
-            took = median(read, path, float(sys.argv[1]) / len(WAYS))
-            rate = meta.num_rows * meta.num_columns * 8 / 1e6 / took
-            print(json.dumps({"file": path, "way": way, "mb_per_s": rate}), flush=True)
+    serve(answer)
