@@ -89,7 +89,7 @@ func splitMutants() []mutant {
 			{"pipeline/pass/lastpass.go", "certify.Constant{Origin: certify.OriginReference", "certify.Constant{Origin: certify.OriginStart"},
 		}},
 		{"subset separation: scaled by training rows", "pipeline", prior, []edit{
-			{"pipeline/pass/firstpass.go", "slices.DeleteFunc(s.Reference.Column(i), ", "slices.DeleteFunc(s.start.Column(i), "}, believe,
+			{"pipeline/pass/firstpass.go", "slices.DeleteFunc(s.Reference.Column(i), ", "slices.DeleteFunc(s.Start.Column(i), "}, believe,
 		}},
 		{"subset separation: the peak is estimated on training rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"}}},
 		// The choice of one of two positions is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
