@@ -76,17 +76,3 @@ func (s *share) reserve(bytes int64) error {
 	}
 	return nil
 }
-
-// reservePage reserves memory for the current page, instead of the page before.
-func (c *walker[V]) reservePage() error {
-	if c.most > 0 && int64(c.pages.size) > c.most {
-		return c.tooLarge(int64(c.pages.size))
-	}
-	if c.allowed == nil {
-		return nil
-	}
-	need := c.col.pageOverhead(&c.chunk, &c.pages)
-	more := max(0, need.own-c.reserved) + max(0, need.shared-c.allowed.shared)
-	c.reserved, c.allowed.shared = max(c.reserved, need.own), max(c.allowed.shared, need.shared)
-	return c.allowed.reserve(more)
-}

@@ -5,11 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/big"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -199,24 +195,4 @@ func (b *batches) Close() error {
 		b.err = errClosed
 	}
 	return err
-}
-
-// nullKey is the value of a key in a path that means null.
-const nullKey = "__HIVE_DEFAULT_PARTITION__"
-
-// hiveNumber converts the value of a key in a path; ok is false unless it is a number or null.
-func hiveNumber(s string) (v float64, ok bool) {
-	if s == nullKey {
-		return ingest.Null.Cell(), true
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || strings.Trim(s, "0123456789.+-eE") != "" { // 0x1p-2, 1_000
-		return math.NaN(), false
-	}
-	if v == math.Trunc(v) && math.Abs(v) >= ingest.MaxInteger {
-		if exact, ok := new(big.Rat).SetString(s); !ok || exact.Abs(exact).Cmp(new(big.Rat).SetInt64(ingest.MaxInteger)) > 0 {
-			return ingest.TooLong.Cell(), true
-		}
-	}
-	return v, true
 }

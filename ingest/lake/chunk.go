@@ -1,14 +1,11 @@
 package lake
 
 import (
-	"errors"
 	"fmt"
-	"iter"
 	"math"
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -31,66 +28,6 @@ type bound struct {
 }
 
 var unknownBound = bound{value: math.NaN()}
-
-// chunk describes column c of row group g, checked against the file.
-func (f *footer) chunk(g int, c *column) (chunk, error) {
-	ch, err := f.storedChunk(g, c)
-	if err != nil {
-		return chunk{}, err
-	}
-	ch.lo, ch.hi, err = c.bounds(&f.groups[g].Chunks[c.leaf].Stats)
-	return ch, err
-}
-
-// chunks yields the chunks with rows of the readable columns, text among them.
-func (f *footer) chunks() iter.Seq2[*column, chunk] {
-	return func(yield func(*column, chunk) bool) {
-		for i := range f.columns {
-			c := &f.columns[i]
-			for g := range f.groups {
-				if c.Use == ingest.Unusable && !c.Text || c.refused != "" || f.groups[g].Rows == 0 {
-					continue
-				}
-				if ch, err := f.chunk(g, c); err == nil && !yield(c, ch) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// storedChunk is chunk without the bounds of the values.
-func (f *footer) storedChunk(g int, c *column) (chunk, error) {
-	group := &f.groups[g]
-	m := &group.Chunks[c.leaf]
-	fault := func(what string, args ...any) (chunk, error) {
-		return chunk{}, fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), errMalformed)
-	}
-	if c.refused != "" {
-		return chunk{}, errors.New(c.refused)
-	}
-	ch := chunk{
-		group: g, start: m.Data, rows: group.Rows, uncompressed: m.Uncompressed,
-		codec: m.Codec, counted: m.Stats.Counted, nulls: m.Stats.Nulls,
-	}
-	if d := m.Dictionary; d > 0 && d < ch.start {
-		ch.start = d
-	}
-	switch {
-	case m.Depth != c.depth || string(m.Path) != c.Name || m.Physical != c.physical:
-		return fault("the footer's chunk is of column %.200q, type %v", m.Path, m.Physical)
-	case m.Values != ch.rows:
-		return fault("the footer claims %d values for %d rows", m.Values, ch.rows)
-	case ch.start < int64(len(magic)) || m.Compressed < 0 || ch.start > f.start || m.Compressed > f.start-ch.start:
-		return fault("the footer puts its %d bytes at %d, in a file whose data end at %d", m.Compressed, ch.start, f.start)
-	case ch.rows > maxRows(m.Compressed):
-		return fault("the footer claims %d rows in %d bytes", ch.rows, m.Compressed)
-	case ch.uncompressed < 0 || ch.nulls < 0 || ch.nulls > ch.rows || ch.nulls > 0 && c.deep == 0:
-		return fault("the footer claims %d bytes and %d nulls", ch.uncompressed, ch.nulls)
-	}
-	ch.end = ch.start + m.Compressed
-	return ch, nil
-}
 
 // minPage is the least number of bytes of the header of a data page.
 const minPage = 16

@@ -125,3 +125,26 @@ func (s *statistics) compare(ch *chunk) error {
 func (b bound) attained(v float64) bool {
 	return math.IsNaN(b.value) || b.inexact || v == b.value
 }
+
+// mostLabelPage bounds the bytes of a page of labels, decompressed.
+const mostLabelPage = 16 << 20
+
+// mostKnown bounds the labels that a cursor remembers.
+const mostKnown = 1 << 12
+
+// labels makes the numbers of [job.Label] of texts.
+func (c *cursor) labels(dst []float64, from *decoded, at int) {
+	for i := range dst {
+		text := from.texts[from.offsets[at+i]:from.offsets[at+i+1]]
+		v, known := c.known[string(text)]
+		if !known {
+			v = job.Label(string(text))
+			c.failed = errors.Join(c.failed, c.texts.Check(string(text), v))
+			if len(c.known) == mostKnown {
+				clear(c.known)
+			}
+			c.known[string(text)] = v
+		}
+		dst[i] = v
+	}
+}

@@ -114,3 +114,21 @@ func fill(dst []byte, r io.Reader) error {
 func wrongLength(got, want int) error {
 	return fmt.Errorf("the page has %d bytes, its header says %d: %w", got, want, errMalformed)
 }
+
+// mostRatio bounds the number of bytes that a codec can make of a stored one.
+func mostRatio(codec format.CompressionCodec) int64 {
+	switch codec {
+	case format.Uncompressed:
+		return 1
+	case format.Snappy:
+		return 1 << 5 // a copy of three bytes makes 64
+	case format.Lz4Raw:
+		return 1 << 8 // a byte of a length counts 255
+	case format.Gzip:
+		return 1 << 11 // a code of two bits makes 258
+	case format.Zstd:
+		return 1 << 16 // a block of four bytes makes 128 KiB
+	default:
+		return 1 << 31
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +71,17 @@ type dataFile struct {
 	positions map[string]int // of the columns, by name
 	arrow     bool           // an Arrow IPC file: its groups are record batches
 }
+
+// A group is a row group: its position and first row in its file.
+type group struct {
+	index       int
+	first, rows int64
+	batch       arrowipc.Batch // of an Arrow file
+}
+
+// maxSample bounds the rows of all files, so that a number of rows times a number of workers
+// fits into 64 bits.
+const maxSample = 1 << 50
 
 func listWithFooters(ctx context.Context, from *objects.View, paths []string) ([]*dataFile, []string, error) {
 	found, warnings, err := listFiles(ctx, from, paths)
@@ -311,4 +324,24 @@ func (k *kept) read(file objects.File) error {
 	}
 	k.foot, err = parseFooter(b, file.Size())
 	return err
+}
+
+// nullKey is the value of a key in a path that means null.
+const nullKey = "__HIVE_DEFAULT_PARTITION__"
+
+// hiveNumber converts the value of a key in a path; ok is false unless it is a number or null.
+func hiveNumber(s string) (v float64, ok bool) {
+	if s == nullKey {
+		return ingest.Null.Cell(), true
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || strings.Trim(s, "0123456789.+-eE") != "" { // 0x1p-2, 1_000
+		return math.NaN(), false
+	}
+	if v == math.Trunc(v) && math.Abs(v) >= ingest.MaxInteger {
+		if exact, ok := new(big.Rat).SetString(s); !ok || exact.Abs(exact).Cmp(new(big.Rat).SetInt64(ingest.MaxInteger)) > 0 {
+			return ingest.TooLong.Cell(), true
+		}
+	}
+	return v, true
 }

@@ -1,11 +1,14 @@
 package lake
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -21,12 +24,6 @@ const (
 	maxFooter = 1 << 28
 )
 
-// Errors about the bytes of a file's metadata: too few of them, and wrong ones.
-var (
-	errShort     = parquetmeta.ErrShort
-	errMalformed = parquetmeta.ErrMalformed
-)
-
 // A footer has the schema of a file and the positions of its chunks.
 type footer struct {
 	sum     [sha256.Size]byte // of its bytes
@@ -36,6 +33,21 @@ type footer struct {
 	columns []column
 	groups  []parquetmeta.RowGroup
 }
+
+// A footer of some kilobytes can claim any number of rows, and passes through row numbers come
+// before the first value is read. But few bytes can also have many rows: a column of one value
+// or of nulls. So if a chunk has less than a bit a row, its page headers are checked when the
+// file is opened; if a page has less than a bit a row, its runs of levels and indexes are, too.
+// The number of unchecked rows is proportional to the file's size.
+const (
+	// fewRows is the number of rows up to which nothing is checked: passes through them are fast.
+	fewRows = 1 << 17
+	// rowsOfByte is the largest number of rows a byte that is not checked.
+	rowsOfByte = 8
+	// mostRowsOfByte bounds the rows beyond fewRows by the bytes of a file: all columns of a file
+	// with more are constants.
+	mostRowsOfByte = 1 << 15
+)
 
 // parseFooter decodes a footer and checks it against itself and the file's size.
 func parseFooter(b []byte, size int64) (*footer, error) {
@@ -125,20 +137,106 @@ func chunkRefusal(m *parquetmeta.Chunk) string {
 	return ""
 }
 
-// guard returns a panic of f, which calls libraries on damaged input, as an error. f must start
-// no goroutine.
-func guard(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("decoding failed: %v: %w", p, errMalformed)
-		}
-	}()
-	return f()
-}
-
 func footerFault(err error) error {
 	if errors.Is(err, errShort) { // there are no more of them
 		return fmt.Errorf("footer: %w: %w", err, errMalformed)
 	}
 	return fmt.Errorf("footer: %w", err)
+}
+
+// chunk describes column c of row group g, checked against the file.
+func (f *footer) chunk(g int, c *column) (chunk, error) {
+	ch, err := f.storedChunk(g, c)
+	if err != nil {
+		return chunk{}, err
+	}
+	ch.lo, ch.hi, err = c.bounds(&f.groups[g].Chunks[c.leaf].Stats)
+	return ch, err
+}
+
+// chunks yields the chunks with rows of the readable columns, text among them.
+func (f *footer) chunks() iter.Seq2[*column, chunk] {
+	return func(yield func(*column, chunk) bool) {
+		for i := range f.columns {
+			c := &f.columns[i]
+			for g := range f.groups {
+				if c.Use == ingest.Unusable && !c.Text || c.refused != "" || f.groups[g].Rows == 0 {
+					continue
+				}
+				if ch, err := f.chunk(g, c); err == nil && !yield(c, ch) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// storedChunk is chunk without the bounds of the values.
+func (f *footer) storedChunk(g int, c *column) (chunk, error) {
+	group := &f.groups[g]
+	m := &group.Chunks[c.leaf]
+	fault := func(what string, args ...any) (chunk, error) {
+		return chunk{}, fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), errMalformed)
+	}
+	if c.refused != "" {
+		return chunk{}, errors.New(c.refused)
+	}
+	ch := chunk{
+		group: g, start: m.Data, rows: group.Rows, uncompressed: m.Uncompressed,
+		codec: m.Codec, counted: m.Stats.Counted, nulls: m.Stats.Nulls,
+	}
+	if d := m.Dictionary; d > 0 && d < ch.start {
+		ch.start = d
+	}
+	switch {
+	case m.Depth != c.depth || string(m.Path) != c.Name || m.Physical != c.physical:
+		return fault("the footer's chunk is of column %.200q, type %v", m.Path, m.Physical)
+	case m.Values != ch.rows:
+		return fault("the footer claims %d values for %d rows", m.Values, ch.rows)
+	case ch.start < int64(len(magic)) || m.Compressed < 0 || ch.start > f.start || m.Compressed > f.start-ch.start:
+		return fault("the footer puts its %d bytes at %d, in a file whose data end at %d", m.Compressed, ch.start, f.start)
+	case ch.rows > maxRows(m.Compressed):
+		return fault("the footer claims %d rows in %d bytes", ch.rows, m.Compressed)
+	case ch.uncompressed < 0 || ch.nulls < 0 || ch.nulls > ch.rows || ch.nulls > 0 && c.deep == 0:
+		return fault("the footer claims %d bytes and %d nulls", ch.uncompressed, ch.nulls)
+	}
+	ch.end = ch.start + m.Compressed
+	return ch, nil
+}
+
+// A span is the position of a chunk's pages.
+type span struct {
+	start, end int64
+	group      int
+	column     *column
+}
+
+// refuseShared refuses columns that share bytes of the file with another one, or between row
+// groups: a footer that names the same pages twice makes one row count as two.
+func (f *footer) refuseShared() {
+	var spans []span
+	for c, ch := range f.chunks() {
+		spans = append(spans, span{ch.start, ch.end, ch.group, c})
+	}
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.group, b.group))
+	})
+	last := 0 // of the spans so far, the one that ends last
+	for i := 1; i < len(spans); i++ {
+		if a, b := spans[last], spans[i]; b.start < a.end {
+			a.refuse(b)
+			b.refuse(a)
+		}
+		if spans[i].end > spans[last].end {
+			last = i
+		}
+	}
+}
+
+// refuse refuses the span's column, which shares bytes with another span.
+func (s span) refuse(other span) {
+	if s.column.refused == "" {
+		s.column.refused = fmt.Sprintf("row group %d: its bytes %d to %d are also those of column %q in row group %d, at %d to %d: rows would count twice; write the file again",
+			s.group, s.start, s.end, other.column.Name, other.group, other.start, other.end)
+	}
 }

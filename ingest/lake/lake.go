@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/pacsgp/pacsgp/ingest"
-	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -40,10 +39,6 @@ const (
 	batchBytes     = 8 << 20
 )
 
-// maxSample bounds the rows of all files, so that a number of rows times a number of workers
-// fits into 64 bits.
-const maxSample = 1 << 50
-
 // A Source reads the rows of a lake. It keeps no file open between readings.
 type Source struct {
 	store     *objects.View
@@ -66,13 +61,6 @@ type shard struct {
 	file  *dataFile
 	group group
 	first int64 // ordinal
-}
-
-// A group is a row group: its position and first row in its file.
-type group struct {
-	index       int
-	first, rows int64
-	batch       arrowipc.Batch // of an Arrow file
 }
 
 // Open lists the files, reads their footers, but no row, and chooses the columns. [Source.Open] reads

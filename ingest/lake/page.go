@@ -21,6 +21,12 @@ const (
 	firstRead = 1 << 12
 )
 
+// Errors about the bytes of a file's metadata: too few of them, and wrong ones.
+var (
+	errShort     = parquetmeta.ErrShort
+	errMalformed = parquetmeta.ErrMalformed
+)
+
 // A pageReader steps through the pages of one chunk.
 type pageReader struct {
 	src      io.ReaderAt
@@ -126,4 +132,15 @@ func grow(buf *[]byte, n int) []byte {
 		*buf = make([]byte, n)
 	}
 	return (*buf)[:n]
+}
+
+// guard returns a panic of f, which calls libraries on damaged input, as an error. f must start
+// no goroutine.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("decoding failed: %v: %w", p, errMalformed)
+		}
+	}()
+	return f()
 }
