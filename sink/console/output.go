@@ -34,17 +34,10 @@ type output struct {
 	Name    string // of the schedule's job, or the target, or the folder
 	State   []remark
 	Current pipeline.Current
-	Promise *report.Page // of the current certificate; nil without one
-	Test    *rowsTest
+	Promise *report.Page         // of the current certificate; nil without one
+	Test    *watch.Test          // of rows that came after its model; nil without one
 	Runs    []*pipeline.RunState // the newest first
 	Plot    string               // file of the last run's picture; "": none
-}
-
-// A rowsTest is what rows that came after a model say of it.
-type rowsTest struct {
-	Rows  int64   // labelled ones so far
-	Loss  float64 // mean loss on them, rounded up
-	Alarm string  // why they contradict the certificate; "": they do not
 }
 
 // A remark is something that an operator has to know, and what to do about it.
@@ -182,7 +175,7 @@ func (o *output) addRuns(folder string) {
 }
 
 // watched is what a watch with its state in this folder has counted of a certificate, or nil.
-func watched(folder, id string) *rowsTest {
+func watched(folder, id string) *watch.Test {
 	data, err := durable.ReadSmall(filepath.Join(folder, watch.StateFile), "a state of watch", maxFile)
 	if err != nil {
 		return nil
@@ -192,15 +185,15 @@ func watched(folder, id string) *rowsTest {
 		return nil
 	}
 	if t := s.Test(id); t != nil && t.Labelled() > 0 {
-		return &rowsTest{t.Labelled(), t.Losses.Upper(), t.Raised()}
+		return t
 	}
 	return nil
 }
 
 // explain answers: is the current model from the last run, and if not, why?
 func (o *output) explain(now time.Time) {
-	if o.Test != nil && o.Test.Alarm != "" {
-		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Alarm+".", watch.Ends)
+	if o.Test != nil && o.Test.Raised() != "" {
+		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Raised()+".", watch.Ends)
 	}
 	last := o.ended()
 	if last == nil {
