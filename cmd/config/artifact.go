@@ -19,6 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -49,6 +50,14 @@ func ReadCertificate(ctx context.Context, reference string) (certify.Certificate
 		return certify.Certificate{}, "", err
 	}
 	return sink.CertificateIn(reference, data)
+}
+
+// ReadArtifacts reads a model and its certificate.
+func ReadArtifacts(ctx context.Context, model, certificate string) (a score.Artifact, err error) {
+	if a.Model, a.Digest, err = ReadModel(ctx, model); err == nil {
+		a.Certificate, a.ID, err = ReadCertificate(ctx, certificate)
+	}
+	return a, err
 }
 
 // SignedBy returns which key, of a file or folder of trusted ones, has signed the certificate of a

@@ -14,29 +14,23 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
-	"github.com/pacsgp/pacsgp/pipeline/pass"
+	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
 // A Predictor is a model with a certificate that was checked without rows.
 type Predictor struct {
-	Model       pass.Model
-	Digest      string // SHA-256 of its bytes
-	Certificate certify.Certificate
-	ID          string    // of the certificate
-	Carries     string    // certificate of predictions, as their column has it; "": none
-	Interval    *Interval // nil: none is asked for
+	score.Artifact
 
+	Carries     string       // certificate of predictions, as their column has it; "": none
+	Interval    *Interval    // nil: none is asked for
 	Passthrough *Passthrough // of all rows, which are predicted once; nil: none
 }
 
 // ReadPredictor reads model and certificate, and checks them. Trusted are public keys, "" for none; share
 // is that of an interval, 0 for none.
 func ReadPredictor(ctx context.Context, model, certificate, trusted string, share float64, res job.Resources) (p Predictor, err error) {
-	if p.Model, p.Digest, err = ReadModel(ctx, model); err != nil {
-		return p, err
-	}
-	if p.Certificate, p.ID, err = ReadCertificate(ctx, certificate); err != nil {
+	if p.Artifact, err = ReadArtifacts(ctx, model, certificate); err != nil {
 		return p, err
 	}
 	if _, err := SignedBy(ctx, certificate, p.ID, p.Certificate, trusted); err != nil {

@@ -92,10 +92,7 @@ func (f FolderPointers) Current(context.Context) (pipeline.Current, error) {
 
 // Artifact reads the files that a pointer names.
 func (f FolderPointers) Artifact(ctx context.Context, p pipeline.Current) (a score.Artifact, err error) {
-	a.Certificate, a.ID, err = ReadCertificate(ctx, objects.Join(string(f), sinklake.CertificateName(p.ID)))
-	if err == nil {
-		a.Model, a.Digest, err = ReadModel(ctx, objects.Join(string(f), sinklake.ModelName(p.Model)))
-	}
+	a, err = ReadArtifacts(ctx, objects.Join(string(f), sinklake.ModelName(p.Model)), objects.Join(string(f), sinklake.CertificateName(p.ID)))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = score.Later(err)
 	}

@@ -106,12 +106,8 @@ func (w *Watching) pointers(ctx context.Context, s *Scoring) (score.Pointers, fu
 	if w.Files.Certificate == "" {
 		return s.pointers()
 	}
-	var one onePointer
-	var err error
-	if one.Certificate, one.ID, err = ReadCertificate(ctx, w.Files.Certificate); err == nil {
-		one.Model, one.Digest, err = ReadModel(ctx, w.Files.Model)
-	}
-	return one, func() error { return nil }, err
+	one, err := ReadArtifacts(ctx, w.Files.Model, w.Files.Certificate)
+	return onePointer(one), func() error { return nil }, err
 }
 
 // onePointer is an artifact that stays current.

@@ -121,15 +121,11 @@ func (v verification) demanded(ctx context.Context, c certify.Certificate, id st
 // run checks the certificate, and trains again where that is asked for.
 func (v verification) run(ctx context.Context, w system) (out *verified, err error) {
 	res := v.Resources()
-	m, digest, err := config.ReadModel(ctx, v.model)
+	a, err := config.ReadArtifacts(ctx, v.model, v.certificate)
 	if err != nil {
 		return nil, err
 	}
-	c, id, err := config.ReadCertificate(ctx, v.certificate)
-	if err != nil {
-		return nil, err
-	}
-	signed, err := v.demanded(ctx, c, id)
+	signed, err := v.demanded(ctx, a.Certificate, a.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -137,17 +133,17 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	var lines, warnings []string
 	var mismatch error
 	if v.from != nil {
-		replayed, fault := v.from.Replay(c)
+		replayed, fault := v.from.Replay(a.Certificate)
 		if fault != nil {
 			return nil, fault
 		}
 		defer func() { err = errors.Join(err, replayed.Release(false)) }()
-		if v.from, lines, warnings, mismatch, err = config.Sampled(ctx, replayed, v.certificate, c, id); err != nil {
+		if v.from, lines, warnings, mismatch, err = config.Sampled(ctx, replayed, v.certificate, a.Certificate, a.ID); err != nil {
 			return nil, err
 		}
 		open = config.OpenData(v.from, res)
 	}
-	found, err := pipeline.Verify(ctx, c, m, digest, open, res)
+	found, err := pipeline.Verify(ctx, a.Certificate, a.Model, a.Digest, open, res)
 	if errors.Is(err, job.ErrRefused) && mismatch != nil {
 		err = fmt.Errorf("%w; %w", err, mismatch)
 	}
@@ -155,7 +151,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		return nil, err
 	}
 	found.Checked, found.Warnings = slices.Concat(signed, lines, found.Checked), append(warnings, found.Warnings...)
-	out = &verified{Certificate: found.Certificate(), ID: id, Found: found, Required: v.required}
+	out = &verified{Certificate: found.Certificate(), ID: a.ID, Found: found, Required: v.required}
 	if v.retrain {
 		err = v.again(ctx, w, out, open, res)
 	}
