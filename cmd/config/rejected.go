@@ -2,14 +2,12 @@ package config
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/sink"
@@ -90,11 +88,6 @@ func (d deadLetters) Put(ctx context.Context, _ []string, _ []dataset.Shard, _ f
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	window := d.origin.frozen
-	text, err := json.Marshal([]any{d.topic, window.Segments, d.origin.Config.Columns})
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(text)
-	cfg := kafkalog.DeadLettersConfig{Client: client, Topic: d.topic, ID: hex.EncodeToString(sum[:8]), Source: d.origin.Topic}
+	cfg := kafkalog.DeadLettersConfig{Client: client, Topic: d.topic, ID: digest.OfValues(d.topic, window.Segments, d.origin.Config.Columns)[:16], Source: d.origin.Topic}
 	return kafkalog.PutDeadLetters(ctx, cfg, window.Ends, window.DeadLetters)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -43,7 +44,7 @@ func (k *Topic) AtLatest() bool {
 }
 
 // Digest identifies a window and the reading of its records.
-func (k *Topic) Digest(w pipeline.TopicWindow) string { return digestOfAll(w, k.digest(k.Config)) }
+func (k *Topic) Digest(w pipeline.TopicWindow) string { return digest.OfValues(w, k.digest(k.Config)) }
 
 // Rows are the rows of a frozen window.
 func (k *Topic) Rows(w pipeline.TopicWindow) dataset.Rows { return k.within(w) }

@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -140,9 +141,9 @@ func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 func (s *Scoring) reading(cfg ingestlake.UnpredictedConfig) ingestlake.UnpredictedConfig {
 	res := s.Resources()
 	cfg.Paths, cfg.Decoders, cfg.Pages = s.Source.Paths, res.Workers, res.PageMemory()/filesAtOnce
-	cfg.Name = func(f ingestlake.File) (name, digest string) {
+	cfg.Name = func(f ingestlake.File) (name, version string) {
 		file := f.ListedFile(s.Folder)
-		return file.Path, digestOfAll(file)[:16]
+		return file.Path, digest.OfValues(file)[:16]
 	}
 	return cfg
 }

@@ -3,9 +3,6 @@ package config
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -119,13 +116,4 @@ func (k *Topic) within(w pipeline.TopicWindow) *Topic {
 	}
 	c.Folder = filepath.Join(cmp.Or(k.spool.Folder, filepath.Dir(k.Config.Folder)), spoolPrefix+k.Digest(w)[:16])
 	return one
-}
-
-func digestOfAll(values ...any) string {
-	text, err := json.Marshal(values)
-	if err != nil {
-		panic("pacsgp: " + err.Error()) // plain values: two windows must never have one name
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }

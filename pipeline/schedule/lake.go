@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
@@ -21,7 +22,7 @@ func versionOf(f dataset.ManifestFile) string {
 }
 
 // contentOf identifies a file by path and content.
-func contentOf(f dataset.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
+func contentOf(f dataset.ManifestFile) string { return digest.OfValues(f.Path, f.Bytes, f.Footer)[:24] }
 
 // unused are the files that no finished run has used.
 func (s *State) unused(files []dataset.ManifestFile) []dataset.ManifestFile {

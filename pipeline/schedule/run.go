@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -66,7 +67,7 @@ func of(r *pipeline.RunState) *pipeline.Scheduled {
 
 // name names the record of a run.
 func (j *Job) name(run *pipeline.Scheduled, now time.Time) string {
-	return hexOf(j.Name, run.Number, now)[:12]
+	return digest.OfValues(j.Name, run.Number, now)[:12]
 }
 
 // endUntrained records a run that ends before training.
@@ -182,13 +183,12 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 
 // batchOf identifies the rows of a run.
 func (j *Job) batchOf(of *pipeline.Scheduled) batch {
-	digest := ""
+	b := batch{digest: digest.OfValues(of.Files)}
 	if of.Window != nil {
-		digest = j.Topic.Digest(*of.Window)
-	} else {
-		digest = hexOf(of.Files)
+		b.digest = j.Topic.Digest(*of.Window)
 	}
-	return batch{digest: digest, number: hexOf(digest, j.Software)}
+	b.number = digest.OfValues(b.digest, j.Software)
+	return b
 }
 
 // train trains a run that began at now. Its end is recorded once, no matter who does it. The record may have

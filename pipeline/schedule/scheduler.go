@@ -3,9 +3,6 @@ package schedule
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -323,11 +320,4 @@ func Certificate(r *pipeline.RunState) string {
 		return ""
 	}
 	return r.Artifacts[0].ID
-}
-
-// hexOf is the SHA-256 of values, in hexadecimal.
-func hexOf(values ...any) string {
-	text, _ := json.Marshal(values) // texts, numbers and times
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -320,7 +321,7 @@ func (w *world) relabel() {
 	if err != nil {
 		panic(err)
 	}
-	w.current.ID = hexOf(document)
+	w.current.ID = digest.Of(document)
 	w.artifacts[w.current.ID] = Artifact{Document: document, Model: modelText(1)}
 }
 

@@ -2,14 +2,13 @@ package stream
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 )
@@ -82,8 +81,7 @@ func (s *Stream) identity(w *Window) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal([]any{w.Of, w.Segments, job.String(), s.Software})
-	return hexOf(text), err
+	return digest.OfValues(w.Of, w.Segments, job.String(), s.Software), nil
 }
 
 // parent is the current model, unless it or a parent has seen rows of the window. A replaced topic
@@ -147,8 +145,8 @@ func (s *Stream) fetch(ctx context.Context, log Log, out pipeline.Output, id str
 	if err != nil {
 		return c, err
 	}
-	if hexOf(a.Document) != id {
-		return c, unfitError{fmt.Errorf("the certificate %s has the SHA-256 %s", id, hexOf(a.Document))}
+	if digest.Of(a.Document) != id {
+		return c, unfitError{fmt.Errorf("the certificate %s has the SHA-256 %s", id, digest.Of(a.Document))}
 	}
 	if c, err = certify.Parse(a.Document); err == nil {
 		err = s.Folders.Put(ctx, out, a)
@@ -178,7 +176,7 @@ func (s *Stream) certificate(ctx context.Context, log Log, out pipeline.Output, 
 	c, err := out.GetCertificate(ctx, id)
 	if err != nil && ctx.Err() == nil {
 		var a Artifact
-		if a, err = log.Pull(ctx, id); err == nil && hexOf(a.Document) != id {
+		if a, err = log.Pull(ctx, id); err == nil && digest.Of(a.Document) != id {
 			err = ErrNotFound
 		}
 		if errors.Is(err, ErrNotFound) {
@@ -202,10 +200,4 @@ func (s *Stream) seen(rows []certify.Span, w *Window) bool {
 		}
 	}
 	return false
-}
-
-// hexOf is the SHA-256 of some bytes, in hexadecimal.
-func hexOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -2,14 +2,13 @@ package report
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
@@ -45,8 +44,7 @@ func PageOf(c certify.Certificate) (Page, error) {
 	if err != nil {
 		return Page{}, fmt.Errorf("report: %w", err)
 	}
-	id := sha256.Sum256(document)
-	p := Page{ID: hex.EncodeToString(id[:]), Warnings: Warnings(c)}
+	p := Page{ID: digest.Of(document), Warnings: Warnings(c)}
 	for _, g := range c.Claims {
 		p.Claims = append(p.Claims, Claim{g.Status, Headline(c, g), evidence(c, g)})
 		p.Sections = append(p.Sections, Section{Title: string(g.ID), Fields: terms(c, g)})
