@@ -45,24 +45,6 @@ func (l *logging) flags(root *cobra.Command) {
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "the same as --log-level warn")
 }
 
-// foresee finds the format before arguments are parsed, for errors about them.
-func (l *logging) foresee(args []string) {
-	for i, arg := range args {
-		name, value, given := strings.Cut(arg, "=")
-		switch {
-		case arg == "--":
-			return
-		case name != "--log-format":
-			continue
-		case !given && i+1 < len(args):
-			value = args[i+1]
-		}
-		if value == logText || value == logJSON {
-			l.format = value
-		}
-	}
-}
-
 // check checks the flags.
 func (l *logging) check() error {
 	_, known := levels[l.level]

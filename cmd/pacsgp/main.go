@@ -178,7 +178,6 @@ func dispatch(ctx context.Context, args []string, w system) error {
 		inspectCommand(w), planCommand(w), splitCommand(w), lintCommand(w), schemaCommand(w), consoleCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
 	root.CompletionOptions.DisableDefaultCmd = true
-	w.log.foresee(args)
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) {
 		return pipeline.ErrInterrupted // without the position
