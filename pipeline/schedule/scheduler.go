@@ -37,24 +37,12 @@ type Scheduler struct {
 // errHold says that a look has something to write, for which the output is to be held.
 var errHold = errors.New("schedule: something is due")
 
-// complete reports what a job lacks, before it takes a number.
+// complete reports a job that lacks something, before it takes a number.
 func (j *Job) complete() error {
-	var faults []error
-	for _, c := range []struct {
-		lacks bool
-		what  string
-	}{
-		{j.Name == "", "Name is not set"},
-		{j.Output == nil, "Output is not set"},
-		{(j.Lake == nil) == (j.Topic == nil), "one of Lake and Topic is to be set"},
-		{j.Software == "", "Software is not set"},
-		{!j.Job.Repeated, "Job.Repeated is not set: certificates share delta by their numbers"},
-	} {
-		if c.lacks {
-			faults = append(faults, fmt.Errorf("%w: schedule: job %q: %s", job.ErrConfig, j.Name, c.what))
-		}
+	if j.Name == "" || j.Output == nil || (j.Lake == nil) == (j.Topic == nil) || j.Software == "" || !j.Job.Repeated {
+		return fmt.Errorf("%w: schedule: job %q: Name, Output, one of Lake and Topic, Software and Job.Repeated are to be set", job.ErrConfig, j.Name)
 	}
-	return errors.Join(faults...)
+	return nil
 }
 
 // holding calls do and holds an output meanwhile.
