@@ -207,33 +207,35 @@ func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123
 // default.
 func (p Task) MakeTopics(ctx context.Context, report func(topic string, made bool)) (err error) {
 	const partitions, replicas = 1, -1
+	var cluster Cluster
 	from, _ := p.Source.(*Topic)
 	deadLetters := from != nil && from.DeadLetters != ""
-	if p.PublishTo == nil && !deadLetters {
+	switch {
+	case p.PublishTo != nil:
+		cluster = p.PublishTo.Cluster
+	case deadLetters:
+		cluster = from.Cluster
+	default:
 		return fmt.Errorf("%w: publish.kafka: the job publishes to no topic", job.ErrConfig)
 	}
-	if p.PublishTo != nil {
-		client, err := p.PublishTo.Cluster.Client()
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(kafkalog.Create(ctx, client, p.PublishTo.Topics, partitions, replicas, report), client.Close()); err != nil {
-			return err
-		}
-	}
-	if !deadLetters {
-		return nil
-	}
-	client, err := from.Cluster.Client()
+	client, err := cluster.Client()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	made, err := client.CreateTopic(ctx, from.DeadLetters, partitions, replicas, nil)
-	if err == nil {
+	if p.PublishTo != nil {
+		if err := kafkalog.Create(ctx, client, p.PublishTo.Topics, partitions, replicas, report); err != nil {
+			return err
+		}
+	}
+	if deadLetters {
+		made, err := client.CreateTopic(ctx, from.DeadLetters, partitions, replicas, nil)
+		if err != nil {
+			return err
+		}
 		report(from.DeadLetters, made)
 	}
-	return err
+	return nil
 }
 
 // DefaultTopics are those of the default names, on brokers as in kafka-1:9092,kafka-2:9092.

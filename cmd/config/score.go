@@ -30,11 +30,11 @@ type ScoreFile struct {
 
 // followed is what score and watch files declare of a model and of the rows.
 type followed struct {
-	Kafka  Cluster                     `yaml:"kafka"`
-	Model  folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
-	Source scoreSourceConfig           `yaml:"source"`
-	Poll   yamlfile.Duration           `yaml:"poll"`
-	Serve  Serve                       `yaml:"serve"`
+	Kafka  Cluster                `yaml:"kafka"`
+	Model  folderOr[topicsConfig] `yaml:"model"` // with the pointer to the model
+	Source scoreSourceConfig      `yaml:"source"`
+	Poll   yamlfile.Duration      `yaml:"poll"`
+	Serve  Serve                  `yaml:"serve"`
 	Budget `yaml:",inline"`
 
 	Folder string // of the file
@@ -48,7 +48,7 @@ func (c *followed) resolve(path string, output *string) {
 
 // check adds the faults of all but the rows.
 func (c *followed) check(faults *yamlfile.Faults) {
-	c.Kafka.check(c.OnTopics() || c.Model.Kafka != (scoreTopicsConfig{}), faults)
+	c.Kafka.check(c.OnTopics() || c.Model.Kafka != (topicsConfig{}), faults)
 	if c.OnTopics() {
 		c.Source.Kafka.Cluster = c.Kafka
 	}
@@ -85,12 +85,6 @@ type folderOr[T any] struct {
 // Form is the directory.
 func (f *folderOr[T]) Form() (yamlfile.Form, string) {
 	return yamlfile.Text(&f.Folder), ""
-}
-
-// A scoreTopicsConfig declares the topics of artifacts.
-type scoreTopicsConfig struct {
-	Name   string      `yaml:"name"`
-	Topics topicPrefix `yaml:"topics"`
 }
 
 // scoreRejected declares where rows without a prediction go besides.

@@ -164,7 +164,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	for _, j := range jobs {
 		outputs, all = append(outputs, j.Task.Output), append(all, j.Job)
 	}
-	unserve, err := serve(ctx, c.Serve, asked{m.registry, m.ready, outputs}, show.event)
+	unserve, err := serve(ctx, c.Serve, m.registry, m.ready, outputs, show.event)
 	if err != nil {
 		return err
 	}

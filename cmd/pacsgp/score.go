@@ -56,7 +56,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 			s.Lags = group.behind
 		}
 	}
-	unserve, err := serve(ctx, c.Serve, asked{e.metrics.registry, e.metrics.ready, []string{c.Model.Folder}}, show.event)
+	unserve, err := serve(ctx, c.Serve, e.metrics.registry, e.metrics.ready, []string{c.Model.Folder}, show.event)
 	if err != nil {
 		return err
 	}

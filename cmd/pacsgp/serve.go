@@ -15,13 +15,6 @@ import (
 	"github.com/pacsgp/pacsgp/sink/console"
 )
 
-// asked are the answers of a service.
-type asked struct {
-	registry *prometheus.Registry
-	ready    func() error
-	folders  []string // of outputs, which the console shows; an empty name is none
-}
-
 // A reason is why a service waits; several goroutines may use it.
 type reason struct{ err atomic.Pointer[error] }
 
@@ -36,22 +29,23 @@ func (r *reason) get() error {
 	return nil
 }
 
-// serve starts a server, if the section is there; end stops it.
-func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (end func() error, err error) {
+// serve starts a server of metrics and readiness, if the section is there; end stops it. The console shows the
+// outputs in these folders; an empty name is none.
+func serve(ctx context.Context, c config.Serve, registry *prometheus.Registry, ready func() error, folders []string, say func(string)) (end func() error, err error) {
 	if !c.Declared() {
 		return func() error { return nil }, nil
 	}
-	about.folders = slices.DeleteFunc(about.folders, func(folder string) bool { return folder == "" })
-	s := c.Server()
-	s.Registry, s.Pages = about.registry, console.Handler(about.folders)
-	s.Ready = func() error {
-		err := about.ready()
-		for _, folder := range about.folders {
-			err = errors.Join(err, config.Damaged(folder))
-		}
-		return err
-	}
-	server, err := serving.Start(ctx, s)
+	folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })
+	server, err := serving.Start(ctx, serving.Config{
+		Address: c.Listen, Registry: registry, Pages: console.Handler(folders),
+		Ready: func() error {
+			err := ready()
+			for _, folder := range folders {
+				err = errors.Join(err, config.Damaged(folder))
+			}
+			return err
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}

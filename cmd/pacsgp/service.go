@@ -62,7 +62,7 @@ func (s *service) run(ctx context.Context) (err error) {
 	if err := s.metrics.stands(ctx, config.OutputIn(s.Output, s.w.fs)); err != nil && ctx.Err() == nil {
 		s.show.warning(err.Error())
 	}
-	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, []string{s.Output}}, s.show.event)
+	unserve, err := serve(ctx, s.Serve, s.metrics.registry, s.metrics.ready, []string{s.Output}, s.show.event)
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
 		e.metrics.counted(t)
 	}
-	unserve, err := serve(ctx, c.Serve, asked{e.metrics.registry, e.metrics.why.get, []string{c.Model.Folder}}, show.event)
+	unserve, err := serve(ctx, c.Serve, e.metrics.registry, e.metrics.why.get, []string{c.Model.Folder}, show.event)
 	if err != nil {
 		return err
 	}
