@@ -35,9 +35,8 @@ type Member struct {
 	// Failed is called for each failed attempt to publish.
 	Failed func()
 
-	client    *broker.Client // of the rows
-	artifacts *broker.Client // of the artifacts
-	folders   *sinklake.Windows
+	client  *broker.Client // of rows and artifacts
+	folders *sinklake.Windows
 }
 
 // Member prepares a stream.
@@ -59,7 +58,7 @@ func (p Task) Member() (*Member, error) {
 	return &Member{Task: p, Topic: from, Quota: ingestlog.NewQuota(int64(from.spool.Limit))}, nil
 }
 
-// connect locks the output, and connects to the clusters of rows and artifacts. leave undoes both.
+// connect locks the output, and connects to the cluster. leave undoes both.
 func (m *Member) connect() (leave func() error, err error) {
 	if err := m.Topic.Schemas(m.Waits); err != nil {
 		return nil, err
@@ -67,20 +66,16 @@ func (m *Member) connect() (leave func() error, err error) {
 	if m.client, err = m.Topic.Cluster.Client(); err != nil {
 		return nil, err
 	}
-	if m.artifacts, err = m.PublishTo.Cluster.Client(); err != nil {
-		return nil, errors.Join(err, m.client.Close())
-	}
-	disconnect := func() error { return errors.Join(m.client.Close(), m.artifacts.Close()) }
 	files := durable.OS{}
 	if err := files.MkdirAll(m.Output); err != nil {
-		return nil, errors.Join(err, disconnect())
+		return nil, errors.Join(err, m.client.Close())
 	}
 	lock, err := files.Lock(filepath.Join(m.Output, ".stream.lock"))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), disconnect())
+		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), m.client.Close())
 	}
 	m.folders = sinklake.NewWindows(m.FS, m.Output, m.Sign)
-	return func() error { return errors.Join(lock.Close(), disconnect()) }, nil
+	return func() error { return errors.Join(lock.Close(), m.client.Close()) }, nil
 }
 
 // check demands topics that can be published to, before hours of training.
@@ -90,7 +85,7 @@ func (m *Member) check(ctx context.Context) error {
 			return fmt.Errorf("rejected.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
-	return sinklog.Check(ctx, m.artifacts, m.PublishTo.Topics)
+	return sinklog.Check(ctx, m.client, m.PublishTo.Topics)
 }
 
 // Run streams as a member of the group until ctx is done, or until a permanent failure. s has
@@ -118,7 +113,7 @@ func (m *Member) session(as *broker.Membership) stream.Session {
 	cfg, to := m.Topic.Config, m.PublishTo
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
 	log := &memberLog{
-		Sequence: &sinklog.Sequence{Client: m.artifacts, Topics: to.Topics, Name: m.sequence(), Model: to.Name},
+		Sequence: &sinklog.Sequence{Client: m.client, Topics: to.Topics, Name: m.sequence(), Model: to.Name},
 		as:       memberPublisher{&publisher{ArtifactTopics: to, required: m.Require.Of}, as, m.Failed},
 	}
 	if m.Stream.Shared() {
