@@ -16,13 +16,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// A demoSize is the size of a demo with the paper's artificial data.
-type demoSize struct {
-	rows, fresh int64
-	files       int
-	inducing    int
-}
-
 // theDemo has fewer inducing points than the default, to take a quarter of a minute.
 var theDemo = demoSize{rows: 20_000, fresh: 20_000, files: 4, inducing: 400}
 

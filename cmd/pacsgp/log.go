@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -158,4 +160,49 @@ func messageLines(err error) []string {
 		lines = append(lines, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")
 	}
 	return lines
+}
+
+// Exit statuses of the command.
+const (
+	exitFailure      = pipeline.ExitFailure
+	exitUsage        = 2
+	exitNotCertified = pipeline.ExitNotCertified
+	exitConfig       = pipeline.ExitConfig
+	exitInterrupted  = 130
+)
+
+// mostFaults is the largest number of faults that an error shows.
+const mostFaults = 20
+
+// explain prints an error for people: one line a fault or hint.
+func explain(w io.Writer, err error) {
+	escaped := report.NewEscaper(w)
+	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be reported
+	w = escaped
+	for _, line := range messageLines(err) {
+		if !strings.HasPrefix(line, "hint: ") {
+			line = "pacsgp: " + line
+		}
+		_, _ = fmt.Fprintln(w, line)
+	}
+}
+
+// isUsage reports whether an error is about the command line.
+func isUsage(err error) bool {
+	_, ok := errors.AsType[config.ArgumentError](err)
+	return ok
+}
+
+func status(err error) int {
+	var round schedule.RoundError
+	switch {
+	case errors.Is(err, pipeline.ErrInterrupted):
+		return exitInterrupted
+	case errors.As(err, &round):
+		return round.Exit
+	case isUsage(err):
+		return exitUsage
+	default:
+		return pipeline.ExitStatus(err)
+	}
 }

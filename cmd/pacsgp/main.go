@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,18 +23,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/job"
-	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/report"
-)
-
-// Exit statuses of the command.
-const (
-	exitFailure      = pipeline.ExitFailure
-	exitUsage        = 2
-	exitNotCertified = pipeline.ExitNotCertified
-	exitConfig       = pipeline.ExitConfig
-	exitInterrupted  = 130
 )
 
 func main() {
@@ -75,22 +63,6 @@ func spareMemory() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(30)
 	}
-}
-
-// A system is the environment of the command. Tests have one of their own.
-type system struct {
-	stdout, stderr io.Writer
-	lookup         func(string) (string, bool) // environment variables
-	fs             durable.FS
-	terminal       int          // columns of the terminal behind stderr; 0: no terminal
-	style          report.Style // of standard output
-	log            *logging
-	demo           demoSize
-	change         func(*job.Job) // of a test; or nil
-
-	// stdout and stderr without an [report.Escaper], for colours and the progress bar: their
-	// words are the program's own or escaped already.
-	paper, screen io.Writer
 }
 
 // run is the command. It passes no control character on to a terminal.
@@ -213,54 +185,4 @@ func wantedByFlag(err error) error {
 		"ParseInt":  "want a whole number", "ParseFloat": "want a number", "ParseBool": "want true or false",
 	}[number.Func]
 	return errors.New(strings.TrimSuffix(err.Error(), cause.Error()) + want)
-}
-
-// isUsage reports whether an error is about the command line.
-func isUsage(err error) bool {
-	_, ok := errors.AsType[config.ArgumentError](err)
-	return ok
-}
-
-// exactly wraps cobra's check of the number of arguments.
-func exactly(n int, names string) cobra.PositionalArgs {
-	return between(n, n, names)
-}
-
-func between(least, most int, names string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return config.Argument(fmt.Errorf("got %d arguments, want %s", len(args), names))
-		}
-		return nil
-	}
-}
-
-func status(err error) int {
-	var round schedule.RoundError
-	switch {
-	case errors.Is(err, pipeline.ErrInterrupted):
-		return exitInterrupted
-	case errors.As(err, &round):
-		return round.Exit
-	case isUsage(err):
-		return exitUsage
-	default:
-		return pipeline.ExitStatus(err)
-	}
-}
-
-// mostFaults is the largest number of faults that an error shows.
-const mostFaults = 20
-
-// explain prints an error for people: one line a fault or hint.
-func explain(w io.Writer, err error) {
-	escaped := report.NewEscaper(w)
-	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be reported
-	w = escaped
-	for _, line := range messageLines(err) {
-		if !strings.HasPrefix(line, "hint: ") {
-			line = "pacsgp: " + line
-		}
-		_, _ = fmt.Fprintln(w, line)
-	}
 }

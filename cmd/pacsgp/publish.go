@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func topicsCommand(w system) *cobra.Command {
@@ -75,4 +81,70 @@ func artifactTopicsOf(ctx context.Context, w system, from string) (*config.Artif
 	default:
 		return config.DefaultTopics(from, newDisplay(w).warning), nil
 	}
+}
+
+func promoteCommand(w system) *cobra.Command {
+	who := pipeline.RequirePrediction
+	var from string
+	cmd := &cobra.Command{
+		Use:   "promote ID (DIR | NAME --kafka JOB.yaml|BROKERS)",
+		Short: "Make a certified model of an output directory, or of topics, the current one",
+		Long: "Move the pointer of an output directory to a certificate in it, as to roll back, or that of a\n" +
+			"name on topics to a certificate that was published there. The certificate must follow from\n" +
+			"its model, and certify something.",
+		Args: exactly(2, "ID and DIR, or ID and NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if who != pipeline.RequirePrediction && who != pipeline.RequireDraw {
+				return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", who, pipeline.RequirePrediction, pipeline.RequireDraw))
+			}
+			if from != "" {
+				return promoteOnTopics(cmd.Context(), w, from, args[0], args[1], who)
+			}
+			if err := config.Local(args[1]); err != nil {
+				return err
+			}
+			return promote(cmd.Context(), w, args[1], args[0], who)
+		},
+	}
+	cmd.Flags().StringVar(&from, "kafka", "", "the topics: a job file, or brokers")
+	cmd.Flags().StringVar((*string)(&who), "require", string(pipeline.RequirePrediction), "what is to be certified: prediction or draw")
+	return cmd
+}
+
+// promote moves the pointer of a folder to the artifact with this beginning of an id.
+func promote(ctx context.Context, w system, folder, id string, who pipeline.Required) (err error) {
+	whole, err := config.CertificateIn(folder, id)
+	if err != nil {
+		return err
+	}
+	out := config.OutputIn(folder, w.fs)
+	c, before, err := schedule.Promote(ctx, out, whole, who, time.Now())
+	if err != nil {
+		return err
+	}
+	return promoted(w, c, filepath.Join(folder, config.CurrentFile), whole, before)
+}
+
+// promoteOnTopics moves the pointer of a name on topics.
+func promoteOnTopics(ctx context.Context, w system, from, id, name string, who pipeline.Required) error {
+	s, err := artifactTopicsOf(ctx, w, from)
+	if err != nil {
+		return err
+	}
+	c, before, err := s.Promote(ctx, id, name, who)
+	if err != nil {
+		return err
+	}
+	return promoted(w, c, name, id, before)
+}
+
+// promoted prints which certificate is current.
+func promoted(w system, c certify.Certificate, where, id, before string) error {
+	show := newDisplay(w)
+	defer show.end()
+	for _, text := range report.ModelWarnings(c) {
+		show.warning(text)
+	}
+	_, err := fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", where, id, before)
+	return err
 }

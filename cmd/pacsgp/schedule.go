@@ -6,20 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
-	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func scheduleCommand(w system) *cobra.Command {
@@ -83,34 +82,6 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 			return runSchedule(cmd.Context(), w, c, jobs[i:i+1], rounds{once: true, now: true})
 		},
 	}
-}
-
-func promoteCommand(w system) *cobra.Command {
-	who := pipeline.RequirePrediction
-	var from string
-	cmd := &cobra.Command{
-		Use:   "promote ID (DIR | NAME --kafka JOB.yaml|BROKERS)",
-		Short: "Make a certified model of an output directory, or of topics, the current one",
-		Long: "Move the pointer of an output directory to a certificate in it, as to roll back, or that of a\n" +
-			"name on topics to a certificate that was published there. The certificate must follow from\n" +
-			"its model, and certify something.",
-		Args: exactly(2, "ID and DIR, or ID and NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if who != pipeline.RequirePrediction && who != pipeline.RequireDraw {
-				return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", who, pipeline.RequirePrediction, pipeline.RequireDraw))
-			}
-			if from != "" {
-				return promoteOnTopics(cmd.Context(), w, from, args[0], args[1], who)
-			}
-			if err := config.Local(args[1]); err != nil {
-				return err
-			}
-			return promote(cmd.Context(), w, args[1], args[0], who)
-		},
-	}
-	cmd.Flags().StringVar(&from, "kafka", "", "the topics: a job file, or brokers")
-	cmd.Flags().StringVar((*string)(&who), "require", string(pipeline.RequirePrediction), "what is to be certified: prediction or draw")
-	return cmd
 }
 
 // A listedRun is a run in the list of --runs.
@@ -281,40 +252,120 @@ func (realClock) Now() time.Time { return time.Now() }
 // After waits.
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// promote moves the pointer of a folder to the artifact with this beginning of an id.
-func promote(ctx context.Context, w system, folder, id string, who pipeline.Required) (err error) {
-	whole, err := config.CertificateIn(folder, id)
-	if err != nil {
-		return err
-	}
-	out := config.OutputIn(folder, w.fs)
-	c, before, err := schedule.Promote(ctx, out, whole, who, time.Now())
-	if err != nil {
-		return err
-	}
-	return promoted(w, c, filepath.Join(folder, config.CurrentFile), whole, before)
+// scheduleMetrics are the metrics of a scheduler, listed in docs/reference/metrics.md.
+type scheduleMetrics struct {
+	registry *prometheus.Registry
+	runs     *prometheus.CounterVec
+	of       map[string]*prometheus.GaugeVec // by name without its prefix, each by job
+	training prometheus.Gauge
+
+	mu     sync.Mutex
+	faults map[string]string // by job: why its last check or run has failed
 }
 
-// promoteOnTopics moves the pointer of a name on topics.
-func promoteOnTopics(ctx context.Context, w system, from, id, name string, who pipeline.Required) error {
-	s, err := artifactTopicsOf(ctx, w, from)
-	if err != nil {
-		return err
-	}
-	c, before, err := s.Promote(ctx, id, name, who)
-	if err != nil {
-		return err
-	}
-	return promoted(w, c, name, id, before)
+// ofJobs are the gauges of a job and what they say.
+var ofJobs = map[string]string{
+	"bound":                          "Bound of the last certificate of a job, of the predictor that it requires, whatever its status.",
+	"lag_offsets":                    "Committed offsets of the topic of a job that are in no window yet, at the last check.",
+	"failing":                        "1 if the last run of a job has failed, or it is unknown whether it is due, else 0.",
+	"last_success_timestamp_seconds": "End of the last run of a job with status 0.",
+	"current_timestamp_seconds":      "When the current certificate of a job became current.",
+	"current_unmoved_runs":           "Finished runs of a job since then that could not have replaced it: without the required certificate, or about something else.",
+	"future_files":                   "Files that the last run of a job left out because they are dated after it.",
+	"replaced_files":                 "Files of the last run of a job that were written again since the run before.",
 }
 
-// promoted prints which certificate is current.
-func promoted(w system, c certify.Certificate, where, id, before string) error {
-	show := newDisplay(w)
-	defer show.end()
-	for _, text := range report.ModelWarnings(c) {
-		show.warning(text)
+func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
+	m := &scheduleMetrics{
+		registry: newRegistry(), faults: map[string]string{}, of: map[string]*prometheus.GaugeVec{},
+		runs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_scheduled_runs_total", Help: "Runs that have ended, by job, state and cause."}, []string{"job", "state", "cause"}),
+		training: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_training_bound_estimate", Help: "Estimate of the bound at the last step of training."}),
 	}
-	_, err := fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", where, id, before)
-	return err
+	m.registry.MustRegister(m.runs, m.training)
+	for name, help := range ofJobs {
+		m.of[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_" + name, Help: help}, []string{"job"})
+		m.registry.MustRegister(m.of[name])
+	}
+	for _, j := range jobs {
+		m.stands(j.Job)
+	}
+	return m
+}
+
+func (m *scheduleMetrics) set(name, job string, value float64) {
+	m.of[name].WithLabelValues(job).Set(value)
+}
+
+// stands shows how the runs of a job have ended, and which model is current.
+func (m *scheduleMetrics) stands(j *schedule.Job) {
+	at, err := j.Standing()
+	if err != nil {
+		m.fails(j.Name, err.Error())
+		return
+	}
+	if !at.Succeeded.IsZero() {
+		m.set("last_success_timestamp_seconds", j.Name, unixSeconds(at.Succeeded))
+	}
+	m.set("current_unmoved_runs", j.Name, float64(at.Unmoved))
+	if at.Last != nil {
+		m.set("replaced_files", j.Name, float64(len(at.Last.Scheduled.Replaced)))
+		m.set("future_files", j.Name, float64(len(at.Last.Scheduled.Future)))
+	}
+	if c := at.Current; c != nil {
+		m.set("current_timestamp_seconds", j.Name, unixSeconds(c.Since))
+	}
+	m.fails(j.Name, at.Fault())
+}
+
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// fails notes why the last run of a job has failed, or cannot be; "" if neither is so.
+func (m *scheduleMetrics) fails(job, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults[job] = why
+	m.set("failing", job, float64(min(len(why), 1)))
+}
+
+// ready returns why jobs fail, nil if none does.
+func (m *scheduleMetrics) ready() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []string
+	for _, why := range m.faults {
+		if why != "" {
+			all = append(all, why)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	slices.Sort(all)
+	return errors.New(strings.Join(all, "\n"))
+}
+
+// seen shows why it is unknown whether a job is due; nil: it is known.
+func (m *scheduleMetrics) seen(j *schedule.Job, fault error) {
+	if fault == nil {
+		m.stands(j)
+		return
+	}
+	m.fails(j.Name, fault.Error())
+}
+
+// ended shows the end of a run, whatever has ended it.
+func (m *scheduleMetrics) ended(j *schedule.Job, r *pipeline.RunState) {
+	m.runs.WithLabelValues(j.Name, string(r.State), schedule.Cause(r)).Inc()
+}
+
+// trained shows the bound of a new certificate.
+func (m *scheduleMetrics) trained(j *schedule.Job, o *pipeline.Outcome) {
+	m.set("bound", j.Name, cmp.Or(j.Required, pipeline.RequirePrediction).Of(o.Result.Certificate).Bound)
+}
+
+// progress shows a step of training.
+func (m *scheduleMetrics) progress(of job.Progress) {
+	if of.Steps > 0 {
+		m.training.Set(of.Bound)
+	}
 }

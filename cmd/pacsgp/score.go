@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
 func scoreCommand(w system) *cobra.Command {
@@ -92,4 +97,151 @@ func (e *scoreEvents) summary(w system, c config.ScoreFile, failed int) error {
 		err = errors.Join(err, fmt.Errorf("%s could not be predicted", words.Count(int64(failed), "file")))
 	}
 	return err
+}
+
+// scoreEvents reports what score does, in the log and in metrics.
+type scoreEvents struct {
+	show    *display
+	metrics *scoreMetrics
+	records bool                    // rows come from a topic: their number is logged now and then
+	retry   time.Duration           // between two tries
+	where   func(score.File) string // the location of the predictions of a file
+
+	mu    sync.Mutex // of what follows
+	sum   score.Counts
+	files int64
+	last  score.Counts // of sum, in the log
+	since time.Time
+	by    string // the certificate of the last predictions
+}
+
+func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
+	return &scoreEvents{show: show, metrics: newScoreMetrics(c.OnTopics()), records: c.OnTopics(), retry: c.Every(), where: c.Where, since: time.Now()}
+}
+
+// Adopted logs another model.
+func (e *scoreEvents) Adopted(by *score.Predictor) {
+	e.metrics.models.Inc()
+	e.show.event("predictions come from the model of certificate " + by.ID)
+}
+
+// Waits logs the reason for a wait.
+func (e *scoreEvents) Waits(err error) {
+	if errors.Is(err, config.ErrFull) {
+		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.retry)
+	}
+	e.show.warnOnce(err.Error())
+	e.metrics.why.set(err)
+}
+
+// Failed logs the reason why a file has no predictions.
+func (e *scoreEvents) Failed(err error) {
+	e.show.warnOnce(err.Error())
+	e.metrics.fault.set(err)
+}
+
+// Predicted counts committed predictions.
+func (e *scoreEvents) Predicted(what score.Done) {
+	e.metrics.predicted(what.Counts)
+	e.mu.Lock()
+	e.sum, e.by = e.sum.Plus(what.Counts), what.By
+	e.files += int64(len(what.Files))
+	e.mu.Unlock()
+	for _, f := range what.Files {
+		e.show.event(fmt.Sprintf("%s: predictions of %s%s, in %s", f.Path, words.Count(f.Rows, "row"), config.Without(f.Refused, "column"), e.where(f.File)))
+		e.others(f.Path+": ", f.Counts)
+	}
+	e.logCounts(false)
+}
+
+// sumEvery is the time between two log lines about predicted records.
+const sumEvery = 10 * time.Second
+
+// logCounts logs the number of records predicted since the last such line, if that is long ago or
+// now is set.
+func (e *scoreEvents) logCounts(now bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := e.sum.Rows - e.last.Rows
+	if !e.records || n == 0 || !now && time.Since(e.since) < sumEvery {
+		return
+	}
+	e.show.event(fmt.Sprintf("predicted %s in %s%s, by the model of certificate %.12s…",
+		words.Count(n, "row"), words.Count(e.sum.Units-e.last.Units, "batch", "batches"), config.Without(e.sum.Refused-e.last.Refused, "its"), e.by))
+	e.others("", score.Counts{Rows: n, Other: e.sum.Other - e.last.Other})
+	e.since, e.last = time.Now(), e.sum
+}
+
+// others says how many rows have a level that the model does not know.
+func (e *scoreEvents) others(where string, n score.Counts) {
+	if n.Other > 0 {
+		e.show.warning(fmt.Sprintf("%s%d of %s with a value of an encoded feature that is in no prior row: it counts as other", where, n.Other, words.Count(n.Rows, "row")))
+	}
+}
+
+// scoreMetrics are the metrics of score, listed in docs/reference/metrics.md.
+type scoreMetrics struct {
+	registry    *prometheus.Registry
+	predictions *prometheus.CounterVec
+	batches     prometheus.Counter
+	models      prometheus.Counter
+	success     prometheus.Gauge
+	unread      prometheus.Gauge // of files
+	group       *groupMetrics    // of a topic
+
+	why   reason // for a wait, or why files cannot be predicted
+	fault reason // why the last file that failed could not be predicted
+}
+
+// newScoreMetrics registers them, some of a topic only.
+func newScoreMetrics(ofTopic bool) *scoreMetrics {
+	registry := newRegistry()
+	of := promauto.With(registry)
+	m := &scoreMetrics{
+		registry:    registry,
+		predictions: of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_predictions_total", Help: "Rows that score has dealt with, by whether they have a prediction."}, []string{"outcome"}),
+		batches:     of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_prediction_batches_total", Help: "Files, or batches of rows of a topic, that were predicted."}),
+		models:      of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_models_taken_total", Help: "Models that score has taken, the first included."}),
+	}
+	m.success = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_prediction_last_success_timestamp_seconds", Help: "Time of the last committed predictions of this process."})
+	if !ofTopic {
+		m.unread = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_prediction_failed_files", Help: "Files that could not be predicted in the last round."})
+	}
+	for _, outcome := range []string{"predicted", "refused"} {
+		m.predictions.WithLabelValues(outcome)
+	}
+	if ofTopic {
+		m.group = newGroupMetrics(of)
+	}
+	return m
+}
+
+// predicted counts a file or a batch.
+func (m *scoreMetrics) predicted(n score.Counts) {
+	if m.unread == nil { // else the end of a round says it
+		m.why.set(nil)
+	}
+	m.success.SetToCurrentTime()
+	m.batches.Add(float64(n.Units))
+	m.predictions.WithLabelValues("predicted").Add(float64(n.Rows - n.Refused))
+	m.predictions.WithLabelValues("refused").Add(float64(n.Refused))
+}
+
+// round shows the number of files that could not be predicted in a round over all files.
+func (m *scoreMetrics) round(failed int) {
+	m.unread.Set(float64(failed))
+	fault := m.fault.get()
+	if failed == 0 || fault == nil {
+		m.why.set(nil)
+		return
+	}
+	m.why.set(fmt.Errorf("%s cannot be predicted, the last because: %w", words.Count(int64(failed), "file"), fault))
+}
+
+// ready returns the reason for a wait, nil without one.
+func (m *scoreMetrics) ready() error {
+	if err := m.why.get(); err != nil || m.group == nil {
+		return err
+	}
+	return m.group.ready()
 }
