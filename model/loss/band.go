@@ -6,38 +6,58 @@ import (
 )
 
 // band is 1 where v−y leaves the open interval (−below, above). The zero-one
-// loss is the case below = above = ε.
+// loss is the case below = above = ε. Of a share (RelativeZeroOne) both are the part ε of the size of the raw
+// target, |y + offset| in scaled units; a target of exactly 0 then costs 1, but for [Loss.Least].
 //
 //	E = Φ((y−below−m)/s) + Φ((m−y−above)/s)
 //
 // For s → 0 that tends to the loss at m, except on the boundary.
 type band struct {
 	kind         Kind
-	below, above float64
+	below, above float64 // or ε, twice
+	offset       float64 // of a share
 }
 
 func newBand(p parameters) (Loss, error) {
 	if !positive(p.below) || !positive(p.above) {
 		return nil, fmt.Errorf("%w: band loss needs below > 0 and above > 0, got %g and %g", ErrParameter, p.below, p.above)
 	}
-	return band{Band, p.below, p.above}, nil
+	return band{Band, p.below, p.above, 0}, nil
+}
+
+func newShare(p parameters) (Loss, error) {
+	if err := p.finiteOffset(RelativeZeroOne); err != nil {
+		return nil, err
+	}
+	return p.tolerant(band{RelativeZeroOne, p.epsilon, p.epsilon, p.offset})
 }
 
 func (l band) Kind() Kind { return l.kind }
 
+// at returns the ends of the interval of a target.
+func (l band) at(y float64) (below, above float64) {
+	if l.kind != RelativeZeroOne {
+		return l.below, l.above
+	}
+	t := float64(l.below * math.Abs(y+l.offset))
+	return t, t
+}
+
 func (l band) Point(y, f float64) float64 {
+	below, above := l.at(y)
 	r := f - y
 	if math.IsNaN(r) {
 		return math.NaN()
 	}
-	if -l.below < r && r < l.above {
+	if -below < r && r < above {
 		return 0
 	}
 	return 1
 }
 
 func (l band) Least(y, f float64) float64 {
-	if r := f - y; -l.below*(1+boundaryRoom) <= r && r <= l.above*(1+boundaryRoom) {
+	below, above := l.at(y)
+	if r := f - y; -below*(1+boundaryRoom) <= r && r <= above*(1+boundaryRoom) {
 		return 0
 	}
 	return 1
@@ -51,15 +71,17 @@ func (l band) Expected(y, m, variance float64) float64 {
 	if clamped && l.Point(y, m) == 1 {
 		return 1
 	}
+	below, above := l.at(y)
 	s := math.Sqrt(v)
-	return unit(normCDF((y-l.below-m)/s) + normCDF((m-y-l.above)/s))
+	return unit(normCDF((y-below-m)/s) + normCDF((m-y-above)/s))
 }
 
 func (l band) Gradient(y, m, variance float64) (e, dm, dv float64) {
+	below, above := l.at(y)
 	v, _ := clampVariance(variance)
 	s := math.Sqrt(v)
-	a := (y - l.below - m) / s
-	c := (y + l.above - m) / s
+	a := (y - below - m) / s
+	c := (y + above - m) / s
 	e = unit(normCDF(a) + normCDF(-c))
 	dm = (normPDF(c) - normPDF(a)) / s
 	dv = (normPDFTimes(c) - normPDFTimes(a)) / (2 * v)

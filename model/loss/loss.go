@@ -61,7 +61,7 @@ var losses = []struct {
 	kind Kind
 	make func(p parameters) (Loss, error)
 }{
-	{ZeroOne, func(p parameters) (Loss, error) { return p.tolerant(band{ZeroOne, p.epsilon, p.epsilon}) }},
+	{ZeroOne, func(p parameters) (Loss, error) { return p.tolerant(band{ZeroOne, p.epsilon, p.epsilon, 0}) }},
 	{Band, newBand},
 	{RelativeZeroOne, newShare},
 	{Squared, func(p parameters) (Loss, error) { return p.tolerant(squared{p.epsilon}) }},
@@ -101,6 +101,14 @@ func (p parameters) tolerant(l Loss) (Loss, error) {
 		return nil, fmt.Errorf("%w: %s loss needs a tolerance epsilon > 0, got %g", ErrParameter, l.Kind(), p.epsilon)
 	}
 	return l, nil
+}
+
+// finiteOffset returns an error unless the offset of a loss relative to the raw target is a number.
+func (p parameters) finiteOffset(kind Kind) error {
+	if math.IsNaN(p.offset) || math.IsInf(p.offset, 0) {
+		return fmt.Errorf("%w: %s loss needs a finite target offset, got %g", ErrParameter, kind, p.offset)
+	}
+	return nil
 }
 
 // clampVariance raises a variance to MinVariance and reports whether that was necessary. NaN

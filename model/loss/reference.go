@@ -13,13 +13,16 @@ const Precision = 256
 // comment directly: cancellation costs digits, of which there are plenty.
 
 func (l band) Reference(y, m, variance *big.Float) *big.Float {
-	s, r := sqrt(variance), sub(m, y)
-	if s.Sign() == 0 {
-		return pointReference(r.Cmp(number(-l.below)) > 0 && r.Cmp(number(l.above)) < 0, 0)
+	s, r, below, above := sqrt(variance), sub(m, y), number(l.below), number(l.above)
+	if l.kind == RelativeZeroOne {
+		t := add(y, number(l.offset))
+		below = mul(below, t.Abs(t))
+		above = below
 	}
-	a := quo(sub(number(-l.below), r), s)
-	c := quo(sub(r, number(l.above)), s)
-	return add(bigCDF(a), bigCDF(c))
+	if s.Sign() == 0 {
+		return pointReference(r.Cmp(neg(below)) > 0 && r.Cmp(above) < 0, 0)
+	}
+	return add(bigCDF(quo(sub(neg(below), r), s)), bigCDF(quo(sub(r, above), s)))
 }
 
 func (l squared) Reference(y, m, variance *big.Float) *big.Float {

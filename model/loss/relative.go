@@ -1,9 +1,6 @@
 package loss
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // relative is min(|v−y|/T, 1) with T = |y + offset|, the size of the raw
 // target in scaled units; a target of exactly 0 costs 1. With H = (y−m)/s, and
@@ -13,10 +10,7 @@ import (
 type relative struct{ offset float64 }
 
 func newRelative(p parameters) (Loss, error) {
-	if math.IsNaN(p.offset) || math.IsInf(p.offset, 0) {
-		return nil, fmt.Errorf("%w: relative loss needs a finite target offset, got %g", ErrParameter, p.offset)
-	}
-	return relative{p.offset}, nil
+	return relative{p.offset}, p.finiteOffset(Relative)
 }
 
 func (relative) Kind() Kind { return Relative }

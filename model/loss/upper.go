@@ -116,11 +116,18 @@ func (l Laws) deviations(i int) (least, most float64) {
 	return math.Sqrt(max(0, v-e)), math.Sqrt(max(0, v+e))
 }
 
-// edges are those of a band: its middle is so far above the target, and half its width, less the
-// accuracy, is at least inner.
-type edges struct {
-	middle float64
-	inner  func(y, accuracy float64) float64
+// middle is how far the middle of a band is above the target.
+func (l band) middle() float64 { return (l.above - l.below) / 2 }
+
+// inner is at most half the width of the band of a target, less the accuracy. Of a share the offset is rounded, as
+// are the target, their sum, the product and the difference: together less than 8u(|y| + |offset|) of |y + offset|.
+func (l band) inner(y, accuracy float64) float64 {
+	if l.kind != RelativeZeroOne {
+		half := (l.above + l.below) / 2
+		return half - accuracy
+	}
+	size := math.Abs(y+l.offset) - float64(8*unitRoundoff*(math.Abs(y)+math.Abs(l.offset)))
+	return float64(l.below*size) - accuracy
 }
 
 // The expectation of a band at distance g from its middle, with half its width w, is
@@ -128,12 +135,12 @@ type edges struct {
 //	Φ((g−w)/s) + Φ(−(g+w)/s)
 //
 // and each term is monotone in g, in w and, on each side of its sign, in s.
-func (d edges) draws(r *Upper, laws Laws, room, hi []float64) {
+func (l band) draws(r *Upper, laws Laws, room, hi []float64) {
 	n := len(laws.Y)
 	args := r.take(0, 2*n)
 	for i, y := range laws.Y {
-		inner := d.inner(y, r.accuracy)
-		least, most := reach(laws.Mean[i]-y-d.middle, room[i])
+		inner := l.inner(y, r.accuracy)
+		least, most := reach(laws.Mean[i]-y-l.middle(), room[i])
 		small, large := laws.deviations(i)
 		args[2*i] = (most - inner) / pick(most > inner, small, large)
 		args[2*i+1] = -(least + inner) / large
@@ -141,30 +148,27 @@ func (d edges) draws(r *Upper, laws Laws, room, hi []float64) {
 	linalg.NormCDF(args, args)
 	for i := range n {
 		hi[i] = args[2*i] + args[2*i+1] + rounding
-		if !(d.inner(laws.Y[i], r.accuracy) > 0) {
+		if !(l.inner(laws.Y[i], r.accuracy) > 0) {
 			hi[i] = 1
 		}
 	}
 }
 
 // A prediction within the accuracy is inside if the mean is inside by so much.
-func (d edges) points(r *Upper, laws Laws, room, hi []float64) {
+func (l band) points(r *Upper, laws Laws, room, hi []float64) {
 	for i, y := range laws.Y {
-		_, most := reach(laws.Mean[i]-y-d.middle, room[i])
-		hi[i] = pick(most < d.inner(y, r.accuracy), 0, 1)
+		_, most := reach(laws.Mean[i]-y-l.middle(), room[i])
+		hi[i] = pick(most < l.inner(y, r.accuracy), 0, 1)
 	}
 }
 
-func (l band) edges() edges {
-	half := (l.above + l.below) / 2
-	return edges{(l.above - l.below) / 2, func(_, accuracy float64) float64 { return half - accuracy }}
+// size is 0 for a share: inner accounts for its own rounding.
+func (l band) size() float64 {
+	if l.kind == RelativeZeroOne {
+		return 0
+	}
+	return l.above + l.below
 }
-
-func (l band) draws(r *Upper, laws Laws, room, hi []float64) { l.edges().draws(r, laws, room, hi) }
-
-func (l band) points(r *Upper, laws Laws, room, hi []float64) { l.edges().points(r, laws, room, hi) }
-
-func (l band) size() float64 { return l.above + l.below }
 
 func pick(condition bool, yes, no float64) float64 {
 	if condition {
