@@ -139,11 +139,7 @@ func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Outp
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	defer func() {
-		if err != nil && s.state != nil {
-			_ = s.end(ctx, nil, err)
-		}
-	}()
+	defer s.fail(ctx, &err)
 	if err := s.record(); err != nil {
 		return err
 	}
@@ -189,12 +185,7 @@ func CertifyParts(ctx context.Context, h *pass.TrainingState, m pass.Model, all 
 	if s.state, err = BeginRun(out, how.Run, job, s.began, nil); err != nil {
 		return nil, err
 	}
-	finished := false
-	defer func() {
-		if !finished {
-			_ = s.end(ctx, nil, err)
-		}
-	}()
+	defer s.fail(ctx, &err)
 	if _, err := out.PutModel(ctx, m); err != nil {
 		return nil, err
 	}
@@ -215,6 +206,5 @@ func CertifyParts(ctx context.Context, h *pass.TrainingState, m pass.Model, all 
 	if err := s.end(ctx, o, nil); err != nil {
 		return nil, err
 	}
-	finished = true
 	return o, s.tidy(ctx)
 }

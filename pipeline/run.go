@@ -112,23 +112,18 @@ type PlotRows struct {
 // anything is read. A run that is killed and called again with the same arguments
 // resumes from its last checkpoint and gives the same bytes. A result without an error
 // is durable in the sink. Run leaves the checkpoint; the caller clears it.
-func Run(ctx context.Context, job job.Job, env fit.Environment) (*Result, error) {
+func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 	env.Resources = env.Resources.WithDefaults()
-	b, err := fit.Begin(ctx, job, env)
+	b, err := fit.Begin(ctx, j, env)
 	if err != nil {
 		return nil, err
 	}
-	return run(ctx, job, b.Src, b.FirstPass, b.Attempt, env, b.At)
-}
-
-// run is Run after the first pass and the record of the attempt.
-func run(ctx context.Context, j job.Job, src dataset.Source, s *pass.FirstPass, attempt certify.Attempt, env fit.Environment, began time.Time) (*Result, error) {
-	j.Repeats = s.Repeats
-	h, err := fit.Train(ctx, j, src, s, attempt, env, began)
+	j.Repeats = b.FirstPass.Repeats
+	h, err := fit.Train(ctx, j, b.Src, b.FirstPass, b.Attempt, env, b.At)
 	if err != nil {
 		return nil, err
 	}
-	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseLastPass, Elapsed: job.Seconds(time.Since(began))})
+	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseLastPass, Elapsed: job.Seconds(time.Since(b.At))})
 	read := time.Now()
 	prepared, err := prepareLast(ctx, h, j, nil, env)
 	if err != nil {
@@ -140,7 +135,7 @@ func run(ctx context.Context, j job.Job, src dataset.Source, s *pass.FirstPass, 
 		return nil, err
 	}
 	took := time.Since(read)
-	r, err := certifyTrainingState(ctx, h, j, pass, env, began)
+	r, err := certifyTrainingState(ctx, h, j, pass, env, b.At)
 	if err = errors.Join(err, pass.Close()); err != nil {
 		return nil, err
 	}

@@ -91,12 +91,7 @@ func Train(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how 
 	if o, err := s.finishedBefore(ctx); o != nil || err != nil {
 		return o, err
 	}
-	finished := false
-	defer func() {
-		if !finished && s.state != nil {
-			_ = s.end(ctx, nil, err) // if it cannot be written, the next run closes it
-		}
-	}()
+	defer s.fail(ctx, &err)
 	if err := s.record(); err != nil {
 		return nil, err
 	}
@@ -106,7 +101,6 @@ func Train(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how 
 	if err := s.end(ctx, o, nil); err != nil {
 		return nil, err
 	}
-	finished = true
 	err = s.tidy(ctx)
 	published = err == nil
 	return o, err
@@ -332,6 +326,13 @@ func (s *stage) end(ctx context.Context, o *Outcome, fault error) error {
 		}
 	}
 	return r.close(s.out, time.Now())
+}
+
+// fail writes the end of a run that has begun and failed. If it cannot be written, the next run closes it.
+func (s *stage) fail(ctx context.Context, fault *error) {
+	if *fault != nil && s.state != nil && s.state.Ended == nil {
+		_ = s.end(ctx, nil, *fault)
+	}
 }
 
 // tidy removes old runs, and the checkpoint of this one, which is too late to interrupt.
