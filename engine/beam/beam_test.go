@@ -338,7 +338,7 @@ func TestPartsMadeTwice(t *testing.T) {
 		return data
 	}
 	first, again := part(), part()
-	passes.Clear() // as in a process that replaces a killed one
+	clear(passes.made) // as in a process that replaces a killed one
 	if third := part(); !bytes.Equal(first, again) || !bytes.Equal(first, third) {
 		t.Error("other bytes")
 	}
@@ -381,7 +381,7 @@ func TestPublishesOnce(t *testing.T) {
 	finished(t, d.certify(t.Context()))
 	demandSame(t, want, d.published(t))
 	fatal.If(t, d.train(t.Context())) // by a driver that is started again
-	passes.Clear()
+	clear(passes.made)
 	if _, err := old.part(t.Context(), pass.Whole); !errors.Is(err, job.ErrChanged) {
 		t.Errorf("a worker of the earlier driver goes on: %v", err)
 	}

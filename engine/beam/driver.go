@@ -150,7 +150,7 @@ func (d *driver) make(ctx context.Context, h config.TrainingState) ([]string, er
 	if h.First() {
 		of.Name = "first"
 	}
-	defer forget(of) // if this process has worked, too
+	defer of.forget() // if this process has worked, too
 	return files, execute(ctx, parts(of, folder, numbers, n))
 }
 

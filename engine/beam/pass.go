@@ -107,48 +107,59 @@ type passOf struct {
 	Name               string // first or last
 }
 
-// A prepared pass makes one part at a time, with all workers of the job.
-type prepared struct {
-	sync.Mutex
-	pass *pass.Prepared // nil: not yet
-}
+// passes are those that this process has prepared.
+var passes shared[passOf, *pass.Prepared]
 
-// passes are those of this process: each is prepared once, not for each part.
-var passes sync.Map // of *prepared, by passOf
-
-// part makes a part of the pass.
+// part makes a part of the pass, with all workers of the job.
 func (t passOf) part(ctx context.Context, part pass.Part) ([]byte, error) {
-	value, _ := passes.LoadOrStore(t, &prepared{})
-	p, _ := value.(*prepared)
-	p.Lock()
-	defer p.Unlock()
-	if p.pass == nil {
-		pass, err := t.prepare(ctx)
-		if err != nil {
-			return nil, err
-		}
-		p.pass = pass
-	}
-	found, err := p.pass.Pass(ctx, part)
-	if err != nil {
-		return nil, err
-	}
 	var data bytes.Buffer
-	err = found.Write(ctx, &data)
-	return data.Bytes(), errors.Join(err, found.Close())
+	err := passes.lend(t, func() (*pass.Prepared, error) { return t.prepare(ctx) }, func(p *pass.Prepared) error {
+		found, err := p.Pass(ctx, part)
+		if err != nil {
+			return err
+		}
+		return errors.Join(found.Write(ctx, &data), found.Close())
+	})
+	return data.Bytes(), err
 }
 
-// forget frees what this process has prepared for a pass.
-func forget(pass passOf) {
-	value, _ := passes.LoadAndDelete(pass)
-	if p, there := value.(*prepared); there {
-		p.Lock()
-		defer p.Unlock()
-		if p.pass != nil {
-			p.pass.Close()
-			p.pass = nil
-		}
+// forget frees what this process has prepared for the pass.
+func (t passOf) forget() {
+	if p, there := passes.take(t); there {
+		p.Close()
 	}
+}
+
+// Shared values are made once in this process, not for each part or shard, and lent to one caller at a time.
+type shared[K comparable, V any] struct {
+	mu   sync.Mutex
+	made map[K]V
+}
+
+func (s *shared[K, V]) lend(key K, prepare func() (V, error), use func(V) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, there := s.made[key]
+	if !there {
+		var err error
+		if v, err = prepare(); err != nil {
+			return err
+		}
+		if s.made == nil {
+			s.made = map[K]V{}
+		}
+		s.made[key] = v
+	}
+	return use(v)
+}
+
+// take removes a value.
+func (s *shared[K, V]) take(key K) (v V, there bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, there = s.made[key]
+	delete(s.made, key)
+	return v, there
 }
 
 // prepare reads job and training state, and the model of a last pass. Those of another program or training are

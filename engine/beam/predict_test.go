@@ -250,7 +250,7 @@ func TestPredictDetectsChanges(t *testing.T) {
 	_, err := s.predict(t.Context(), 0, folder)
 	fatal.If(t, err)
 	wide(t, lake) // the same bytes at another time
-	predictors.Clear()
+	clear(predictors.made)
 	if _, err := s.predict(t.Context(), 3, folder); err == nil || !strings.Contains(err.Error(), "are not those that the job was started with") {
 		t.Errorf("a worker that opens the files later: %v", err)
 	}
@@ -269,7 +269,7 @@ func TestShardsPredictedTwice(t *testing.T) {
 	fatal.If(t, execute(t.Context(), scored(s, folder, []int{3, 0, 1, 1, 2, 0}, 4)))
 	first, err := complete(folder, s.run())
 	fatal.If(t, err)
-	predictors.Clear() // as in a process that replaces a killed one
+	clear(predictors.made) // as in a process that replaces a killed one
 	fatal.If(t, execute(t.Context(), scored(s, folder, []int{0, 1, 2, 3}, 4)))
 	again, err := complete(folder, s.run())
 	fatal.If(t, err)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
-	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -37,16 +36,14 @@ type predictor struct {
 	rows dataset.Opened
 }
 
-// A readied predictor is that of a process, which reads it once, not for each shard. It predicts one
-// shard at a time, with all processors.
+// A readied predictor predicts one shard at a time, with all processors.
 type readied struct {
-	sync.Mutex
 	predictor
-	model *pipeline.Ready // nil: not yet
+	model *pipeline.Ready
 }
 
-// predictors are those of this process.
-var predictors sync.Map // of *readied, by Scoring.Of
+// predictors are those of this process, by Scoring.Of.
+var predictors shared[string, readied]
 
 // resources are those of a process.
 func resources() job.Resources {
@@ -95,24 +92,13 @@ func (s Scoring) same(p predictor) error {
 	return err
 }
 
-// ready returns the predictor of this process, locked. Unlock it after use.
-func (s Scoring) ready(ctx context.Context) (*readied, error) {
-	value, _ := predictors.LoadOrStore(s.Of, &readied{})
-	p, _ := value.(*readied)
-	p.Lock()
-	if p.model != nil {
-		return p, nil
+// ready reads the predictor of the job.
+func (s Scoring) ready(ctx context.Context) (p readied, err error) {
+	if p.predictor, err = s.open(ctx, ""); err != nil {
+		return p, err
 	}
-	found, err := s.open(ctx, "")
-	if err == nil {
-		err = s.same(found)
-	}
-	if err == nil {
-		p.predictor = found
-		p.model, err = pipeline.NewReady(found.by.Model, resources().Workers)
-	}
-	if err != nil {
-		p.Unlock()
+	if err = s.same(p.predictor); err == nil {
+		p.model, err = pipeline.NewReady(p.by.Model, resources().Workers)
 	}
 	return p, err
 }
@@ -131,26 +117,24 @@ func shardFile(number int, sum []byte) string {
 
 // predict writes the predictions of a shard into a folder.
 func (s Scoring) predict(ctx context.Context, number int, folder string) (out shard, err error) {
-	p, err := s.ready(ctx)
-	if err != nil {
-		return out, err
-	}
-	defer p.Unlock()
-	if number < 0 || number >= len(p.rows.Shards()) {
-		return out, fmt.Errorf("there is no shard %d of %d", number, len(p.rows.Shards()))
-	}
-	file, err := durable.Create(durable.OS{}, filepath.Join(folder, "shard"))
-	if err != nil {
-		return out, err
-	}
-	defer file.Abort()
-	sum := sha256.New()
-	n, err := p.by.Write(ctx, p.model, p.rows, []int{number}, io.MultiWriter(file, sum))
-	if err != nil {
-		return out, err
-	}
-	out = shard{number, shardFile(number, sum.Sum(nil)), n}
-	return out, file.CommitAs(out.File)
+	err = predictors.lend(s.Of, func() (readied, error) { return s.ready(ctx) }, func(p readied) error {
+		if number < 0 || number >= len(p.rows.Shards()) {
+			return fmt.Errorf("there is no shard %d of %d", number, len(p.rows.Shards()))
+		}
+		file, err := durable.Create(durable.OS{}, filepath.Join(folder, "shard"))
+		if err != nil {
+			return err
+		}
+		defer file.Abort()
+		sum := sha256.New()
+		n, err := p.by.Write(ctx, p.model, p.rows, []int{number}, io.MultiWriter(file, sum))
+		if err != nil {
+			return err
+		}
+		out = shard{number, shardFile(number, sum.Sum(nil)), n}
+		return file.CommitAs(out.File)
+	})
+	return out, err
 }
 
 // scored is the pipeline: numbers of shards -> what was predicted of each, under one key -> the record
