@@ -65,9 +65,8 @@ func errorsOf(t *testing.T, m pass.Model, l *lake, n int64, share float64) (off 
 		all = append(all, batch...)
 		return nil
 	}))
-	r, err := pipeline.NewSplitWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
-	fatal.If(t, err)
-	for _, i := range pipeline.HoldoutRows(r, 77) {
+	r := splitOf(n, share, nil)
+	for _, i := range holdoutRows(r, 77) {
 		off = append(off, math.Abs(all[i].Mean-l.columns[len(l.columns)-1][i]))
 	}
 	return off

@@ -28,13 +28,13 @@ func encoding(all ...job.Encoding) func(*job.Job) {
 func TestOnCircle(t *testing.T) {
 	for i := range 1200 {
 		revolutions := float64(i)/240 - 2
-		x, y := pipeline.OnCircle(revolutions)
+		x, y := job.OnCircle(revolutions)
 		s, c := math.Sincos(2 * math.Pi * (revolutions - math.Floor(revolutions) - 0.5))
 		if !(math.Abs(x-c) <= 1e-14 && math.Abs(y-s) <= 1e-14) {
 			t.Errorf("%v revolutions are at %v, %v, want %v, %v", revolutions, x, y, c, s)
 		}
 	}
-	if x, y := pipeline.OnCircle(13.0 / 24); x != 0x1.ee8dd4748bf15p-1 || y != 0x1.0907dc193068cp-2 { // computed by the Python package
+	if x, y := job.OnCircle(13.0 / 24); x != 0x1.ee8dd4748bf15p-1 || y != 0x1.0907dc193068cp-2 { // computed by the Python package
 		t.Errorf("13 hours are at %v, %v", x, y)
 	}
 }

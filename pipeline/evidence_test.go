@@ -13,7 +13,6 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
-	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
@@ -98,9 +97,8 @@ func TestPredictionsAreBoundedByDrawsAroundThem(t *testing.T) {
 	}
 	around := *m.Posterior
 	around.Mean = m.Predictive.Mean
-	rows, err := pipeline.NewSplitWithHoldout("pacsgp", 700, 0.3, pipeline.OrdinalSet{})
-	fatal.If(t, err)
-	train, _ := pipeline.TrainingRows(rows, 700)
+	rows := splitOf(700, 0.3, nil)
+	train, _ := trainingRows(rows, 700)
 	risk := riskOf(t, columns, train, m.Meta, &around)
 	draw, _ := p.certificate.Claim(certify.ClaimDraw)
 	mean, _ := p.certificate.Claim(certify.ClaimMean)

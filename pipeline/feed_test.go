@@ -10,8 +10,10 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -20,21 +22,35 @@ const (
 	streamed = 1       // bytes: they are read again and again
 )
 
+// newFeed reads the source for split and scaling.
+func newFeed(ctx context.Context, src dataset.Source, j job.Job, res job.Resources) (*fit.Feed, error) {
+	s, err := pass.First(ctx, src, j, res.WithDefaults(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return fit.NewFeed(ctx, src, s, res.WithDefaults())
+}
+
+// shuffled reads on where so many rows have been taken.
+func shuffled(f *fit.Feed, seed uint64, buffer int, taken int64) *fit.Shuffled {
+	return &fit.Shuffled{Feed: f, Buffer: buffer, Seed: seed, Taken: taken}
+}
+
 // feedOf is a feed of rows in shards and batches of odd sizes.
-func feedOf(t testing.TB, columns [][]float64, memory int64, workers, batchRows int, shards ...int) pipeline.Feed {
+func feedOf(t testing.TB, columns [][]float64, memory int64, workers, batchRows int, shards ...int) *fit.Feed {
 	t.Helper()
 	src := source(columns, shards...)
 	src.Table.BatchRows = batchRows
-	f, err := pipeline.NewFeed(t.Context(), src, testJob(t, nil), job.Resources{Workers: workers, Memory: memory})
+	f, err := newFeed(t.Context(), src, testJob(t, nil), job.Resources{Workers: workers, Memory: memory})
 	fatal.If(t, err)
-	if want := memory == kept; f.Kept() != want {
-		t.Fatalf("rows are kept: %v, want %v", f.Kept(), want)
+	if want := memory == kept; (f.X != nil) != want {
+		t.Fatalf("rows are kept: %v, want %v", f.X != nil, want)
 	}
 	return f
 }
 
 // fullPass returns the rows of a full pass and the sizes of its chunks.
-func fullPass(t testing.TB, f pipeline.Feed) (x, y []float64, sizes []int) {
+func fullPass(t testing.TB, f *fit.Feed) (x, y []float64, sizes []int) {
 	t.Helper()
 	err := f.Full(t.Context(), func(cx, cy []float64) error {
 		x, y, sizes = append(x, cx...), append(y, cy...), append(sizes, len(cy))
@@ -44,7 +60,7 @@ func fullPass(t testing.TB, f pipeline.Feed) (x, y []float64, sizes []int) {
 	return x, y, sizes
 }
 
-func take(t testing.TB, r *pipeline.Shuffled, n int) (x, y []float64) {
+func take(t testing.TB, r *fit.Shuffled, n int) (x, y []float64) {
 	t.Helper()
 	x, y, err := r.Take(t.Context(), n)
 	fatal.If(t, err)
@@ -57,7 +73,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 	columns := waves(1500, 0.1, 20)
 	reference := feedOf(t, columns, kept, 1, 1000, 600, 1, 0, 899)
 	x, y, _ := fullPass(t, reference)
-	first := reference.Shuffled(3, 100, 0)
+	first := shuffled(reference, 3, 100, 0)
 	defer first.Close()
 	sx, sy := take(t, first, 3000)
 	for _, c := range []struct {
@@ -68,7 +84,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 		if gx, gy, _ := fullPass(t, f); !slices.Equal(gx, x) || !slices.Equal(gy, y) {
 			t.Errorf("%+v: a full pass gives other rows", c)
 		}
-		r := f.Shuffled(3, 100, 0)
+		r := shuffled(f, 3, 100, 0)
 		if gx, gy := take(t, r, 3000); !slices.Equal(gx, sx) || !slices.Equal(gy, sy) {
 			t.Errorf("%+v: the shuffled reader gives other rows", c)
 		}
@@ -80,7 +96,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 // know nothing of batches and shards.
 func TestFullPassChunks(t *testing.T) {
 	columns := waves(9000, 0.1, 21)
-	split := pipeline.NewSplit("pacsgp", 9000, false, 2).PriorRows
+	split := splitOf(9000, 0, nil).PriorRows
 	var want []float64
 	for i, y := range columns[2] {
 		if !slices.Contains(split, int64(i)) {
@@ -125,7 +141,7 @@ func TestEpochsArePermutations(t *testing.T) {
 		f := feedOf(t, columns, kept, 1, 1000, 500, 300, 500)
 		_, y, _ := fullPass(t, f)
 		want := slices.Sorted(slices.Values(y))
-		r := f.Shuffled(1, buffer, 0)
+		r := shuffled(f, 1, buffer, 0)
 		var epochs [][]float64
 		for range 3 {
 			_, e := take(t, r, len(y))
@@ -138,7 +154,7 @@ func TestEpochsArePermutations(t *testing.T) {
 		if buffer > 1 && (slices.Equal(epochs[0], epochs[1]) || slices.Equal(epochs[1], epochs[2]) || slices.Equal(epochs[0], y)) {
 			t.Errorf("buffer %d: an epoch has the order of another one, or that of the source", buffer)
 		}
-		other := f.Shuffled(2, buffer, 0)
+		other := shuffled(f, 2, buffer, 0)
 		if _, e := take(t, other, len(y)); buffer > 1 && slices.Equal(e, epochs[0]) {
 			t.Errorf("buffer %d: another seed gives the same order", buffer)
 		}
@@ -151,12 +167,12 @@ func TestShuffledResumesAnywhere(t *testing.T) {
 	columns := waves(900, 0.1, 23)
 	for _, memory := range []int64{kept, streamed} {
 		f := feedOf(t, columns, memory, 2, 100, 300, 600)
-		n := int(f.Train())
-		whole := f.Shuffled(9, 128, 0)
+		n := int(f.Split.Train())
+		whole := shuffled(f, 9, 128, 0)
 		x, y := take(t, whole, 3*n)
 		whole.Close()
 		for _, at := range []int{0, 1, 100, 511, 512, 513, n - 1, n, n + 1, 2*n - 1, 2 * n, 2*n + 77} {
-			r := f.Shuffled(9, 128, int64(at))
+			r := shuffled(f, 9, 128, int64(at))
 			var gx, gy []float64
 			for _, k := range []int{1, 30, 3*n - at - 31 - min(50, 3*n-at-31), min(50, 3*n-at-31)} {
 				if k == 0 {
@@ -165,7 +181,7 @@ func TestShuffledResumesAnywhere(t *testing.T) {
 				px, py := take(t, r, k)
 				gx, gy = append(gx, px...), append(gy, py...)
 			}
-			if r.Taken() != int64(3*n) || !slices.Equal(gx, x[2*at:]) || !slices.Equal(gy, y[at:]) {
+			if r.Taken != int64(3*n) || !slices.Equal(gx, x[2*at:]) || !slices.Equal(gy, y[at:]) {
 				t.Errorf("resumed at row %d: another continuation", at)
 			}
 			r.Close()
@@ -225,18 +241,18 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 		table := source(columns, 150, 150, 100)
 		table.Table.BatchRows = 40
 		src := &faulty{Source: table, batch: -1}
-		f, err := pipeline.NewFeed(t.Context(), src, testJob(t, nil), job.Resources{Memory: streamed})
+		f, err := newFeed(t.Context(), src, testJob(t, nil), job.Resources{Memory: streamed})
 		fatal.If(t, err)
 		src.shard, src.batch = at.shard, at.batch
 		if err := f.Full(t.Context(), func(_, _ []float64) error { return nil }); !errors.Is(err, errSource) {
 			t.Errorf("full pass, fault at %v: error %v", at, err)
 		}
-		r := f.Shuffled(1, 30, 0)
-		if _, _, err := r.Take(t.Context(), 2*int(f.Train())); !errors.Is(err, errSource) {
+		r := shuffled(f, 1, 30, 0)
+		if _, _, err := r.Take(t.Context(), 2*int(f.Split.Train())); !errors.Is(err, errSource) {
 			t.Errorf("shuffled, fault at %v: error %v", at, err)
 		}
 		r.Close()
-		if _, err := pipeline.NewFeed(t.Context(), src, testJob(t, nil), job.Resources{}); !errors.Is(err, errSource) {
+		if _, err := newFeed(t.Context(), src, testJob(t, nil), job.Resources{}); !errors.Is(err, errSource) {
 			t.Errorf("first pass, fault at %v: error %v", at, err)
 		}
 	}

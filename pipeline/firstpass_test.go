@@ -40,7 +40,7 @@ func inParts(t *testing.T, l *lake, of int, change func(*pass.Pass), made *int) 
 			fatal.If(t, err)
 			env := l.environment(&pipelinetest.Store{})
 			env.Resources = job.Resources{Workers: 1 + rng.IntN(3), Memory: []int64{0, 1}[rng.IntN(2)], Temporary: t.TempDir()}
-			p, err := pipeline.PassPart(ctx, h, pass.Part{Number: number, Of: of}, env)
+			p, err := passPart(ctx, h, pass.Part{Number: number, Of: of}, env)
 			fatal.If(t, err)
 			return decode(t, written(p))
 		}
@@ -117,7 +117,7 @@ func distinguish(column []float64) {
 	highest := 0
 	for i := range column {
 		column[i] = 7
-		if key := job.DefaultKey; pipeline.SplitHash(key, int64(i)) > pipeline.SplitHash(key, int64(highest)) {
+		if key := job.DefaultKey; splitHash(key, int64(i)) > splitHash(key, int64(highest)) {
 			highest = i
 		}
 	}
@@ -130,8 +130,7 @@ func TestForgedFirstPass(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), 200, 400)
 	const wide = 3 // columns
 	declared := testJob(t, withHoldout(0.2))
-	split, err := pipeline.NewSplitWithHoldout(declared.Split.Key, 600, declared.Split.Holdout, pipeline.OrdinalSet{})
-	fatal.If(t, err)
+	split := newSplit(declared, 600, nil)
 	reference := map[float64]bool{} // by the first column
 	for _, ordinal := range split.PriorRows {
 		reference[l.columns[0][ordinal]] = true
@@ -174,7 +173,7 @@ func TestForgedFirstPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			made, store := 0, &pipelinetest.Store{}
 			env := l.environment(store)
-			env.FirstPass = inParts(t, l, 2, func(p *pass.Pass) { pipeline.Forge(p, c.forge) }, &made)
+			env.FirstPass = inParts(t, l, 2, func(p *pass.Pass) { forgePass(p, c.forge) }, &made)
 			r, err := pipeline.Run(t.Context(), testJob(t, c.job), env)
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) || len(store.Certificates) > 0 {
@@ -213,7 +212,7 @@ func TestForeignPartsOfAFirstPass(t *testing.T) {
 	}
 	part := func(number, of int) func(*pass.TrainingState) *pass.Pass {
 		return func(h *pass.TrainingState) *pass.Pass {
-			p, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
+			p, err := passPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
 			fatal.If(t, err)
 			before = p
 			return p

@@ -67,10 +67,9 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 		if !ok || !slices.Equal(r.Certificate.Grouping.Values, want) || !r.Certificate.Grouping.NotAFeature || !slices.Equal(r.Certificate.Features(), []string{"a", "b"}) {
 			t.Fatalf("%t, %+v of %q", ok, g.Groups, r.Certificate.Features())
 		}
-		held, err := pipeline.NewSplitWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})
-		fatal.If(t, err)
+		held := splitOf(900, 0.3, nil)
 		n := make([]int64, len(want)+1)
-		for _, i := range pipeline.HoldoutRows(held, 77) {
+		for _, i := range holdoutRows(held, 77) {
 			n[r.Certificate.Grouping.Of(l.columns[2][i])]++
 		}
 		var misses int64
@@ -96,12 +95,12 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 		}
 		h, err := fit.Fit(t.Context(), j, env)
 		fatal.If(t, err)
-		whole, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: 2, Of: 2}, env)
+		whole, err := passPart(t.Context(), h, pass.Part{Number: 2, Of: 2}, env)
 		fatal.If(t, err)
 		data, err := whole.MarshalBinary()
 		fatal.If(t, err)
 		fatal.If(t, whole.UnmarshalBinary(data))
-		first, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: 1, Of: 2}, env)
+		first, err := passPart(t.Context(), h, pass.Part{Number: 1, Of: 2}, env)
 		fatal.If(t, err)
 		fatal.If(t, whole.Merge(first))
 		parts, err := pipeline.Certify(t.Context(), h, whole, env)

@@ -35,13 +35,12 @@ func TestHoldoutSplit(t *testing.T) {
 	ranks := make(map[int64]uint64)
 	for _, n := range []int64{1, 19, 300, 20_000} {
 		for _, share := range []float64{0x1p-70, 0.1, 0.9} {
-			r, err := pipeline.NewSplitWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
-			fatal.If(t, err)
-			held := pipeline.HoldoutRows(r, 77)
+			r := splitOf(n, share, nil)
+			held := holdoutRows(r, 77)
 			var want []int64
 			for i := range n {
 				if _, ok := ranks[i]; !ok {
-					ranks[i] = pipeline.SplitHash("pacsgp", i)
+					ranks[i] = splitHash("pacsgp", i)
 				}
 				if float64(ranks[i]) >= (1-share)*0x1p64 && share > 0x1p-60 { // no hash is so near to the limit that rounding matters
 					want = append(want, i)
@@ -53,13 +52,13 @@ func TestHoldoutSplit(t *testing.T) {
 			if n == 20_000 && math.Abs(float64(len(held))-share*float64(n)) > 5*math.Sqrt(float64(n)/4) {
 				t.Errorf("%d held-out rows of %d, want about %g", len(held), n, share*float64(n))
 			}
-			train, inPlace := pipeline.TrainingRows(r, 100)
+			train, inPlace := trainingRows(r, 100)
 			all := slices.Concat(held, train, r.PriorRows)
 			slices.Sort(all)
 			if !inPlace || int64(len(train)) != r.Train() || int64(len(all)) != n || len(slices.Compact(all)) != int(n) {
 				t.Errorf("n = %d, share %g: %d train, %d held-out and %d prior rows are not each row once", n, share, len(train), len(held), r.Reference())
 			}
-			for _, i := range pipeline.StartRows(r) {
+			for _, i := range startRows(r) {
 				if _, found := slices.BinarySearch(held, i); found {
 					t.Errorf("start values come from the held-out row %d", i)
 				}
@@ -81,10 +80,9 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 			columns := waves(400, 0.2, 4)
 			one := publish(t, newLake(columns, 150, 250), settings)
 			other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
-			r, err := pipeline.NewSplitWithHoldout("pacsgp", 400, 0.3, pipeline.OrdinalSet{})
-			fatal.If(t, err)
+			r := splitOf(400, 0.3, nil)
 			rng := rand.New(rand.NewPCG(1, 1))
-			for _, i := range pipeline.HoldoutRows(r, 400) {
+			for _, i := range holdoutRows(r, 400) {
 				for c := range other {
 					other[c][i] = 10 * rng.NormFloat64()
 				}
@@ -223,7 +221,7 @@ func TestMethodsNeedRows(t *testing.T) {
 				withHoldout(c.share)(j)
 				j.Split.Key = "k"
 				j.Loss = job.LossDecl{Epsilon: 1}
-				for min(pipeline.SplitHash(j.Split.Key, 0), pipeline.SplitHash(j.Split.Key, 1)) < 1<<61 {
+				for min(splitHash(j.Split.Key, 0), splitHash(j.Split.Key, 1)) < 1<<61 {
 					j.Split.Key += "+" // until both of two rows are held-out rows
 				}
 				j.Scaling = job.ScalingNone

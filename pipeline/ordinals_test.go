@@ -3,8 +3,6 @@ package pipeline_test
 import (
 	"math/rand/v2"
 	"testing"
-
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A set of ordinals against one that counts one by one.
@@ -18,7 +16,7 @@ func TestOrdinalSet(t *testing.T) {
 					members = append(members, i)
 				}
 			}
-			s := pipeline.NewOrdinalSet(limit, members...)
+			s := rowSet(limit, members...)
 			if s.Size() != int64(len(members)) {
 				t.Fatalf("%d members below %d: the size is %d", len(members), limit, s.Size())
 			}

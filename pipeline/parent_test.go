@@ -180,7 +180,7 @@ func TestStartValuesInOtherScalesAreTheSameFunctions(t *testing.T) {
 		return means, deviations
 	}
 	for name, target := range map[string]job.Affine{"scale": scale(m.Meta.Target, 0, 3), "centre": scale(m.Meta.Target, 2, 0.5)} {
-		q, err := pipeline.ScaledAs(m, features, target)
+		q, err := fit.ScaledAs(m, features, target)
 		fatal.If(t, err)
 		at, within := rows, 1e-6
 		if name == "centre" { // the constant goes through the inducing points, but for the jitter

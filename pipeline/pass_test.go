@@ -37,7 +37,7 @@ func trainedOn(t testing.TB, l *lake, change func(*job.Job)) (*pass.TrainingStat
 
 func passOver(t testing.TB, h *pass.TrainingState, env fit.Environment, shards []int) *pass.Pass {
 	t.Helper()
-	p, err := pipeline.PassOver(t.Context(), h, shards, env)
+	p, err := readPass(t.Context(), h, env, shards)
 	fatal.If(t, err)
 	return p
 }
@@ -137,7 +137,7 @@ func TestPartsCoverTheShards(t *testing.T) {
 		for of := range 12 {
 			got := []int{}
 			for number := range of + 1 {
-				got = append(got, pipeline.ShardsOf(pass.Part{Number: number + 1, Of: of + 1}, shards)...)
+				got = append(got, pass.Part{Number: number + 1, Of: of + 1}.Shards(shards)...)
 			}
 			if len(got) != len(rows) || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(rows) {
 				t.Errorf("%d shards in %d parts: %v", len(rows), of+1, got)
@@ -151,13 +151,13 @@ func TestForeignPartsAreRefused(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), unevenShards...)
 	h, env, _ := trainedOn(t, l, tiny)
 	part := func(number, of int) *pass.Pass {
-		p, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
+		p, err := passPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
 		fatal.If(t, err)
 		return p
 	}
 	other := func(l *lake, change func(*job.Job)) *pass.Pass {
 		h, env, _ := trainedOn(t, l, change)
-		p, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: 2, Of: 2}, env)
+		p, err := passPart(t.Context(), h, pass.Part{Number: 2, Of: 2}, env)
 		fatal.If(t, err)
 		return p
 	}
@@ -276,7 +276,7 @@ func TestTrainingStateHasTheSplitOfItsKey(t *testing.T) {
 		"a row that is not there": slices.Concat(good[1:], []int64{600}), "a negative row": slices.Concat(good[1:], []int64{-1}),
 	} {
 		h.Order = order
-		p, err := pipeline.PassOver(t.Context(), h, []int{0, 1, 2, 3, 4, 5, 6}, env)
+		p, err := readPass(t.Context(), h, env, []int{0, 1, 2, 3, 4, 5, 6})
 		if err == nil {
 			_, err = pipeline.Certify(t.Context(), h, p, env)
 			fatal.If(t, p.Close())
@@ -320,13 +320,18 @@ func TestSeriesInAnyShards(t *testing.T) {
 				want.Products[lag-1] += v * values[i-lag]
 			}
 		}
-		var shards [][]int64
+		var all pass.Series
 		for rest := values; len(rest) > 0; {
+			var shard pass.Series
 			k := rng.IntN(min(len(rest), 1+rng.IntN(60)) + 1)
-			shards, rest = append(shards, rest[:k]), rest[k:]
+			for _, v := range rest[:k] {
+				shard.Add(v)
+			}
+			all.Merge(shard)
+			rest = rest[k:]
 		}
-		if got := pipeline.SeriesOf(shards...); got != want {
-			t.Fatalf("%d values in %d shards: %+v, want %+v", len(values), len(shards), got, want)
+		if got := all.Series; got != want {
+			t.Fatalf("%d values in shards: %+v, want %+v", len(values), got, want)
 		}
 	}
 }

@@ -86,8 +86,7 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 		columns[2][i] = rng.NormFloat64() // nothing can be learned
 	}
 	l := newLake(columns, 140, 160)
-	split, err := pipeline.NewSplitWithHoldout("pacsgp", 300, 0.3, pipeline.OrdinalSet{})
-	fatal.If(t, err)
+	split := splitOf(300, 0.3, nil)
 	declared := func(j *job.Job) {
 		withHoldout(0.3)(j)
 		j.Loss, j.Inducing = job.LossDecl{Epsilon: 0.3}, []int{int(split.Holdout())}
@@ -97,12 +96,12 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 	fatal.If(t, err)
 	src, err := l.open(t.Context(), nil)
 	fatal.If(t, err)
-	forged, err := pipeline.WithPredictor(t.Context(), src, testJob(t, declared), memoriser(t, honest, l, pipeline.HoldoutRows(split, 300)))
+	forged, err := withPredictor(t.Context(), src, testJob(t, declared), memoriser(t, honest, l, holdoutRows(split, 300)))
 	fatal.If(t, err)
 	if h.Model, err = store.PutModel(t.Context(), forged); err != nil {
 		t.Fatal(err)
 	}
-	pass, err := pipeline.PassPart(t.Context(), h, pass.Whole, env)
+	pass, err := passPart(t.Context(), h, pass.Whole, env)
 	fatal.If(t, err)
 	defer pass.Close()
 	r, err := pipeline.Certify(t.Context(), h, pass, env)

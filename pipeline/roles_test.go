@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -52,7 +52,7 @@ func TestSplitHashVectors(t *testing.T) {
 	for _, v := range vectors(t, "split_hashes.csv") {
 		want, err := strconv.ParseUint(v[2], 10, 64)
 		fatal.If(t, err)
-		if got := pipeline.SplitHash(v[0], integer(t, v[1])); got != want {
+		if got := splitHash(v[0], integer(t, v[1])); got != want {
 			t.Errorf("hash of key %.20q, ordinal %s is %d, want %d", v[0], v[1], got, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestSplitHashVectors(t *testing.T) {
 func TestPriorRowsVectors(t *testing.T) {
 	for _, v := range vectors(t, "prior_rows.csv") {
 		n := integer(t, v[1])
-		rows := pipeline.NewSplit(v[0], n, false, 3).PriorRows
+		rows := newSplit(job.Job{Split: job.SplitDecl{Key: v[0]}}, n, nil).PriorRows
 		digest := sha256.New()
 		for _, ordinal := range rows {
 			digest.Write(binary.LittleEndian.AppendUint64(nil, uint64(ordinal)))
@@ -78,12 +78,12 @@ func TestPartsOfClaimedRows(t *testing.T) {
 	for _, n := range []int64{0, 1, 15, 1000, 1 << 61, math.MaxInt64} {
 		for _, parts := range []int64{1, 2, 16, 1024} {
 			for i := range parts {
-				from, to := pipeline.Share(n, i, parts), pipeline.Share(n, i+1, parts)
+				from, to := dataset.ShareOf(n, i, parts), dataset.ShareOf(n, i+1, parts)
 				if rest := to - from - n/parts; rest < 0 || rest > 1 {
 					t.Fatalf("part %d of %d of %d rows: from %d to %d", i, parts, n, from, to)
 				}
 			}
-			if from, to := pipeline.Share(n, 0, parts), pipeline.Share(n, parts, parts); from != 0 || to != n {
+			if from, to := dataset.ShareOf(n, 0, parts), dataset.ShareOf(n, parts, parts); from != 0 || to != n {
 				t.Errorf("%d parts of %d rows are those from %d to %d", parts, n, from, to)
 			}
 		}
@@ -94,7 +94,7 @@ func TestPartsOfClaimedRows(t *testing.T) {
 func TestSplitEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := pipeline.NewSplitWithin(ctx, "pacsgp", 1<<50, false, pipeline.OrdinalSet{}, 16); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := dataset.NewSplit(ctx, job.Job{}, 1<<50, dataset.LeftOut{}, 16); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the end of the context", err)
 	}
 }

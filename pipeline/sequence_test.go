@@ -77,7 +77,7 @@ func TestSequenceStandsInATrainingState(t *testing.T) {
 		j.Repeated = true
 	}).Numbered("waves", 5), env)
 	fatal.If(t, err)
-	pass, err := pipeline.PassPart(t.Context(), h, pass.Whole, env)
+	pass, err := passPart(t.Context(), h, pass.Whole, env)
 	fatal.If(t, err)
 	r, err := pipeline.Certify(t.Context(), h, pass, env)
 	fatal.If(t, err)

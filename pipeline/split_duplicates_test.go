@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Rows that are no duplicates stay in the subset that they are in without duplicates; duplicates
@@ -14,24 +14,25 @@ func TestDuplicatesChangeNoSubsetOfOtherRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for _, n := range []int64{2, 25, 1000, 30_000} {
 		for _, share := range []float64{0, 0.02, 0.9} {
-			for _, isDeclared := range []bool{false, true} {
+			for _, scaling := range []job.Scaling{job.ScalingReference, job.ScalingNone} {
 				var members []int64
 				for i := range n - 1 {
 					if rng.Float64() < share {
 						members = append(members, i+1)
 					}
 				}
-				duplicates := pipeline.NewOrdinalSet(n, members...)
-				with, without := pipeline.NewSplitWithout("pacsgp", n, isDeclared, duplicates, 2), pipeline.NewSplit("pacsgp", n, isDeclared, 2)
+				duplicates := rowSet(n, members...)
+				j := job.Job{Split: job.SplitDecl{Key: "pacsgp"}, Scaling: scaling}
+				with, without := newSplit(j, n, duplicates), newSplit(j, n, nil)
 				keep := func(ordinals []int64) []int64 {
 					return slices.DeleteFunc(slices.Clone(ordinals), duplicates.Has)
 				}
 				if got, want := with.PriorRows, keep(without.PriorRows); !slices.Equal(got, want) {
 					t.Fatalf("%d rows, %d duplicates: %d prior rows, want the %d that are no duplicates", n, len(members), len(got), len(want))
 				}
-				all, _ := pipeline.TrainingRows(without, int(n))
+				all, _ := trainingRows(without, int(n))
 				for _, blockRows := range []int{7, 100, int(n)} {
-					got, inPlace := pipeline.TrainingRows(with, blockRows)
+					got, inPlace := trainingRows(with, blockRows)
 					if want := keep(all); !slices.Equal(got, want) || !inPlace || int64(len(got)) != with.Train() {
 						t.Fatalf("%d rows, %d duplicates, blocks of %d: %d training rows (%d by count), in place: %v; want %d",
 							n, len(members), blockRows, len(got), with.Train(), inPlace, len(want))
@@ -40,7 +41,7 @@ func TestDuplicatesChangeNoSubsetOfOtherRows(t *testing.T) {
 				if with.Duplicates() != int64(len(members)) || with.Reference()+with.Train()+with.Duplicates() != n {
 					t.Errorf("%d rows, %d duplicates: %d reference, %d train, %d duplicates", n, len(members), with.Reference(), with.Train(), with.Duplicates())
 				}
-				for _, ordinal := range pipeline.StartRows(with) {
+				for _, ordinal := range startRows(with) {
 					if duplicates.Has(ordinal) {
 						t.Fatalf("%d rows: start values come from row %d, a copy", n, ordinal)
 					}

@@ -8,8 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
+
+// targetsDigest is the digest of the multiset of values, added up in parts.
+func targetsDigest(parts ...[]float64) job.Digest {
+	var sum dataset.Multiset
+	for _, part := range parts {
+		var m dataset.Multiset
+		m.Add(part)
+		sum.Merge(m)
+	}
+	return sum.Digest()
+}
 
 func TestTargetsDigestVectors(t *testing.T) {
 	for _, v := range vectors(t, "targets.csv") {
@@ -21,7 +33,7 @@ func TestTargetsDigestVectors(t *testing.T) {
 			}
 			values = append(values, x)
 		}
-		if got := pipeline.TargetsDigest(values).String(); got != v[0] {
+		if got := targetsDigest(values).String(); got != v[0] {
 			t.Errorf("digest of %.60q is %s, want %s", v[1], got, v[0])
 		}
 	}
@@ -35,7 +47,7 @@ func TestTargetsDigestKnowsTheMultisetOnly(t *testing.T) {
 	for i := range values {
 		values[i] = math.Round(20 * rng.NormFloat64()) // with values that occur twice, and zeros
 	}
-	want := pipeline.TargetsDigest(values)
+	want := targetsDigest(values)
 	for range 20 {
 		mixed := slices.Clone(values)
 		rng.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
@@ -45,7 +57,7 @@ func TestTargetsDigestKnowsTheMultisetOnly(t *testing.T) {
 			}
 		}
 		cut := rng.IntN(len(mixed))
-		if got := pipeline.TargetsDigest(mixed[cut:], nil, mixed[:cut]); got != want {
+		if got := targetsDigest(mixed[cut:], nil, mixed[:cut]); got != want {
 			t.Fatalf("shuffled and cut at %d: %s, want %s", cut, got, want)
 		}
 	}
@@ -56,7 +68,7 @@ func TestTargetsDigestKnowsTheMultisetOnly(t *testing.T) {
 	for name, other := range map[string][]float64{
 		"a value less": values[1:], "a value more": append(slices.Clone(values), 0), "one bit": changed, "a value twice": twice, "all twice": append(slices.Clone(values), values...),
 	} {
-		if pipeline.TargetsDigest(other) == want {
+		if targetsDigest(other) == want {
 			t.Errorf("%s: the same digest", name)
 		}
 	}
