@@ -3,16 +3,11 @@ package config
 import (
 	"context"
 	"errors"
-	"fmt"
-	"reflect"
 	"strings"
-	"time"
 
 	"github.com/pacsgp/pacsgp/ingest"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Check finds the faults of a file, whose keys tell its kind. Where the file has none, it opens the sources of
@@ -59,20 +54,3 @@ func (p Task) checkSource(ctx context.Context, warning func(string)) error {
 	}
 	return p.file.Merge(faults)
 }
-
-// readConfiguration reads a file with its faults. lookup finds the variables of ${VAR}.
-func readConfiguration[T any](path string, lookup func(string) (string, bool)) (c T, t *yamlfile.File, err error) {
-	raw, err := durable.ReadSmall(path, "a job", yamlfile.MaxBytes)
-	if err != nil {
-		return c, nil, fmt.Errorf("%w: %w", job.ErrConfig, err)
-	}
-	want, one := kindWhere(func(k kind) bool { return k.of == reflect.TypeFor[T]() })
-	c, t = yamlfile.Parse[T](want.Kind, path, raw, lookup)
-	if is, known := kindWhere(func(k kind) bool { return t.Has(k.key) }); one && known && is.Name != want.Name {
-		err = fmt.Errorf("%w: %s: it is a %s file, and a %s file is wanted", job.ErrConfig, path, is.Name, want.Name)
-	}
-	return c, t, err
-}
-
-// defaultPoll is the time between two rounds of a scheduler.
-const defaultPoll = 30 * time.Second

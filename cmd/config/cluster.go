@@ -1,10 +1,15 @@
 package config
 
 import (
+	"fmt"
+	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/sr"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -95,4 +100,47 @@ func (c Cluster) Client() (*broker.Client, error) {
 func readPassword(path string) (string, error) {
 	text, err := durable.ReadSmall(path, "a password", 1<<12)
 	return strings.TrimRight(string(text), "\r\n"), err
+}
+
+// A registry is the address of a schema registry, or a file with an address that has a user and a
+// password.
+type registry string
+
+// remote reports whether it is the address itself.
+func (r registry) remote() bool {
+	return strings.HasPrefix(string(r), "http://") || strings.HasPrefix(string(r), "https://")
+}
+
+// check adds the faults of the declaration.
+func (r registry) check(key string, faults *yamlfile.Faults) {
+	if r.remote() {
+		at, err := url.Parse(string(r))
+		faults.Unless(err == nil && at.Host != "" && at.User == nil, key, "want an address as in https://registry.example.org:8081, or a file with one as in https://USER:PASSWORD@registry.example.org")
+	}
+}
+
+// registryTimeout bounds one request.
+const registryTimeout = 10 * time.Second
+
+// client connects to the registry.
+func (r registry) client() (*sr.Client, error) {
+	address := string(r)
+	if !r.remote() {
+		var err error
+		if address, err = readPassword(address); err != nil {
+			return nil, err
+		}
+	}
+	at, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: it holds no address", r) // which may be secret
+	}
+	user := at.User
+	at.User = nil
+	options := []sr.ClientOpt{sr.URLs(at.String()), sr.HTTPClient(&http.Client{Timeout: registryTimeout})}
+	if user != nil {
+		password, _ := user.Password()
+		options = append(options, sr.BasicAuth(user.Username(), password))
+	}
+	return sr.NewClient(options...)
 }

@@ -51,17 +51,6 @@ type JobFile struct {
 	Folder string // of the file
 }
 
-// A SourceSection declares the origin of rows: files or a topic.
-type SourceSection struct {
-	Paths yamlfile.Paths `yaml:"paths"`
-	Kafka KafkaSection   `yaml:"kafka"`
-	Spool SpoolSection   `yaml:"spool"` // of the topic
-
-	file        string // with the section
-	deadLetters string // topic for records of rejected rows, or ""
-	scheduled   bool   // a schedule sets the windows of the topic
-}
-
 // A LossSection declares a miss.
 type LossSection struct {
 	Kind    string  `yaml:"kind"`
@@ -115,14 +104,6 @@ func (c JobFile) job() job.Job {
 	}
 }
 
-// given is the value of a key, or a default.
-func given[T any](value *T, otherwise T) T {
-	if value == nil {
-		return otherwise
-	}
-	return *value
-}
-
 func (r splitConfig) declared() job.SplitDecl {
 	return job.SplitDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside)}
 }
@@ -140,4 +121,15 @@ func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
 	relativePaths(folder, c.Kafka.files(), []*string{&c.Output, &c.Rejected.To.path, &c.Sign})
+}
+
+// A publishConfig declares the location of artifacts next to the output directory.
+type publishConfig struct {
+	Kafka topicsConfig `yaml:"kafka"`
+}
+
+// rejectedConfig declares the treatment of rows that break a row rule.
+type rejectedConfig struct {
+	Tolerance rejectedShare `yaml:"limit"`
+	To        rejectedTo    `yaml:"to"`
 }

@@ -1,25 +1,19 @@
 package config
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/digest"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/dataset"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A KafkaSection declares the window of a topic.
@@ -58,40 +52,6 @@ func (k *TopicSection) files() []*string {
 	return []*string{&k.Schema}
 }
 
-// relativePaths makes relative paths relative to a folder, except addresses of stores, which
-// are refused later.
-func relativePaths(folder string, paths ...[]*string) {
-	for _, p := range slices.Concat(paths...) {
-		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
-			*p = filepath.Join(folder, *p)
-		}
-	}
-}
-
-// topic is the window of a topic for a job.
-func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults) Origin {
-	const key = "source.kafka"
-	k := s.Kafka
-	k.spool = s.Spool
-	k.check(key, faults)
-	config := kafkalog.Config{
-		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, Tolerant: job.Rejected.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit),
-	}
-	if s.scheduled {
-		k.firstWindow(key, &config, faults)
-	} else {
-		k.window(key, &config, faults)
-	}
-	faults.Unless(s.deadLetters == "" || s.deadLetters != k.Topic, "rejected.to", "%s is the topic of the rows; name another topic", s.deadLetters)
-	config.DeadLetters = s.deadLetters != ""
-	config.Columns = spooledColumns(job, "the records of a topic", faults)
-	config.Folder = s.Spool.Folder
-	if config.Folder == "" {
-		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
-	}
-	return &Topic{KafkaSection: k, Config: config, file: s.file, DeadLetters: s.deadLetters}
-}
-
 // window sets the beginning and the end of a job's only window, or of one of a stream.
 func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	var err error
@@ -123,17 +83,6 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(k.Schema == "" || k.Cluster.Registry == "", key+".schema", "schema and kafka.registry are both declared; name one of them")
 }
 
-// spooledColumns are the features and the target of a job.
-func spooledColumns(job job.Job, what string, faults *yamlfile.Faults) (columns []string) {
-	faults.Unless(job.Features != nil, "features", "name them, because %s need not all have the same members", what)
-	for _, name := range slices.Concat(job.Features, job.NotAFeature(), []string{job.Target}) {
-		if !slices.Contains(columns, name) {
-			columns = append(columns, name)
-		}
-	}
-	return columns
-}
-
 // spoolPrefix begins the names of spools in an output directory.
 const spoolPrefix = "_spool-"
 
@@ -142,137 +91,56 @@ func (k KafkaSection) digest(c kafkalog.Config) string {
 	return digest.OfValues(k.Topic, k.Partitions, k.From, k.To, k.Format, k.Schema, k.Cluster.Registry, k.Rows, c.Columns, c.Tolerant, c.DeadLetters)[:16]
 }
 
-// A Topic is the window of a topic. It is consumed into its spool at its first opening; all openings read
-// the spool.
-type Topic struct {
-	KafkaSection
-	Config      kafkalog.Config
-	DeadLetters string            // topic for records of rejected rows, or ""
-	file        string            // job file
-	segments    []dataset.Segment // to replay; nil: the window is a new one
-	temporary   bool              // the spool is removed after reading
-	frozen      *kafkalog.Window  // nil before spooling
-	lock        io.Closer
+// firstWindow sets the beginning of the first window of a scheduled job. The record decides all
+// else of its windows.
+func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
+	for _, c := range []struct {
+		key   string
+		given bool
+	}{
+		{"to", k.To != ""},
+		{"rows", k.Rows != 0},
+		{"group", k.Group != ""},
+	} {
+		faults.Unless(!c.given, key+"."+c.key, "the schedule chooses where each window begins and ends: leave it out")
+	}
+	var err error
+	config.From, err = k.From.of(broker.Earliest)
+	faults.Unless(err == nil, key+".from", "%v", err)
+	faults.Unless(config.From.Time != kafkalog.Committed, key+".from", "a schedule does not use the offsets of a group: leave it out, or name where the first window begins: earliest, latest or a time")
+	config.To = kafkalog.Position{Time: broker.Latest}
 }
 
-// Open opens the window, after consuming it into its spool if necessary.
-func (k *Topic) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
-	if k.frozen == nil {
-		if k.Config.Columns == nil {
-			if k.Config.Columns = slices.Clone(want.Features); want.Target != "" {
-				k.Config.Columns = append(k.Config.Columns, want.Target)
-			}
+// A position is the beginning or the end of a window: earliest, latest, committed, or a time.
+type position string
+
+// Form is a word or a time.
+func (p *position) Form() (yamlfile.Form, string) {
+	word := schema{"type": "string", "pattern": `^(earliest|latest|committed|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*)$`}
+	return yamlfile.Accept(word, func(node ast.Node) bool {
+		if yaml.NodeToValue(node, (*string)(p)) != nil {
+			return false
 		}
-		k.Config.Progress = want.Spooled
-		if err := k.consume(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return k.frozen.Open(ctx, want)
+		_, err := p.of(broker.Earliest)
+		return err == nil
+	}), "want earliest, latest, committed (only for from), or a time such as 2026-01-31T12:00:00Z"
 }
 
-// consume consumes the window into its spool.
-func (k *Topic) consume(ctx context.Context) (err error) {
-	waits := func(err error) {
-		if err != nil && k.Cluster.Warning != nil {
-			k.Cluster.Warning(err.Error())
-		}
+// of is the position of a window.
+func (p position) of(missing int64) (kafkalog.Position, error) {
+	switch p {
+	case "":
+		return kafkalog.Position{Time: missing}, nil
+	case "earliest":
+		return kafkalog.Position{Time: broker.Earliest}, nil
+	case "latest":
+		return kafkalog.Position{Time: broker.Latest}, nil
+	case "committed":
+		return kafkalog.Position{Time: kafkalog.Committed}, nil
 	}
-	if err := k.Schemas(waits); err != nil {
-		return err
+	t, err := time.Parse(time.RFC3339Nano, string(p))
+	if err == nil && t.UnixMilli() < 0 {
+		err = errors.New("a time before 1970")
 	}
-	if k.Config.Client, err = k.Cluster.Client(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.Config.Client.Close()) }()
-	if k.temporary { // it sends nothing
-		k.Config.DeadLetters = false
-	}
-	if k.Config.DeadLetters {
-		if _, err := k.Config.Client.Partitions(ctx, k.DeadLetters); err != nil {
-			return fmt.Errorf("rejected.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
-		}
-	}
-	if err := k.makeFolder(); err != nil {
-		return err
-	}
-	if k.segments != nil {
-		k.frozen, err = kafkalog.Replay(ctx, k.Config, k.segments)
-	} else {
-		k.frozen, err = kafkalog.Spool(ctx, k.Config)
-	}
-	return err
-}
-
-// makeFolder makes the folder of the spool: a temporary one, or the declared one with a lock.
-func (k *Topic) makeFolder() (err error) {
-	if k.temporary {
-		k.Config.Folder, err = os.MkdirTemp("", "pacsgp-spool-")
-		return err
-	}
-	files := durable.OS{}
-	if err := files.MkdirAll(k.Config.Folder); err != nil {
-		return err
-	}
-	k.lock, err = files.Lock(filepath.Join(k.Config.Folder, ".lock"))
-	if errors.Is(err, durable.ErrLocked) {
-		err = pipeline.ErrHeld
-	}
-	if err != nil {
-		err = fmt.Errorf("spool: %w", err)
-	}
-	return err
-}
-
-// others are the spools of other windows in an output directory. Failed jobs that were changed
-// leave them.
-func (k *Topic) others(output string) (found []string) {
-	all, _ := os.ReadDir(output) // the run reports a folder that cannot be read
-	for _, e := range all {
-		if path := filepath.Join(output, e.Name()); strings.HasPrefix(e.Name(), spoolPrefix) && path != filepath.Clean(k.Config.Folder) {
-			found = append(found, path)
-		}
-	}
-	return found
-}
-
-// Finds returns "": no file is read by its name.
-func (k *Topic) Finds(string) string { return "" }
-
-// Arguments name these rows on a command line.
-func (k *Topic) Arguments() []string { return []string{"--source", k.file} }
-
-// Replay is the origin of the rows of a certificate.
-func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
-	if len(c.Sample.Segments) == 0 {
-		return nil, errors.New("the certificate names no segments of a topic: its rows were not read from one; give the data")
-	}
-	for _, s := range c.Sample.Segments {
-		if s.Topic != k.Topic || k.Partitions != nil && !slices.Contains(k.Partitions, int(s.Partition)) {
-			return nil, fmt.Errorf("%w: the certificate speaks of rows of topic %q, partition %d, which source.kafka does not name", job.ErrRefused, s.Topic, s.Partition)
-		}
-	}
-	again := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, file: k.file, temporary: true, segments: c.Sample.Segments}
-	again.Config.Columns = slices.Clone(c.Sample.Columns)
-	return again, nil
-}
-
-// Release removes the spool, unless another run of the job can resume it.
-func (k *Topic) Release(published bool) (err error) {
-	if k.lock != nil {
-		err, k.lock = k.lock.Close(), nil
-	}
-	if k.Config.Client == nil { // nothing was spooled
-		return err
-	}
-	done := published && !k.spool.Keep && k.frozen != nil
-	// A frozen window without rows would have none in later runs either.
-	empty := k.frozen != nil && k.frozen.Rows() == 0
-	if published {
-		k.Config.Quota.Release(k.Config.Folder)
-	}
-	if k.temporary || done || empty {
-		err = errors.Join(err, kafkalog.Remove(k.Config.Folder))
-	}
-	return err
+	return kafkalog.Position{Time: t.UnixMilli()}, err
 }

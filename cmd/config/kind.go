@@ -1,10 +1,13 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -59,3 +62,20 @@ var renamed = map[string][]string{
 	"roles": {"split"}, "bad_rows": {"rejected"}, "copies": {"duplicates"}, "judge": {"require"},
 	"keep": {"retain", "passthrough"}, "tolerance": {"limit"}, "limit": {"require"},
 }
+
+// readConfiguration reads a file with its faults. lookup finds the variables of ${VAR}.
+func readConfiguration[T any](path string, lookup func(string) (string, bool)) (c T, t *yamlfile.File, err error) {
+	raw, err := durable.ReadSmall(path, "a job", yamlfile.MaxBytes)
+	if err != nil {
+		return c, nil, fmt.Errorf("%w: %w", job.ErrConfig, err)
+	}
+	want, one := kindWhere(func(k kind) bool { return k.of == reflect.TypeFor[T]() })
+	c, t = yamlfile.Parse[T](want.Kind, path, raw, lookup)
+	if is, known := kindWhere(func(k kind) bool { return t.Has(k.key) }); one && known && is.Name != want.Name {
+		err = fmt.Errorf("%w: %s: it is a %s file, and a %s file is wanted", job.ErrConfig, path, is.Name, want.Name)
+	}
+	return c, t, err
+}
+
+// defaultPoll is the time between two rounds of a scheduler.
+const defaultPoll = 30 * time.Second

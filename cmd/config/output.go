@@ -1,84 +1,26 @@
 package config
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
-
-// An Output is the directory that a job publishes to.
-type Output = sinklake.Output
-
-// Names of files in an output.
-const (
-	RunFile           = sinklake.RunFile
-	PlotFile          = sinklake.PlotFile
-	TrainingStateFile = sinklake.TrainingStateFile
-	CurrentFile       = sinklake.CurrentFile
-)
-
-var (
-	// Warned are the warnings of the run of a certificate, by the record in its folder.
-	Warned = sinklake.Warned
-	// MergePasses reads the parts of a last pass and merges them.
-	MergePasses = sinklake.MergePasses
-	// CurrentPaths are the paths of what is current in an output.
-	CurrentPaths = sinklake.CurrentPaths
-	// Damaged returns why the current model of an output cannot be used; nil if it can.
-	Damaged = sinklake.Damaged
-)
-
-// MayBeModel returns an error for a path without an extension at which there is nothing: it was to be
-// an output.
-func MayBeModel(path string) (err error) {
-	if filepath.Ext(path) == "" && !isRemote(path) {
-		_, err = os.Stat(path)
-	}
-	return err
-}
-
-// OutputIn is the output in a folder, which need not exist.
-func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }
 
 // Destination is the output of the task.
 func (p Task) Destination(fsys durable.FS) *Output {
 	out := OutputIn(p.Output, fsys)
 	out.Sign = p.Sign
 	return out
-}
-
-// CertificateIn completes the beginning of the id of a certificate in a folder.
-func CertificateIn(folder, begin string) (string, error) {
-	all, err := sinklake.Certificates(durable.OS{}, folder)
-	if err != nil {
-		return "", err
-	}
-	var found []string
-	for _, id := range all {
-		if strings.HasPrefix(id, begin) {
-			found = append(found, id)
-		}
-	}
-	switch {
-	case len(found) == 1 && len(begin) >= 6:
-		return found[0], nil
-	case len(found) > 1 || len(begin) < 6:
-		return "", Argument(fmt.Errorf("%q: want the id of one certificate in %s, or six digits or more of its beginning", begin, folder))
-	default:
-		return "", fmt.Errorf("%s: there is no certificate with the id %s", folder, begin)
-	}
 }
 
 // Into is the task with other rows and another output.
@@ -124,85 +66,33 @@ func (p Task) KeepingRejectedRows(fsys durable.FS, warning func(string)) pipelin
 	return how
 }
 
-// hides returns a declared path of an origin that would find artifacts of an output, or "".
-func hides(from Origin, output string) string {
-	if output == "" {
-		return ""
+// Rows are the rows of a run.
+func (p Task) Rows() dataset.Rows {
+	if l, ok := p.Source.(Lake); ok {
+		return &listed{Lake: l}
 	}
-	for _, name := range []string{sinklake.ModelName("0"), sinklake.RowName("0")} {
-		if found := from.Finds(objects.Join(output, name)); found != "" {
-			return found
+	return p.Source
+}
+
+// Report puts the plot and the record of a run into an output.
+func Report(out *Output) func(*pipeline.Outcome) error {
+	return func(o *pipeline.Outcome) error {
+		var plot bytes.Buffer
+		if err := figure(o.Result).WritePNG(&plot); err != nil {
+			return err
 		}
+		return out.PutReport(o.Record, plot.Bytes())
 	}
-	return ""
 }
 
-// MayCreate refuses an output file without a directory, or among the data: the next call on the
-// same data would read it.
-func MayCreate(output string, data Origin) error {
-	if err := Local(output); err != nil {
-		return err
+// figure is the plot of a run.
+func figure(r *pipeline.Result) report.Figure {
+	f := report.Figure{Certificate: r.Certificate}
+	for _, p := range r.Training.Trace {
+		f.Steps = append(f.Steps, report.Step{Bound: p.Bound, Risk: p.Risk})
 	}
-	dir := filepath.Dir(output)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("directory %s does not exist", dir)
+	for i, y := range r.PlotRows.Observed {
+		f.Points = append(f.Points, report.Point{Observed: y, Predicted: r.PlotRows.Mean[i]})
 	}
-	return mayMake(output, data)
-}
-
-// mayMake is MayCreate for a file whose directory is made with it.
-func mayMake(output string, data Origin) error {
-	if at, err := os.Stat(filepath.Dir(output)); err == nil && !at.IsDir() {
-		return fmt.Errorf("%s is no directory", filepath.Dir(output))
-	}
-	if found := data.Finds(output); found != "" {
-		return fmt.Errorf("%s lies in the data %s; choose a location outside, or a name that begins with . or _", output, found)
-	}
-	return nil
-}
-
-// MayReplace refuses an output that is no regular file, or one of the inputs.
-func MayReplace(output string, inputs []string) error {
-	at, err := os.Stat(output)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !at.Mode().IsRegular() {
-		return Argument(fmt.Errorf("-o: %s is no regular file", output))
-	}
-	for _, name := range inputs {
-		if in, err := os.Stat(name); err == nil && os.SameFile(at, in) {
-			return Argument(fmt.Errorf("-o: %s is read by this command; name another file", output))
-		}
-	}
-	return nil
-}
-
-// NewFile begins a file that appears with its Commit and replaces no file that is read. It
-// removes leftovers of killed commands from the folder; warning gets its remarks.
-func NewFile(fsys durable.FS, path string, reading []string, warning func(string)) (*durable.Pending, error) {
-	if err := MayReplace(path, reading); err != nil {
-		return nil, err
-	}
-	folder := filepath.Dir(path)
-	if text := durable.SyncWarning(fsys, folder); text != "" {
-		warning(text)
-	}
-	if err := durable.Sweep(fsys, folder); err != nil { // no reason not to write
-		warning(err.Error())
-	}
-	return durable.Create(fsys, path)
-}
-
-// Local refuses the addresses of stores among the arguments of a command.
-func Local(paths ...string) error {
-	for _, path := range paths {
-		if isRemote(path) {
-			return Argument(fmt.Errorf("%s: %s", path, wantLocal))
-		}
-	}
-	return nil
+	return f
 }

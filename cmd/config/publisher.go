@@ -4,11 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
 // A publisher publishes the result of a job on topics.
@@ -144,4 +153,96 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, r *pipeline.Res
 		}
 	}
 	return to.Commit(ctx)
+}
+
+// ArtifactTopics are the topics of artifacts.
+type ArtifactTopics struct {
+	Cluster Cluster
+	Topics  kafkalog.Topics
+	Name    string
+	group   string // its offsets are committed with the artifact; "": none
+	sign    sign.KeyFile
+}
+
+// DefaultTopics are those of the default names, on brokers as in kafka-1:9092,kafka-2:9092.
+func DefaultTopics(brokers string, warning func(string)) *ArtifactTopics {
+	return &ArtifactTopics{Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Warning: warning}}
+}
+
+// IsID reports whether a text has the form of the id of a certificate.
+func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
+
+// Promote makes a published certificate the current one of a name, and returns it with the id of the one
+// before.
+func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required pipeline.Required) (c certify.Certificate, before string, err error) {
+	if !IsID(id) {
+		return c, "", Argument(fmt.Errorf("%s: want the whole id of a published certificate", id))
+	}
+	client, err := s.Cluster.Client()
+	if err != nil {
+		return c, "", err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	a, err := kafkalog.NewPointers(client, s.Topics, name).Artifact(ctx, pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id}})
+	if err == nil {
+		err = certify.Recompute(a.Certificate)
+	}
+	if err == nil {
+		err = schedule.Promotable(ctx, a.Certificate, a.Model, id, required)
+	}
+	if err == nil {
+		before, err = kafkalog.Promote(ctx, kafkalog.Config{Client: client, Topics: s.Topics, Name: name}, a.Certificate, id, required)
+	}
+	return a.Certificate, before, err
+}
+
+// Pull writes the artifact of a name or id into a directory, and returns the paths of its files. That of a name
+// is current there.
+func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output string) (paths []string, err error) {
+	client, err := s.Cluster.Client()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	at := pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: name}}
+	if !IsID(name) {
+		if at, err = kafkalog.NewPointers(client, s.Topics, name).Current(ctx); err != nil {
+			return nil, err
+		}
+	}
+	a, err := kafkalog.Pull(ctx, client, s.Topics, at.ID)
+	if err != nil {
+		return nil, err
+	}
+	if paths, err = sinklake.PutFiles(ctx, fsys, output, a); err != nil || IsID(name) {
+		return paths, err
+	}
+	c, err := certify.Parse(a.Document)
+	if err != nil {
+		return nil, err
+	}
+	out := OutputIn(output, fsys)
+	release, err := out.Hold()
+	if err != nil {
+		return nil, err
+	}
+	at.Model = c.Model.Digest
+	err = pipeline.PointTo(out, c, at.ArtifactRef, at.Predictor, time.Now())
+	return append(paths, filepath.Join(output, CurrentFile)), errors.Join(err, release())
+}
+
+// A topicsConfig declares the topics of artifacts.
+type topicsConfig struct {
+	Name   string      `yaml:"name"`
+	Topics topicPrefix `yaml:"topics"`
+}
+
+// A topicPrefix begins the names of the topics of artifacts; empty means pacsgp.
+type topicPrefix string
+
+func (p topicPrefix) topics() kafkalog.Topics {
+	if p == "" {
+		return kafkalog.Topics{}
+	}
+	return kafkalog.Topics{Certificates: string(p) + "-certificates", Models: string(p) + "-models", Current: string(p) + "-current"}
 }

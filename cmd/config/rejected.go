@@ -14,12 +14,6 @@ import (
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// rejectedConfig declares the treatment of rows that break a row rule.
-type rejectedConfig struct {
-	Tolerance rejectedShare `yaml:"limit"`
-	To        rejectedTo    `yaml:"to"`
-}
-
 // A rejects is the file of a task's rejected rows, or their topic.
 type rejects struct {
 	task    Task

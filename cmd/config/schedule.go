@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
-	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A ScheduleFile is a schedule file: one YAML document.
@@ -75,27 +75,6 @@ const wantFiles = "want all, new, or {last: 30d, key: day} by a date in the path
 func (f *filesConfig) Form() (yamlfile.Form, string) {
 	return yamlfile.Word(&f.Which, schedule.FilesAll, schedule.FilesNew), wantFiles
 }
-
-// A Promotion is the rule of promotion: always, or within a share of the current bound.
-type Promotion struct {
-	Within Share `yaml:"within"`
-}
-
-const wantRule = "want always, or {within: 10 %}: how far the bound may be above the current one"
-
-// Form is the word instead of the key.
-func (p *Promotion) Form() (yamlfile.Form, string) {
-	var always string
-	return yamlfile.Word(&always, "always"), wantRule
-}
-
-// check adds the fault of the rule.
-func (p Promotion) check(at string, faults *yamlfile.Faults) {
-	faults.Unless(p.Within >= 0 && p.Within <= 1, at, "%s", wantRule)
-}
-
-// rule is the rule of a scheduler or a stream.
-func (p Promotion) rule() watch.Promotion { return watch.Promotion{Within: float64(p.Within)} }
 
 // A ScheduledTask is a runnable job of a schedule.
 type ScheduledTask struct {
@@ -228,5 +207,36 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 		{"serve", p.Serve.Declared()},
 	} {
 		faults.Unless(!c.given, at+".job", "%s: it is only for pacsgp stream: leave it out", c.key)
+	}
+}
+
+// scheduled is a job as a scheduler runs it.
+func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *ScheduledTask {
+	j := &schedule.Job{
+		Name: of.Name, Job: t.Job, Output: t.Destination(fsys),
+		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key},
+		Retries: of.Retries, Backoff: time.Duration(of.Backoff),
+		Promote:  of.Promote.rule(),
+		Required: t.Require.Of, Software: software, Elsewhere: t.PublishTo != nil, How: t.RunConfig(),
+	}
+	for _, trigger := range of.Triggers {
+		j.Triggers = append(j.Triggers, trigger.due())
+	}
+	switch from := t.Source.(type) {
+	case Lake:
+		j.Lake = ingestlake.Listing{Paths: ingestlake.Rows(from), Folder: t.Folder}
+	case *Topic:
+		j.Topic = from
+	}
+	return &ScheduledTask{Job: j, Task: t, Time: time.Duration(of.Time)}
+}
+
+// suitsTopic adds the faults of a scheduled job on a topic.
+func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
+	faults.Unless(j.Files.Which == "" || j.Files.Which == schedule.FilesNew, at+".files", "windows of a topic always have new rows only: leave it out")
+	j.Files.Which = schedule.FilesNew
+	for k, t := range j.Triggers {
+		faults.Unless(t.Rows == 0, fmt.Sprintf("%s.triggers[%d].rows", at, k), "the rows come from a topic: write {lag: %d}, which counts offsets", t.Rows)
+		faults.Unless(t.Files == 0, fmt.Sprintf("%s.triggers[%d].files", at, k), "the rows come from a topic: write {lag: 100000}, which counts offsets")
 	}
 }

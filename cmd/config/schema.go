@@ -12,8 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-type schema = yamlfile.Schema
-
 // Schema is the JSON Schema of a kind of files: keys, their meaning, and the form of their
 // values.
 func Schema(name string) map[string]any {

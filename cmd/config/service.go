@@ -1,10 +1,12 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/serving"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Stream declares a stream of windows.
@@ -40,3 +42,38 @@ func (c Serve) check(faults *yamlfile.Faults) {
 		faults.Add("serve", "%v", err)
 	}
 }
+
+// declared reports whether the section is there.
+func (c Stream) declared() bool { return c != (Stream{}) }
+
+// Shared reports whether members share the partitions.
+func (c Stream) Shared() bool { return c.Group == GroupShared }
+
+// check adds the faults of the section itself.
+func (c Stream) check(faults *yamlfile.Faults) {
+	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Group)
+	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
+	faults.Unless(c.Keep == nil || *c.Keep >= 0, "stream.retain", "the number of windows is negative")
+	c.Promote.check("stream.promote", faults)
+}
+
+// A Promotion is the rule of promotion: always, or within a share of the current bound.
+type Promotion struct {
+	Within Share `yaml:"within"`
+}
+
+const wantRule = "want always, or {within: 10 %}: how far the bound may be above the current one"
+
+// Form is the word instead of the key.
+func (p *Promotion) Form() (yamlfile.Form, string) {
+	var always string
+	return yamlfile.Word(&always, "always"), wantRule
+}
+
+// check adds the fault of the rule.
+func (p Promotion) check(at string, faults *yamlfile.Faults) {
+	faults.Unless(p.Within >= 0 && p.Within <= 1, at, "%s", wantRule)
+}
+
+// rule is the rule of a scheduler or a stream.
+func (p Promotion) rule() watch.Promotion { return watch.Promotion{Within: float64(p.Within)} }

@@ -3,26 +3,16 @@ package config
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
-
-// An Origin is the origin of rows: the section source of a job, or the arguments DATA of a
-// command. A new one is a type, and a case in origin.
-type Origin interface {
-	dataset.Rows
-	// Finds returns the declared path by which a later opening would read this file, or "".
-	Finds(path string) string
-	// Arguments name these rows on a command line.
-	Arguments() []string
-	// Replay is the origin of the rows of a certificate.
-	Replay(c certify.Certificate) (Origin, error)
-}
 
 // A Source is opened rows with facts about their columns, for a plan.
 type Source interface {
@@ -99,51 +89,48 @@ func OpenData(from Origin, res job.Resources) dataset.OpenData {
 	}
 }
 
-// A Lake lists the files, directories and globs of a Parquet lake.
-type Lake []string
-
-// Open opens the files.
-func (l Lake) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
-	return ingestlake.Rows(l).Open(ctx, want)
-}
-
-// A listed lake has the files of its first opening: one that comes while a model is trained belongs to no
-// pass.
-type listed struct {
-	Lake
-	files Lake
-}
-
-// Open opens the files.
-func (l *listed) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
-	if l.files != nil {
-		return l.files.Open(ctx, want)
+// topic is the window of a topic for a job.
+func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults) Origin {
+	const key = "source.kafka"
+	k := s.Kafka
+	k.spool = s.Spool
+	k.check(key, faults)
+	config := kafkalog.Config{
+		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, Tolerant: job.Rejected.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit),
 	}
-	src, err := l.Lake.Open(ctx, want)
-	if err == nil {
-		for _, f := range src.Files() {
-			l.files = append(l.files, f.Path)
+	if s.scheduled {
+		k.firstWindow(key, &config, faults)
+	} else {
+		k.window(key, &config, faults)
+	}
+	faults.Unless(s.deadLetters == "" || s.deadLetters != k.Topic, "rejected.to", "%s is the topic of the rows; name another topic", s.deadLetters)
+	config.DeadLetters = s.deadLetters != ""
+	config.Columns = spooledColumns(job, "the records of a topic", faults)
+	config.Folder = s.Spool.Folder
+	if config.Folder == "" {
+		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
+	}
+	return &Topic{KafkaSection: k, Config: config, file: s.file, DeadLetters: s.deadLetters}
+}
+
+// spooledColumns are the features and the target of a job.
+func spooledColumns(job job.Job, what string, faults *yamlfile.Faults) (columns []string) {
+	faults.Unless(job.Features != nil, "features", "name them, because %s need not all have the same members", what)
+	for _, name := range slices.Concat(job.Features, job.NotAFeature(), []string{job.Target}) {
+		if !slices.Contains(columns, name) {
+			columns = append(columns, name)
 		}
 	}
-	return src, err
+	return columns
 }
 
-// Rows are the rows of a run.
-func (p Task) Rows() dataset.Rows {
-	if l, ok := p.Source.(Lake); ok {
-		return &listed{Lake: l}
-	}
-	return p.Source
+// A SourceSection declares the origin of rows: files or a topic.
+type SourceSection struct {
+	Paths yamlfile.Paths `yaml:"paths"`
+	Kafka KafkaSection   `yaml:"kafka"`
+	Spool SpoolSection   `yaml:"spool"` // of the topic
+
+	file        string // with the section
+	deadLetters string // topic for records of rejected rows, or ""
+	scheduled   bool   // a schedule sets the windows of the topic
 }
-
-// Finds returns the path by which a later opening would read this file, or "".
-func (l Lake) Finds(path string) string { return ingestlake.Finds(l, path) }
-
-// Arguments name these rows on a command line.
-func (l Lake) Arguments() []string { return l }
-
-// Replay is the origin of the rows of a certificate.
-func (l Lake) Replay(certify.Certificate) (Origin, error) { return l, nil }
-
-// Release does nothing: files are only read.
-func (l Lake) Release(bool) error { return nil }

@@ -3,7 +3,12 @@ package config
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/sink/kafkalog"
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
@@ -31,15 +37,6 @@ type Environment struct {
 
 	Offline bool // a check opens no source
 }
-
-// An ArgumentError is a fault of a command's arguments.
-type ArgumentError struct{ error }
-
-// Argument makes an error one of the arguments.
-func Argument(err error) error { return ArgumentError{err} }
-
-// Unwrap returns the fault.
-func (e ArgumentError) Unwrap() error { return e.error }
 
 // A Task is a runnable job file: the job, the origin of its rows and the locations of its results.
 type Task struct {
@@ -139,11 +136,6 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	return p, faults
 }
 
-const wantLocal = "want a path of this machine: only sources and outputs are in stores; mount it, or copy the files"
-
-// isRemote reports whether a path is the address of a store.
-func isRemote(path string) bool { return objects.IsAddress(path) }
-
 // insideSource is the format of a fault about an output directory and the source.
 func insideSource(source string) string {
 	if strings.ContainsAny(source, "*?[") {
@@ -170,4 +162,111 @@ func (p Task) Open(ctx context.Context, spooled func(rows int64)) (dataset.Opene
 // Located adds the position in the job file to an error of opening the source.
 func (p Task) Located(err error, job job.Job) error {
 	return choiceLocated(err, p.file, job)
+}
+
+// artifactTopics are those of the section, or nil.
+func (c JobFile) artifactTopics(faults *yamlfile.Faults) *ArtifactTopics {
+	const key = "publish.kafka"
+	k, group := c.Publish.Kafka, c.Source.Kafka.Group
+	if c.Source.scheduled {
+		group = ""
+	}
+	if reflect.ValueOf(k).IsZero() {
+		faults.Unless(group == "", "source.kafka.group", "its offsets are committed with what is published, so declare publish.kafka")
+		return nil
+	}
+	s := &ArtifactTopics{
+		Cluster: c.Kafka, Topics: k.Topics.topics(), Name: k.Name, group: group, sign: sign.KeyFile(c.Sign),
+	}
+	faults.Unless(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name), key+".name", "names that begin with score/ or sequence/, or end in a slash and a number, are reserved")
+	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !IsID(k.Name), key+".name", "name the model, under which consumers find the current one")
+	return s
+}
+
+// partitionName is how the pointers of a shared group end.
+var partitionName = regexp.MustCompile(`/[0-9]+$`)
+
+// Publisher publishes next to the output; nil: nothing.
+func (p Task) Publisher() pipeline.Publisher {
+	if p.PublishTo == nil {
+		return nil
+	}
+	return &publisher{ArtifactTopics: p.PublishTo, source: p.Source, required: p.Require.Of}
+}
+
+// MakeTopics makes the topics of a job, of one partition and as many replicas as the cluster has by
+// default.
+func (p Task) MakeTopics(ctx context.Context, report func(topic string, made bool)) (err error) {
+	const partitions, replicas = 1, -1
+	var cluster Cluster
+	from, _ := p.Source.(*Topic)
+	deadLetters := from != nil && from.DeadLetters != ""
+	switch {
+	case p.PublishTo != nil:
+		cluster = p.PublishTo.Cluster
+	case deadLetters:
+		cluster = from.Cluster
+	default:
+		return fmt.Errorf("%w: publish.kafka: the job publishes to no topic", job.ErrConfig)
+	}
+	client, err := cluster.Client()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	if p.PublishTo != nil {
+		if err := kafkalog.Create(ctx, client, p.PublishTo.Topics, partitions, replicas, report); err != nil {
+			return err
+		}
+	}
+	if deadLetters {
+		made, err := client.CreateTopic(ctx, from.DeadLetters, partitions, replicas, nil)
+		if err != nil {
+			return err
+		}
+		report(from.DeadLetters, made)
+	}
+	return nil
+}
+
+// goesOn reports whether a job has keys of a stream. A job without them may be one too.
+func (p Task) goesOn() bool {
+	return p.Stream.declared() || p.Serve.Declared()
+}
+
+// DemandStream refuses a job that is no stream.
+func (p Task) DemandStream() error {
+	var faults yamlfile.Faults
+	p.mustGoOn(&faults)
+	return faults.Err(job.ErrConfig)
+}
+
+// mustGoOn adds the faults of a stream.
+func (p Task) mustGoOn(faults *yamlfile.Faults) {
+	faults.Unless(p.Rejected == "", "rejected.to", "a stream sends rejected rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
+	faults.Unless(p.Stream.Promote.Within == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
+	faults.Unless(p.Job.Train.Time == 0, "train.time", "a resumed window must give the same certificate, and a time limit could change it: limit training by train.passes")
+	faults.Unless(p.PublishTo != nil, "publish.kafka", "a stream publishes to topics; name the model")
+	from, ok := p.Source.(*Topic)
+	if !ok {
+		faults.Add("source.kafka", "a stream reads a topic")
+		return
+	}
+	const key = "source.kafka"
+	size := from.KafkaSection.Rows
+	faults.Unless(size > 0, key, "rows: how many has a window?")
+	if size > 0 && len(p.Job.Features) > 0 {
+		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.NotAFeature(), []string{p.Job.Target}), size)
+		faults.Unless(err == nil, key+".rows", "a window of so many rows is too small: %v", err)
+	}
+	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")
+	faults.Unless(from.From == "", key+".from", "a stream begins at the committed offsets of its group, or at the earliest one")
+	faults.Unless(from.spool.Limit > 0, "source.spool.limit", "give the disk space for spools, as in 10GB; nothing is consumed while they are full")
+	faults.Unless(from.spool.Folder == "", "source.spool.folder", "the spools of a stream are in its output")
+	faults.Unless(!p.Stream.Shared() || from.Partitions == nil, key+".partitions", "leave it out: a shared group divides all partitions of the topic among its members")
+	if from.Group != "" {
+		if err := certify.SequenceName(from.Topic + "/" + from.Group); err != nil {
+			faults.Add(key+".group", "%v", err)
+		}
+	}
 }

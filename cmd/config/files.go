@@ -1,0 +1,143 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// hides returns a declared path of an origin that would find artifacts of an output, or "".
+func hides(from Origin, output string) string {
+	if output == "" {
+		return ""
+	}
+	for _, name := range []string{sinklake.ModelName("0"), sinklake.RowName("0")} {
+		if found := from.Finds(objects.Join(output, name)); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// MayCreate refuses an output file without a directory, or among the data: the next call on the
+// same data would read it.
+func MayCreate(output string, data Origin) error {
+	if err := Local(output); err != nil {
+		return err
+	}
+	dir := filepath.Dir(output)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("directory %s does not exist", dir)
+	}
+	return mayMake(output, data)
+}
+
+// mayMake is MayCreate for a file whose directory is made with it.
+func mayMake(output string, data Origin) error {
+	if at, err := os.Stat(filepath.Dir(output)); err == nil && !at.IsDir() {
+		return fmt.Errorf("%s is no directory", filepath.Dir(output))
+	}
+	if found := data.Finds(output); found != "" {
+		return fmt.Errorf("%s lies in the data %s; choose a location outside, or a name that begins with . or _", output, found)
+	}
+	return nil
+}
+
+// MayReplace refuses an output that is no regular file, or one of the inputs.
+func MayReplace(output string, inputs []string) error {
+	at, err := os.Stat(output)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !at.Mode().IsRegular() {
+		return Argument(fmt.Errorf("-o: %s is no regular file", output))
+	}
+	for _, name := range inputs {
+		if in, err := os.Stat(name); err == nil && os.SameFile(at, in) {
+			return Argument(fmt.Errorf("-o: %s is read by this command; name another file", output))
+		}
+	}
+	return nil
+}
+
+// NewFile begins a file that appears with its Commit and replaces no file that is read. It
+// removes leftovers of killed commands from the folder; warning gets its remarks.
+func NewFile(fsys durable.FS, path string, reading []string, warning func(string)) (*durable.Pending, error) {
+	if err := MayReplace(path, reading); err != nil {
+		return nil, err
+	}
+	folder := filepath.Dir(path)
+	if text := durable.SyncWarning(fsys, folder); text != "" {
+		warning(text)
+	}
+	if err := durable.Sweep(fsys, folder); err != nil { // no reason not to write
+		warning(err.Error())
+	}
+	return durable.Create(fsys, path)
+}
+
+// MayBeModel returns an error for a path without an extension at which there is nothing: it was to be
+// an output.
+func MayBeModel(path string) (err error) {
+	if filepath.Ext(path) == "" && !isRemote(path) {
+		_, err = os.Stat(path)
+	}
+	return err
+}
+
+// An Output is the directory that a job publishes to.
+type Output = sinklake.Output
+
+// Names of files in an output.
+const (
+	RunFile           = sinklake.RunFile
+	PlotFile          = sinklake.PlotFile
+	TrainingStateFile = sinklake.TrainingStateFile
+	CurrentFile       = sinklake.CurrentFile
+)
+
+var (
+	// Warned are the warnings of the run of a certificate, by the record in its folder.
+	Warned = sinklake.Warned
+	// MergePasses reads the parts of a last pass and merges them.
+	MergePasses = sinklake.MergePasses
+	// CurrentPaths are the paths of what is current in an output.
+	CurrentPaths = sinklake.CurrentPaths
+	// Damaged returns why the current model of an output cannot be used; nil if it can.
+	Damaged = sinklake.Damaged
+)
+
+// OutputIn is the output in a folder, which need not exist.
+func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }
+
+// CertificateIn completes the beginning of the id of a certificate in a folder.
+func CertificateIn(folder, begin string) (string, error) {
+	all, err := sinklake.Certificates(durable.OS{}, folder)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, id := range all {
+		if strings.HasPrefix(id, begin) {
+			found = append(found, id)
+		}
+	}
+	switch {
+	case len(found) == 1 && len(begin) >= 6:
+		return found[0], nil
+	case len(found) > 1 || len(begin) < 6:
+		return "", Argument(fmt.Errorf("%q: want the id of one certificate in %s, or six digits or more of its beginning", begin, folder))
+	default:
+		return "", fmt.Errorf("%s: there is no certificate with the id %s", folder, begin)
+	}
+}

@@ -1,0 +1,43 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/internal/objects"
+)
+
+// An ArgumentError is a fault of a command's arguments.
+type ArgumentError struct{ error }
+
+// Argument makes an error one of the arguments.
+func Argument(err error) error { return ArgumentError{err} }
+
+// Unwrap returns the fault.
+func (e ArgumentError) Unwrap() error { return e.error }
+
+const wantLocal = "want a path of this machine: only sources and outputs are in stores; mount it, or copy the files"
+
+// isRemote reports whether a path is the address of a store.
+func isRemote(path string) bool { return objects.IsAddress(path) }
+
+// Local refuses the addresses of stores among the arguments of a command.
+func Local(paths ...string) error {
+	for _, path := range paths {
+		if isRemote(path) {
+			return Argument(fmt.Errorf("%s: %s", path, wantLocal))
+		}
+	}
+	return nil
+}
+
+// relativePaths makes relative paths relative to a folder, except addresses of stores, which
+// are refused later.
+func relativePaths(folder string, paths ...[]*string) {
+	for _, p := range slices.Concat(paths...) {
+		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
+			*p = filepath.Join(folder, *p)
+		}
+	}
+}
