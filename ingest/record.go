@@ -101,8 +101,9 @@ func (r *Records) fault(j int, v float64) Fault {
 }
 
 // New wraps the block as a record, which then owns its memory. bad are its rows of [Records.Bad],
-// empty unless they are to be marked.
-func (r *Records) New(b *Block, bad []int) arrow.Record {
+// empty unless they are to be marked. known, if not nil, has the reasons that the source has of bad rows;
+// for "" their cells tell it.
+func (r *Records) New(b *Block, bad []int, known func(row int) string) arrow.Record {
 	rows := 0
 	if len(b.Columns) > 0 {
 		rows = len(b.Columns[0])
@@ -110,7 +111,7 @@ func (r *Records) New(b *Block, bad []int) arrow.Record {
 	columns := make([]arrow.Array, 0, len(b.Columns)+1)
 	var reasons arrow.Array
 	if r.mark {
-		reasons = r.reasons(b, rows, bad)
+		reasons = r.reasons(b, rows, bad, known)
 	}
 	r.wipe(b, bad)
 	for _, buf := range b.buffers {
@@ -130,7 +131,7 @@ func (r *Records) New(b *Block, bad []int) arrow.Record {
 }
 
 // reasons returns the column of reasons.
-func (r *Records) reasons(b *Block, rows int, bad []int) arrow.Array {
+func (r *Records) reasons(b *Block, rows int, bad []int, known func(row int) string) arrow.Array {
 	builder := array.NewStringBuilder(memory.DefaultAllocator)
 	defer builder.Release()
 	builder.Reserve(rows)
@@ -139,7 +140,14 @@ func (r *Records) reasons(b *Block, rows int, bad []int) arrow.Array {
 		for ; next < i; next++ {
 			builder.AppendNull()
 		}
-		builder.Append(r.reason(b.Columns, i))
+		text := ""
+		if known != nil {
+			text = known(i)
+		}
+		if text == "" {
+			text = r.reason(b.Columns, i)
+		}
+		builder.Append(text)
 		next++
 	}
 	for ; next < rows; next++ {

@@ -91,7 +91,7 @@ func TestRecordsMark(t *testing.T) {
 	block := r.Block(3)
 	copy(block.Columns[0], []float64{1, math.Inf(-1), 3})
 	copy(block.Columns[1], []float64{4, ingest.Null.Cell(), ingest.TooLong.Cell()})
-	record := r.New(block, []int{1, 2})
+	record := r.New(block, []int{1, 2}, nil)
 	defer record.Release()
 	reasons := record.Column(2).(*array.String)
 	if !reasons.IsNull(0) || reasons.Value(1) != "a is infinite; b is null" || !strings.HasPrefix(reasons.Value(2), "b has more digits") {
@@ -106,9 +106,9 @@ func TestRecordsMark(t *testing.T) {
 // A released batch's memory is used again, and only then.
 func TestRecordsReuseMemory(t *testing.T) {
 	r := ingest.NewRecords([]string{"a"}, false, nil)
-	kept := r.New(fill(r.Block(100), 1), nil)
+	kept := r.New(fill(r.Block(100), 1), nil, nil)
 	for i := range 20 {
-		record := r.New(fill(r.Block(100), float64(i+2)), nil)
+		record := r.New(fill(r.Block(100), float64(i+2)), nil, nil)
 		record.Release()
 	}
 	for i, v := range kept.Column(0).(*array.Float64).Float64Values() {

@@ -107,7 +107,7 @@ func (d *Decoder) Rows(records []Record) (Decoded, error) {
 		}
 	}
 	bad, _, _ := d.records.Bad(block)
-	out.Batch = d.records.New(block, bad)
+	out.Batch = d.records.New(block, bad, nil)
 	return out, nil
 }
 

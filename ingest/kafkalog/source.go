@@ -49,13 +49,11 @@ func (w *Window) Rows() int64 {
 	return n
 }
 
-// A Source reads the rows of a window from its spool.
+// A Source reads the rows of a window from its spool. Rejected rows have the reasons of their records.
 type Source struct {
 	*lake.Source
 
 	segments []dataset.Segment
-	paths    []string
-	marks    bool
 }
 
 var _ dataset.Source = (*Source)(nil)
@@ -66,12 +64,13 @@ func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error)
 		return nil, fmt.Errorf("kafka: %w", dataset.ErrNoRows)
 	}
 	src, err := lake.Open(ctx, lake.Config{
-		Paths: w.Paths, Choice: dataset.Choice{Features: want.Features, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, Mark: want.Mark, Decoders: want.Decoders},
+		Paths: w.Paths, Reasons: columnReason,
+		Choice: dataset.Choice{Features: want.Features, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, Mark: want.Mark, Decoders: want.Decoders},
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{src, w.Segments, w.Paths, want.Mark}
+	s := &Source{src, w.Segments}
 	if len(src.Shards()) != len(w.Paths) {
 		return nil, fmt.Errorf("kafka: the spool has %d row groups for %d segments: somebody changed its files; remove the folder", len(src.Shards()), len(w.Paths))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/objects"
@@ -22,10 +23,11 @@ type batches struct {
 	shard   shard
 	file    objects.File
 	tools   *tools
-	cursors []*cursor   // by column; nil for a key of the path
-	fixed   []float64   // by column, the values of keys of the path
-	arrow   *arrowBatch // the columns of an Arrow file, which have no cursors
-	finite  []bool      // by column: all values of this batch are good
+	cursors []*cursor     // by column; nil for a key of the path
+	fixed   []float64     // by column, the values of keys of the path
+	arrow   *arrowBatch   // the columns of an Arrow file, which have no cursors
+	reasons *storedCursor // of rejected rows; nil: the values tell them
+	finite  []bool        // by column: all values of this batch are good
 	digests []*ingest.Digester
 	read    int64 // rows so far
 	done    bool
@@ -87,6 +89,11 @@ func (b *batches) decode() (arrow.Record, error) {
 		block.Drop()
 		return nil, err
 	}
+	known, err := b.readReasons(rows)
+	if err != nil {
+		block.Drop()
+		return nil, err
+	}
 	var bad []int
 	if slices.Contains(b.finite, false) {
 		var column int
@@ -96,7 +103,7 @@ func (b *batches) decode() (arrow.Record, error) {
 			return nil, &ingest.RejectedRowError{Where: b.shard.file.path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: b.src.columns[column], Fault: fault}
 		}
 	}
-	record := b.src.records.New(block, bad)
+	record := b.src.records.New(block, bad, known)
 	if b.digests != nil {
 		err := b.eachColumn(func(j int) error {
 			b.digests[j].Add(record.Column(j).(*array.Float64).Float64Values())
@@ -108,6 +115,16 @@ func (b *batches) decode() (arrow.Record, error) {
 	}
 	b.read += int64(rows)
 	return record, nil
+}
+
+// readReasons reads the reasons of the next rows, as [ingest.Records.New] takes them.
+func (b *batches) readReasons(rows int) (known func(row int) string, err error) {
+	if b.reasons == nil {
+		return nil, nil
+	}
+	texts := make([]parquet.Value, rows)
+	err = guard(func() error { return b.reasons.read(texts) })
+	return func(row int) string { return string(texts[row].ByteArray()) }, err
 }
 
 // eachColumn calls f for each column, in one goroutine a lane, and returns the error of the

@@ -26,6 +26,9 @@ type Config struct {
 	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer with more
 	// than 128 columns.
 	BatchRows int
+	// Reasons names a column of texts with the reasons of marked rows; the values tell those of others,
+	// and of files without it. "" means none.
+	Reasons string
 	// NoDigests leaves out the column digests (ColumnDigests returns nil), for passes that certify
 	// nothing.
 	NoDigests bool
@@ -51,6 +54,7 @@ type Source struct {
 	mark      bool // rejected rows do not stop the reading
 	batchRows int
 	digests   bool
+	reasons   string
 	texts     job.ColumnTexts
 	lanes     int       // goroutines that decode a row group
 	tools     sync.Pool // of *tools
@@ -90,6 +94,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		mark:      cfg.Mark,
 		batchRows: cfg.BatchRows,
 		digests:   !cfg.NoDigests,
+		reasons:   cfg.Reasons,
 		texts:     cfg.Texts,
 	}
 	if s.batchRows == 0 {
@@ -263,7 +268,21 @@ func (b *batches) start(foot *footer) error {
 		}
 		b.cursors[j] = c
 	}
-	return nil
+	return b.openReasons(foot)
+}
+
+// openReasons begins to read the reasons of rejected rows, if the file has them.
+func (b *batches) openReasons(foot *footer) error {
+	at, ok := b.shard.file.positions[b.src.reasons]
+	if !ok || b.src.reasons == "" || !b.src.mark {
+		return nil
+	}
+	col := &b.shard.file.columns[at]
+	ch, err := foot.storedChunk(b.shard.group.index, col)
+	if err == nil {
+		b.reasons = newStoredCursor(ahead(b.file, []chunk{ch})[0], col, ch, leastStored)
+	}
+	return err
 }
 
 // columns opens the columns of the file and keeps the values of keys of its path.
