@@ -5,10 +5,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,50 +95,31 @@ func (g *Gateway) put(t testing.TB, path string, data []byte) {
 	}
 }
 
-// Through is an endpoint in front of the server. After each piece of its answers, each gets the
-// number of their bytes so far.
+// Through is an endpoint in front of the server. After each piece of the bodies of its answers, each gets
+// the number of their bytes so far.
 func (g *Gateway) Through(t testing.TB, each func(answered int64)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
-	fatal.If(t, err)
-	var work sync.WaitGroup
-	var clients []net.Conn // of the goroutine that accepts, until it has ended
-	accepting := make(chan struct{})
-	t.Cleanup(func() {
-		_ = l.Close()
-		<-accepting
-		for _, c := range clients {
-			_ = c.Close() // idle ones would last
-		}
-		work.Wait()
-	})
 	var answered atomic.Int64
-	work.Go(func() {
-		defer close(accepting)
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			clients = append(clients, in)
-			out, err := net.Dial("tcp", g.address) //nolint:noctx // it is refused or accepted at once
-			if err != nil {
-				_ = in.Close()
-				continue
-			}
-			work.Go(func() { _, _ = io.Copy(out, in); _ = out.Close(); _ = in.Close() })
-			work.Go(func() {
-				defer func() { _ = out.Close(); _ = in.Close() }()
-				piece := make([]byte, 4<<10)
-				for {
-					n, err := out.Read(piece)
-					if _, lost := in.Write(piece[:n]); err != nil || lost != nil {
-						return
-					}
-					each(answered.Add(int64(n)))
-				}
-			})
-		}
-	})
-	return "http://" + l.Addr().String()
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: g.address})
+	proxy.ModifyResponse = func(r *http.Response) error {
+		r.Body = counted{r.Body, func(n int) { each(answered.Add(int64(n))) }}
+		return nil
+	}
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	s := httptest.NewServer(proxy)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// counted is a body that tells how many bytes of it were read.
+type counted struct {
+	io.ReadCloser
+	read func(n int)
+}
+
+// Read reads bytes and tells their number.
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	c.read(n)
+	return n, err
 }
