@@ -101,7 +101,7 @@ func (r *Records) fault(j int, v float64) Fault {
 }
 
 // New wraps the block as a record, which then owns its memory. bad are its rows of [Records.Bad],
-// empty unless they are to be marked. known, if not nil, has the reasons that the source has of bad rows;
+// empty unless they are to be marked. known, if not nil, has the reasons that the source has of them;
 // for "" their cells tell it.
 func (r *Records) New(b *Block, bad []int, known func(row int) string) arrow.Record {
 	rows := 0

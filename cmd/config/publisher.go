@@ -166,7 +166,10 @@ type ArtifactTopics struct {
 
 // DefaultTopics are those of the default names, on brokers as in kafka-1:9092,kafka-2:9092.
 func DefaultTopics(brokers string, warning func(string)) *ArtifactTopics {
-	return &ArtifactTopics{Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Warning: warning}}
+	return &ArtifactTopics{
+		Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Warning: warning},
+		Topics:  kafkalog.TopicsOf(""),
+	}
 }
 
 // IsID reports whether a text has the form of the id of a certificate.
@@ -240,9 +243,4 @@ type topicsConfig struct {
 // A topicPrefix begins the names of the topics of artifacts; empty means pacsgp.
 type topicPrefix string
 
-func (p topicPrefix) topics() kafkalog.Topics {
-	if p == "" {
-		return kafkalog.Topics{}
-	}
-	return kafkalog.Topics{Certificates: string(p) + "-certificates", Models: string(p) + "-models", Current: string(p) + "-current"}
-}
+func (p topicPrefix) topics() kafkalog.Topics { return kafkalog.TopicsOf(string(p)) }

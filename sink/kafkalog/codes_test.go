@@ -19,7 +19,7 @@ import (
 // publish publishes an artifact and commits the offsets of a group.
 func publish(t *testing.T, client *broker.Client) error {
 	t.Helper()
-	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
 	if err != nil {
 		return err
 	}

@@ -37,14 +37,14 @@ func put(t *testing.T, p *kafkalog.Publication, software string) (id string) {
 // put.
 func TestSinkInATransaction(t *testing.T) {
 	_, client := cluster(t)
-	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
 	fatal.If(t, err)
 	id := put(t, p, "one")
-	if _, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, id); !errors.Is(err, kafkalog.ErrNotFound) {
+	if _, err := kafkalog.Pull(t.Context(), client, topics, id); !errors.Is(err, kafkalog.ErrNotFound) {
 		t.Errorf("before the transaction ends: %v, want %v", err, kafkalog.ErrNotFound)
 	}
 	fatal.If(t, p.Commit(t.Context()))
-	a, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, id)
+	a, err := kafkalog.Pull(t.Context(), client, topics, id)
 	fatal.If(t, err)
 	want, err := sink.EncodeModel(pipelinetest.SmallModel(0.5))
 	fatal.If(t, err)
@@ -58,7 +58,7 @@ func TestSinkInATransaction(t *testing.T) {
 func TestAnotherCertificateOfTheSameRows(t *testing.T) {
 	_, client := cluster(t)
 	create(t, client, "rows", 1, nil)
-	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
 	fatal.If(t, err)
 	id := put(t, p, "one")
 	firsts, ends := map[int]int64{0: 0}, map[int]int64{0: 10}
@@ -68,7 +68,7 @@ func TestAnotherCertificateOfTheSameRows(t *testing.T) {
 		ids       []string
 		overtaken bool
 	}{{nil, false}, {[]string{id}, false}, {[]string{id, strings.Repeat("0", 64)}, true}} {
-		_, err := kafkalog.Follows(t.Context(), client, kafkalog.Topics{}, "g", "rows", firsts, ends, c.ids...)
+		_, err := kafkalog.Follows(t.Context(), client, topics, "g", "rows", firsts, ends, c.ids...)
 		if errors.Is(err, stream.ErrOvertaken) != c.overtaken || !c.overtaken && err != nil {
 			t.Errorf("%q: %v", c.ids, err)
 		}
@@ -89,17 +89,17 @@ func TestSignaturesOnTopics(t *testing.T) {
 		key                 sign.KeyFile
 		signatures, records int
 	}{{"", 0, 1}, {one, 1, 2}, {one, 1, 2}, {sign.KeyFile(other), 2, 3}, {one, 2, 3}, {"", 2, 3}} {
-		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", Sign: at.key})
+		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m", Sign: at.key})
 		fatal.If(t, err)
 		id := put(t, p, "one")
 		fatal.If(t, p.Commit(t.Context()))
-		a, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, id)
+		a, err := kafkalog.Pull(t.Context(), client, topics, id)
 		fatal.If(t, err)
 		if got := counted(t, c, "pacsgp-certificates", at.records); len(a.Signatures) != at.signatures || len(got) != at.records {
 			t.Errorf("publication %d: %d signatures and %d records, want %d and %d", i, len(a.Signatures), len(got), at.signatures, at.records)
 		}
 	}
-	if _, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", Sign: "absent.pem"}); err == nil {
+	if _, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m", Sign: "absent.pem"}); err == nil {
 		t.Error("a publication begins without its key")
 	}
 }

@@ -23,7 +23,6 @@ func EndEarlier(ctx context.Context, cfg Config) error {
 // Locations reads what is current under names. It awaits the ends of
 // all open transactions, for they may hide what was committed behind them.
 func Locations(ctx context.Context, client *broker.Client, t Topics, names []string) ([]stream.Location, error) {
-	t = t.WithDefaults()
 	if err := settled(ctx, client, t.Current); err != nil {
 		return nil, err
 	}

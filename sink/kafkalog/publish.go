@@ -113,7 +113,6 @@ func (p *Publication) Fresh() { p.fresh = true }
 // Begin checks the topics and gets an id for the producer. It aborts the open transaction of an
 // earlier process of this name.
 func Begin(ctx context.Context, cfg Config) (*Publication, error) {
-	cfg.Topics = cfg.Topics.WithDefaults()
 	if cfg.Name == "" {
 		return nil, errors.New("kafka: the model has no name to publish it under")
 	}
@@ -229,7 +228,6 @@ func (p *Publication) Point(ctx context.Context, name string, c certify.Certific
 // pointer has the identity of the rows that an earlier pointer to this certificate had; without one
 // it says nothing of it, and no training begins with the model.
 func Promote(ctx context.Context, cfg Config, c certify.Certificate, id string, required pipeline.Required) (before string, err error) {
-	cfg.Topics = cfg.Topics.WithDefaults()
 	p, err := Current(ctx, cfg.Client, cfg.Topics, cfg.Name)
 	if err != nil {
 		return "", err
@@ -279,7 +277,7 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 	}
 	if maps.Equal(at, ends) {
 		for _, id := range ids {
-			there, err := last(ctx, client, t.WithDefaults().Certificates, id)
+			there, err := last(ctx, client, t.Certificates, id)
 			if err != nil {
 				return Nowhere, err
 			}

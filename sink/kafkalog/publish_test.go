@@ -27,6 +27,9 @@ import (
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
+// topics are those of the default names.
+var topics = kafkalog.TopicsOf("")
+
 // A cluster is a broker in this process with the topics.
 func cluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 	t.Helper()
@@ -36,7 +39,7 @@ func cluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 	client, err := broker.NewClient(broker.Config{Brokers: c.ListenAddrs(), Patience: 20 * time.Second})
 	fatal.If(t, err)
 	t.Cleanup(func() { _ = client.Close() })
-	fatal.If(t, kafkalog.Create(t.Context(), client, kafkalog.Topics{}, 3, 1, func(string, bool) {}))
+	fatal.If(t, kafkalog.Create(t.Context(), client, topics, 3, 1, func(string, bool) {}))
 	return c, client
 }
 
@@ -73,7 +76,7 @@ func TestLostAcknowledgements(t *testing.T) {
 	for i := range model {
 		model[i] = byte(rng.Uint32())
 	}
-	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
 	fatal.If(t, err)
 	// The broker stores the batch and says that it took too long.
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 4})
@@ -93,7 +96,7 @@ func TestUnfinishedIsNotSeen(t *testing.T) {
 	c, client := cluster(t)
 	begin := func() *kafkalog.Publication {
 		t.Helper()
-		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
 		fatal.If(t, err)
 		return p
 	}
@@ -115,13 +118,15 @@ func TestUnfinishedIsNotSeen(t *testing.T) {
 func TestTopicsThatLose(t *testing.T) {
 	_, client := cluster(t)
 	create(t, client, "short", 1, broker.Settings{"cleanup.policy": "delete", "retention.ms": "1000"})
-	for _, topics := range []kafkalog.Topics{{Certificates: "short"}, {Models: "short"}, {Current: "short"}} {
-		_, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", Topics: topics})
+	for i := range 3 {
+		topics := topics
+		*[]*string{&topics.Certificates, &topics.Models, &topics.Current}[i] = "short"
+		_, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
 		if err == nil || !strings.Contains(err.Error(), `"short" has`) {
 			t.Errorf("%+v: %v, want a refusal", topics, err)
 		}
 	}
-	if _, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, "none"); !errors.Is(err, kafkalog.ErrNotFound) {
+	if _, err := kafkalog.Pull(t.Context(), client, topics, "none"); !errors.Is(err, kafkalog.ErrNotFound) {
 		t.Errorf("pull of a name that is not there: %v", err)
 	}
 }
@@ -145,11 +150,11 @@ func TestRecordsOfTheFormats(t *testing.T) {
 	}
 	fatal.If(t, producer.ProduceSync(t.Context(), piece("0", model[:1000]), piece("1", model[1000:]),
 		&kgo.Record{Topic: "pacsgp-certificates", Key: []byte(id), Value: document}, &kgo.Record{Topic: "pacsgp-current", Key: []byte("m"), Value: []byte(pointer)}).FirstErr())
-	a, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, "m")
+	a, err := kafkalog.Pull(t.Context(), client, topics, "m")
 	if err != nil || !bytes.Equal(a.Document, document) || !bytes.Equal(a.Model, model) {
 		t.Errorf("%d and %d bytes, %v", len(a.Document), len(a.Model), err)
 	}
-	p, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m")
+	p, err := kafkalog.Current(t.Context(), client, topics, "m")
 	fatal.If(t, err)
 	if again, err := json.Marshal(p); err != nil || string(again) != pointer {
 		t.Errorf("%s, %v", again, err)
@@ -168,7 +173,7 @@ func TestClocksThatJump(t *testing.T) {
 		id := strings.Repeat(strconv.Itoa(i), 64)
 		value := fmt.Appendf(nil, `{"format":%q,"name":"m","certificate":%q}`, kafkalog.PointerFormat, id)
 		fatal.If(t, producer.ProduceSync(t.Context(), &kgo.Record{Partition: 2, Key: []byte("m"), Value: value, Timestamp: now.Add(ahead)}).FirstErr())
-		if p, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m"); err != nil || p.Certificate != id {
+		if p, err := kafkalog.Current(t.Context(), client, topics, "m"); err != nil || p.Certificate != id {
 			t.Errorf("the pointer that was moved with a clock %v ahead is not current, but %+v (%v)", ahead, p, err)
 		}
 	}
@@ -189,12 +194,12 @@ func TestPointerSaysWhatIsRequired(t *testing.T) {
 		"": {Predictor: "prediction", Status: "certified", Bound: 0.152}, pipeline.RequirePrediction: {Predictor: "prediction", Status: "certified", Bound: 0.152},
 		pipeline.RequireDraw: {Predictor: "draw", Status: "certified", Bound: 0.2799},
 	} {
-		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
 		fatal.If(t, err)
 		fatal.If(t, p.PutBytes(t.Context(), stream.Artifact{Document: document, Model: []byte("model")}))
 		fatal.If(t, p.Point(t.Context(), "m", c, required))
 		fatal.If(t, p.Commit(t.Context()))
-		got, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m")
+		got, err := kafkalog.Current(t.Context(), client, topics, "m")
 		fatal.If(t, err)
 		if got.Predictor != want.Predictor || got.Status != want.Status || got.Bound != want.Bound || got.Bound != required.Of(c).Bound {
 			t.Errorf("required %q: the pointer says %s, %s, %v", required, got.Predictor, got.Status, got.Bound)

@@ -31,7 +31,6 @@ var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // Pull reads the current artifact of a name, or the artifact of a certificate's id, and checks every
 // hash.
 func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string) (a stream.Artifact, err error) {
-	t = t.WithDefaults()
 	id := nameOrID
 	if !idForm.MatchString(id) {
 		p, err := Current(ctx, client, t, nameOrID)
@@ -59,7 +58,6 @@ func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string)
 
 // Current reads the pointer of a name.
 func Current(ctx context.Context, client *broker.Client, t Topics, name string) (Pointer, error) {
-	t = t.WithDefaults()
 	var p Pointer
 	value, err := last(ctx, client, t.Current, name)
 	if err != nil {

@@ -27,7 +27,7 @@ type Sequence struct {
 // the same time. A process that is killed may lose a number.
 func (s *Sequence) TakeNumber(ctx context.Context) (int64, error) {
 	for {
-		k, err := takeNumber(ctx, s.Client, s.Topics.WithDefaults(), s.Name)
+		k, err := takeNumber(ctx, s.Client, s.Topics, s.Name)
 		if !broker.Fenced(err) {
 			return k, err
 		}

@@ -14,7 +14,7 @@ import (
 func TestEarlierOwnersAreEnded(t *testing.T) {
 	_, client := cluster(t)
 	share := func(partitions ...int) kafkalog.Config {
-		return kafkalog.Config{Client: client, Name: "m", Share: partitions}
+		return kafkalog.Config{Client: client, Topics: topics, Name: "m", Share: partitions}
 	}
 	open := func(cfg kafkalog.Config) *kafkalog.Publication {
 		t.Helper()
@@ -72,7 +72,7 @@ func TestEarlierOwnersOfPredictionsAreEnded(t *testing.T) {
 func TestNumbersAreTakenOnce(t *testing.T) {
 	_, client := cluster(t)
 	const members, each = 4, 3
-	sequence := kafkalog.Sequence{Client: client, Name: "rows/g"}
+	sequence := kafkalog.Sequence{Client: client, Topics: topics, Name: "rows/g"}
 	taken := make(chan int64, members*each)
 	var all sync.WaitGroup
 	for range members {

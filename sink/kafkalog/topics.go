@@ -13,9 +13,10 @@ import (
 // Topics are the names of the three topics.
 type Topics struct{ Certificates, Models, Current string }
 
-// WithDefaults fills in empty names.
-func (t Topics) WithDefaults() Topics {
-	return Topics{cmp.Or(t.Certificates, "pacsgp-certificates"), cmp.Or(t.Models, "pacsgp-models"), cmp.Or(t.Current, "pacsgp-current")}
+// TopicsOf returns the topics whose names begin with a prefix; "" means pacsgp.
+func TopicsOf(prefix string) Topics {
+	prefix = cmp.Or(prefix, "pacsgp")
+	return Topics{prefix + "-certificates", prefix + "-models", prefix + "-current"}
 }
 
 const (
@@ -45,7 +46,7 @@ func (t Topics) settings() []topicSettings {
 
 // Create makes the topics that are absent, and calls report for each of the three.
 func Create(ctx context.Context, client *broker.Client, t Topics, partitions, replicas int, report func(topic string, made bool)) error {
-	for _, s := range t.WithDefaults().settings() {
+	for _, s := range t.settings() {
 		made, err := client.CreateTopic(ctx, s.topic, partitions, replicas, s.with)
 		if err != nil {
 			return err
@@ -57,7 +58,7 @@ func Create(ctx context.Context, client *broker.Client, t Topics, partitions, re
 
 // Check returns an error if a topic is absent or would lose records.
 func Check(ctx context.Context, client *broker.Client, t Topics) error {
-	_, _, err := check(ctx, client, t.WithDefaults())
+	_, _, err := check(ctx, client, t)
 	return err
 }
 
