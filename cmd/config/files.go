@@ -107,8 +107,6 @@ const (
 )
 
 var (
-	// Warned are the warnings of the run of a certificate, by the record in its folder.
-	Warned = sinklake.Warned
 	// MergePasses reads the parts of a last pass and merges them.
 	MergePasses = sinklake.MergePasses
 	// CurrentPaths are the paths of what is current in an output.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
@@ -50,17 +49,11 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 		}
 		return inspectModel(w, m, digest, asJSON)
 	}
-	c, id, err := sink.CertificateIn(path, data)
+	c, _, err := sink.CertificateIn(path, data)
 	if err != nil {
 		return err
 	}
-	if err := inspectCertificate(w, path, c, asJSON); err != nil {
-		return err
-	}
-	for _, text := range config.Warned(objects.Dir(path), id) {
-		newDisplay(w).warning("from its run: " + text)
-	}
-	return nil
+	return inspectCertificate(w, path, c, asJSON)
 }
 
 // inspectCertificate prints a certificate that does not contradict itself.

@@ -1,7 +1,6 @@
 package lake
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -128,20 +127,4 @@ func obsolete(names []string, old []*pipeline.RunState, newest map[*pipeline.Run
 		}
 	}
 	return slices.Concat(first, without, records)
-}
-
-// Warned are the warnings of the run of a certificate, if the record of the latest run in the folder is
-// of it: identifiers among the features, equal columns, rejected rows. The publisher states them.
-func Warned(folder, id string) []string {
-	var record struct {
-		ID          string `json:"id"`
-		Diagnostics struct {
-			Warnings []string `json:"warnings"`
-		} `json:"diagnostics"`
-	}
-	data, err := readAtMost(objects.FilesOf(nil, folder), objects.Join(folder, RunFile), maxRecord)
-	if err != nil || json.Unmarshal(data, &record) != nil || record.ID != id {
-		return nil
-	}
-	return record.Diagnostics.Warnings
 }
