@@ -1,18 +1,24 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/allocated"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -161,3 +167,153 @@ func FuzzVariable(f *testing.F) {
 func noVariables(string) (string, bool) { return "", false }
 
 func sameNumber(a, b float64) bool { return a == b || a != a && b != b }
+
+// What may be a share may be in percent.
+func TestSharesInPercent(t *testing.T) {
+	for text, want := range map[string]float64{"1 %": 0.01, "1%": 0.01, "0.3 %": 0.003, "0.05": 0.05, "1e-6": 1e-6, "'5 %'": 0.05} {
+		c, read := parsed([]byte("delta: "+text+"\nrequire: "+text+"\n"), noVariables)
+		var flag Share
+		err := flag.Set(strings.Trim(text, "'"))
+		if read.Faults != nil || err != nil || c.job().Delta != want || c.Require.Limit != want || float64(flag) != want {
+			t.Errorf("%s: delta %v, require %v, flag %v (%v, %v), want %v", text, c.job().Delta, c.Require.Limit, flag, read.Faults, err, want)
+		}
+	}
+}
+
+// A share in percent is the number that is written with the point two digits to
+// the left.
+func TestDuplicatesInTheJobFile(t *testing.T) {
+	for text, want := range map[string]job.DuplicatesDecl{
+		"":                               {},
+		"duplicates: {limit: 0}":         {Policy: "limit"},
+		"duplicates: {limit: 1 %}":       {Policy: "limit", Limit: 0.01},
+		"duplicates: {limit: \"0.3 %\"}": {Policy: "limit", Limit: 0.003},
+		"duplicates: {limit: 0.003}":     {Policy: "limit", Limit: 0.003},
+		"duplicates: drop":               {Policy: "drop"},
+		"duplicates: keep":               {Policy: "keep"},
+	} {
+		path := filepath.Join(t.TempDir(), "job.yaml")
+		if err := os.WriteFile(path, []byte("target: y\n"+text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, read, err := readConfiguration[JobFile](path, os.LookupEnv)
+		if err != nil || read.Faults != nil || c.job().Duplicates != want {
+			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Duplicates, err, want)
+		}
+	}
+}
+
+// A file that comes while a job runs is in none of its passes; keys of paths stay columns.
+func TestListedOnce(t *testing.T) {
+	dir := t.TempDir()
+	g, err := NewGenerator()
+	fatal.If(t, err)
+	for _, day := range []string{"day=1", "day=2"} {
+		fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, day), 2, 0, 40))
+	}
+	rows := Task{Source: Lake{dir}}.Rows()
+	want := dataset.Choice{Features: []string{"x1", "day"}, Target: "y"}
+	first, err := rows.Open(t.Context(), want)
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "day=0"), 1, 0, 40))
+	again, err := rows.Open(t.Context(), want)
+	fatal.If(t, err)
+	if n := len(first.Shards()); n != 4 || len(again.Shards()) != n {
+		t.Fatalf("%d shards, and later %d", n, len(again.Shards()))
+	}
+	for i, shard := range first.Shards() {
+		if got := again.Shards()[i]; got.Name != shard.Name || got.Rows != shard.Rows {
+			t.Errorf("shard %d is %+v, and was %+v", i, got, shard)
+		}
+	}
+}
+
+// keys is a file as the tests vary it: key and value in YAML. A key without a value is left
+// out.
+type keys map[string]string
+
+// tiny is a small job of files.
+func tiny(change keys) keys {
+	k := keys{
+		"source": "{paths: [lake]}", "target": "y", "loss": "{epsilon: 0.7}", "delta": "0.05",
+		"inducing": "12", "train": "{passes: 2}", "output": "out",
+	}
+	maps.Copy(k, change)
+	return k
+}
+
+// write writes job.yaml into dir and returns its path.
+func (k keys) write(t testing.TB, dir string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(k)) {
+		if k[key] != "" {
+			fmt.Fprintf(&text, "%s: %s\n", key, k[key])
+		}
+	}
+	return writeFile(t, filepath.Join(dir, "job.yaml"), text.String())
+}
+
+// writeFile writes a file and returns its path.
+func writeFile(t testing.TB, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// with is an environment with these variables.
+func with(variables map[string]string) Environment {
+	return Environment{Lookup: func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, Warning: func(string) {}}
+}
+
+// parsed is the text of a job file, decoded.
+func parsed(text []byte, lookup func(string) (string, bool)) (JobFile, *yamlfile.File) {
+	return yamlfile.Parse[JobFile](kinds[1].Kind, "job.yaml", text, lookup)
+}
+
+// faultsOf are the faults of a file, in an error.
+func faultsOf(t testing.TB, err error) (all []yamlfile.Fault) {
+	t.Helper()
+	for _, each := range yamlfile.Separate(err) {
+		f, ok := errors.AsType[yamlfile.Fault](each)
+		if !ok {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// What is replayed is the topic of the verifier: a certificate that names another
+// one, or another partition, is refused.
+func TestReplayIsOfTheOwnTopic(t *testing.T) {
+	own := &Topic{KafkaSection: KafkaSection{TopicSection: TopicSection{Topic: "flights"}, Partitions: []int{0, 2}}}
+	for _, c := range []struct {
+		segment certify.Segment
+		refused bool
+	}{
+		{certify.Segment{Topic: "flights", Partition: 2, End: 5, Rows: 5}, false},
+		{certify.Segment{Topic: "flights", Partition: 1, End: 5, Rows: 5}, true},
+		{certify.Segment{Topic: "rehearsal", Partition: 0, End: 5, Rows: 5}, true},
+	} {
+		_, err := own.Replay(certify.Certificate{Evidence: certify.Evidence{Sample: certify.Sample{Segments: []certify.Segment{c.segment}}}})
+		if errors.Is(err, job.ErrRefused) != c.refused {
+			t.Errorf("%+v: %v, want refused: %v", c.segment, err, c.refused)
+		}
+	}
+}
+
+// Spools of other windows are found under every name of an output.
+func TestOtherSpools(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "out[1")
+	own, other := filepath.Join(output, spoolPrefix+"a"), filepath.Join(output, spoolPrefix+"b")
+	fatal.If(t, os.MkdirAll(own, 0o755))
+	fatal.If(t, os.Mkdir(other, 0o755))
+	k := &Topic{}
+	k.Config.Folder = own
+	if got := k.others(output); !slices.Equal(got, []string{other}) {
+		t.Errorf("others are %q, want %q", got, other)
+	}
+}

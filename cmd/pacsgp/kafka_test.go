@@ -1,9 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +19,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/twmb/avro"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -392,4 +399,120 @@ func remake(t *testing.T, address, name string, partitions int) {
 func committed(t *testing.T, c *kfake.Cluster, topic string) int {
 	t.Helper()
 	return len(committedRecords(t, c.ListenAddrs()[0], topic))
+}
+
+// TestSecrets: neither what a job on a broker with TLS and a password writes nor what it says has
+// the password, whether it ends well or not. (Each mechanism and fault: TestSecurity.)
+func TestSecrets(t *testing.T) {
+	const password, wrong = "correct-horse-battery", "wrong-donkey-capacitor"
+	s := brokertest.StartSecure(t, "reader", password)
+	createTopic(t, s.Address, "rows", 3)
+	fillTopic(t, s.Address, 0)
+	dir, said := t.TempDir(), ""
+	for word, status := range map[string]int{password: 0, wrong: exitFailure} {
+		secret := filepath.Join(t.TempDir(), "password") // outside of what is searched
+		writeFile(t, secret, []byte(word+"\n"))
+		own := filepath.Join(dir, word[:5])
+		fatal.If(t, os.MkdirAll(own, 0o755))
+		job := tiny(jobFile{
+			"kafka":    fmt.Sprintf("{brokers: [%q], patience: 4s, tls: {ca: %q}, sasl: {mechanism: scram-sha-512, user: reader, password_file: %q}}", s.Secure, s.Authority, secret),
+			"source":   "{kafka: {topic: rows}, spool: {retain: true}}",
+			"features": "[x1, in.x2]",
+			"publish":  "{kafka: {name: small}}",
+		}).write(t, own)
+		commands := [][]string{{"topics", "-c", job}, {"train", "-c", job, "--log-level", "debug"}, {"pull", "small", "-o", filepath.Join(own, "pulled"), "--kafka", job}}
+		if status != 0 {
+			commands = commands[1:2]
+		}
+		for _, command := range commands {
+			a := pacsgp(t, command...)
+			if a.status != status || status != 0 && !strings.Contains(a.message, "user or password is wrong") {
+				t.Errorf("%s: status %d: %s, want %d", command[0], a.status, a.message, status)
+			}
+			said += a.stdout + a.log + a.message
+		}
+	}
+	for _, topic := range []string{"pacsgp-certificates", "pacsgp-models", "pacsgp-current"} {
+		for _, r := range committedRecords(t, s.Address, topic) {
+			said += string(r.Key) + string(r.Value)
+		}
+	}
+	hidden := func(where string, text []byte) {
+		if bytes.Contains(text, []byte(password)) || bytes.Contains(text, []byte(wrong)) {
+			t.Errorf("%s has the password", where)
+		}
+	}
+	hidden("what was said or published", []byte(said))
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			files++
+			hidden(path, readFile(t, path))
+		}
+		return err
+	})
+	if err != nil || files < 10 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+const rowSchema = `{"type":"record","name":"Row","fields":[{"name":"x1","type":"double"},{"name":"in","type":{"type":"record","name":"In","fields":[{"name":"x2","type":["null","double"]}]}},{"name":"y","type":"double"}]}`
+
+// A job on a topic of Avro gives the model that the same rows give as JSON, by a registry
+// that asks for a password, which is in no output, and by a schema in a file.
+func TestAvroTopic(t *testing.T) {
+	t.Parallel()
+	const password = "open sesame"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, given, _ := r.BasicAuth(); user != "reader" || given != password {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"schema": rowSchema})
+	}))
+	defer server.Close()
+	plain := smallTopic(t)
+	c := cluster(t, kfake.SeedTopics(3, "wire", "bare"))
+	rows, schema := smallRows(t).Rows(0, 180), avro.MustParse(rowSchema)
+	var records []*kgo.Record
+	for i := range rows[0] {
+		value, err := schema.Encode(map[string]any{"x1": rows[0][i], "in": map[string]any{"x2": rows[1][i]}, "y": rows[2][i]})
+		fatal.If(t, err)
+		records = append(records, &kgo.Record{Topic: "bare", Partition: int32(i % 3), Value: value},
+			&kgo.Record{Topic: "wire", Partition: int32(i % 3), Value: append(binary.BigEndian.AppendUint32([]byte{0}, 5), value...)})
+	}
+	send(t, c.ListenAddrs()[0], records...)
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "row.avsc"), []byte(rowSchema))
+	for name, password := range map[string]string{"right": "open%20sesame", "wrong": "open%20barley"} {
+		writeFile(t, filepath.Join(dir, name), []byte(strings.Replace(server.URL, "://", "://reader:"+password+"@", 1)+"\n"))
+	}
+	models := map[string]bool{}
+	for i, topic := range []jobFile{
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", plain.ListenAddrs()[0]), "source": "{kafka: {topic: rows}}"},
+		{"kafka": fmt.Sprintf("{brokers: [%q], registry: right}", c.ListenAddrs()[0]), "source": "{kafka: {topic: wire, format: avro}}"},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: bare, format: avro, schema: row.avsc}}"},
+	} {
+		out := fmt.Sprintf("out%d", i)
+		topic["output"] = out
+		job := fromTopic(c, topic).write(t, dir)
+		a := succeed(t, "train", "-c", job)
+		r := record(t, filepath.Join(dir, out))
+		models[r.Model] = true
+		b := pacsgp(t, "verify", filepath.Join(dir, out, r.Model), filepath.Join(dir, out, r.Certificate), "--source", job)
+		// So small a model certifies nothing, which is said when all is verified.
+		if b.status != exitNotCertified || !strings.Contains(b.message, "the certificate is correct") || !strings.Contains(b.stdout, "were read again from the log") {
+			t.Errorf("verify: status %d, %s%s", b.status, b.stdout, b.message)
+		}
+		if strings.Contains(a.stdout+a.log+b.stdout+b.log+string(readFile(t, filepath.Join(dir, out, r.Certificate))), "sesame") {
+			t.Error("the password stands in an output")
+		}
+	}
+	if len(models) != 1 {
+		t.Errorf("models %v, want one", models)
+	}
+	silent := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q], registry: wrong}", c.ListenAddrs()[0]), "source": "{kafka: {topic: wire, format: avro}}"}).write(t, dir)
+	if a := pacsgp(t, "train", "-c", silent); a.status == 0 || !strings.Contains(a.message, "does not answer") || strings.Contains(a.message, "barley") {
+		t.Errorf("status %d, %s", a.status, a.message)
+	}
 }

@@ -1,17 +1,25 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/sink/lake"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -204,4 +212,191 @@ func TestScoreOfRejectedRows(t *testing.T) {
 	if len(scored(t, dir)["good"]) != 30 {
 		t.Error("the file behind it has no predictions")
 	}
+}
+
+// What the predictions of an output are about is decided by the first model, for every
+// process that comes later: another tolerance is refused until the record is removed.
+func TestScoreRemembersWhatItIsAbout(t *testing.T) {
+	dir, pointers, score := following(t, 1, 20)
+	out := filepath.Join(dir, "scored")
+	once := func() answer {
+		t.Helper()
+		return pacsgp(t, "score", "-c", score, "--once")
+	}
+	// A file that cannot be read gets no predictions, and decides nothing.
+	first := readFile(t, filepath.Join(dir, "new", "part-00.parquet"))
+	writeFile(t, filepath.Join(dir, "new", "part-00.parquet"), []byte("PAR1 and no more PAR1"))
+	once().says(t, exitFailure, "could not be predicted")
+	record := filepath.Join(out, "_"+lake.CertificateName(idOf(t, pointers[0])))
+	if _, err := os.Stat(record); err == nil {
+		t.Error("without a prediction it is recorded what they are about")
+	}
+	writeFile(t, filepath.Join(dir, "new", "part-00.parquet"), first)
+	if a := once(); a.status != 0 {
+		t.Fatal(a.message)
+	}
+	whole := readFile(t, record)
+
+	// The same loss by another process, with another model: that is a new champion.
+	point(t, dir, pointers[1])
+	writeFile(t, filepath.Join(dir, "new", "part-01.parquet"), first)
+	if a := once(); a.status != 0 {
+		t.Errorf("a model of the same loss: status %d, %s", a.status, a.message)
+	}
+	// Another tolerance.
+	writeFile(t, filepath.Join(dir, "new", "part-02.parquet"), first)
+	succeed(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.8}"}).write(t, dir))
+	once().says(t, exitFailure, "loss or tolerance differ", record, "remove")
+	if got := scored(t, dir); len(got) != 2 || got["part-02"] != nil {
+		t.Errorf("%d files have predictions, want 2", len(got))
+	}
+
+	for name, damaged := range map[string][]byte{
+		"nothing": nil, "half of it": whole[:len(whole)/2], "another tolerance": []byte(strings.ReplaceAll(string(whole), `"epsilon": 0.7`, `"epsilon": 0.8`)),
+		"another file": []byte(`{"format":"pacsgp-current/1"}`), "much": make([]byte, config.MaxCertificate+1),
+	} {
+		if string(damaged) == string(whole) {
+			t.Fatalf("%s: it is the same", name)
+		}
+		writeFile(t, record, damaged)
+		a := once()
+		if a.says(t, exitFailure, record, "remove"); strings.Contains(a.message, "differ") {
+			t.Errorf("%s: it is believed: %s", name, a.message)
+		}
+	}
+	writeFile(t, record, whole)
+	second := filepath.Join(out, "_"+lake.CertificateName(strings.Repeat("0", 64)))
+	writeFile(t, second, whole)
+	once().says(t, exitFailure, second, "remove")
+
+	// Without the record it begins again.
+	for _, path := range []string{record, second} {
+		fatal.If(t, os.Remove(path))
+	}
+	if a := once(); a.status != 0 || len(scored(t, dir)) != 3 {
+		t.Errorf("begun again: status %d, %s", a.status, a.message)
+	}
+}
+
+// What is kept stands next to the predictions as it stood in the file: integers that no float64
+// holds, texts and nulls; a key in the path is a text. (Each type: TestStoredOfAllTypes.)
+func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
+	type row struct {
+		X1   float64 `parquet:"x1"`
+		X2   float64 `parquet:"x2"`
+		ID   int64   `parquet:"id"`
+		Name *string `parquet:"name,optional,dict"`
+	}
+	type keptRow struct {
+		Mean *float64 `parquet:"mean,optional"`
+		ID   *int64   `parquet:"id,optional"`
+		Name *string  `parquet:"name,optional"`
+		Day  *string  `parquet:"day,optional"`
+	}
+	dir, _, score := following(t, 1, 20)
+	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\npassthrough: [id, name, day]\noutput: scored\n"))
+	rows := make([]row, 20_000)
+	for i := range rows {
+		name := fmt.Sprintf("ü \"%d\", %d", i%90, i)
+		rows[i] = row{float64(i%97) / 97, float64(i%89) / 89, 1<<53 + 1 + 2*int64(i), &name}
+		if i%5 == 0 {
+			rows[i].Name = nil
+		}
+	}
+	var file bytes.Buffer
+	fatal.If(t, parquet.Write(&file, rows, parquet.MaxRowsPerRowGroup(7001)))
+	writeFile(t, filepath.Join(dir, "rows", "day=007", "a.parquet"), file.Bytes())
+	succeed(t, "score", "-c", score, "--once")
+	got, err := parquet.ReadFile[keptRow](only(t, filepath.Join(dir, "scored", "rows", "day=007", "*.parquet")))
+	if err != nil || len(got) != len(rows) {
+		t.Fatal(len(got), err)
+	}
+	day := "007"
+	for i, r := range rows {
+		if diff := cmp.Diff(keptRow{got[i].Mean, &r.ID, r.Name, &day}, got[i]); diff != "" || got[i].Mean == nil {
+			t.Fatalf("row %d: %s", i, diff)
+		}
+	}
+	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\npassthrough: [none]\noutput: others\n"))
+	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.log, `has no column`) {
+		t.Errorf("status %d: %s", a.status, a.log)
+	}
+}
+
+// A scorer of files that is to end in the middle of a file ends without an error; with
+// --once it was not done, and says so.
+func TestScoreInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	succeed(t, "train", "-c", tiny(nil).write(t, dir))
+	score := filepath.Join(dir, "score.yaml")
+	writeFile(t, score, []byte("model: out\nsource: {paths: [lake]}\noutput: scored\n"))
+	for once, want := range map[string]int{"": 0, "--once": exitInterrupted} {
+		ctx, end := context.WithCancel(t.Context())
+		ends := hooked(func(op durabletest.Operation, effect func() error) error {
+			if op.Kind == durabletest.Create && strings.Contains(op.Name, "scored") {
+				end()
+			}
+			return effect()
+		})
+		args := []string{"score", "-c", score}
+		if once != "" {
+			args = append(args, once)
+		}
+		if err := run(ctx, args, testSystem(discard{}, discard{}, ends)); err == nil && want != 0 || err != nil && status(err) != want {
+			t.Errorf("score %s: %v", once, err)
+		}
+		if ctx.Err() == nil {
+			t.Error("it was not interrupted")
+		}
+		end()
+	}
+}
+
+// Every documented metric of score is there and moves: rows wait while there is no model, and
+// no more when there is one.
+func TestDocumentedMetricsOfScoreMove(t *testing.T) {
+	t.Parallel()
+	s := topicOf(t, seededTopics(t), 60, "serve: {listen: '127.0.0.1:0'}\n")
+	s.send(t)
+	fatal.If(t, (durable.OS{}).Remove(filepath.Join(s.dir, "out", sinklake.CurrentFile)))
+	r := startCommand(t, "score", "-c", s.score)
+	at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
+	until := func(what string, is func(found map[string]float64) bool) (found map[string]float64) {
+		t.Helper()
+		for range 1500 {
+			if found = scrape(t, at); is(found) {
+				return found
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Fatalf("%s: %v", what, found)
+		return nil
+	}
+	until("rows that wait", func(found map[string]float64) bool {
+		return found["pacsgp_group_lag_offsets"] == 60 && found["pacsgp_member_partitions"] == 2
+	})
+	point(t, s.dir, s.pointers[0])
+	found := until("no row that waits", func(found map[string]float64) bool {
+		return found["pacsgp_group_lag_offsets"] == 0 && found["pacsgp_predictions_total"] == 60
+	})
+	names := documentedMetrics(t, "`pacsgp score` has these:", "`pacsgp schedule`")
+	if len(names) < 5 {
+		t.Fatalf("the table has %q", names)
+	}
+	for _, name := range names {
+		if name == "pacsgp_prediction_failed_files" { // not of a topic
+			continue
+		}
+		if value, ok := found[name]; !ok || value == 0 && name != "pacsgp_group_lag_offsets" && name != "pacsgp_group_poll_errors_total" {
+			t.Errorf("%s is %v", name, value)
+		}
+		delete(found, name)
+	}
+	for name := range found {
+		if strings.HasPrefix(name, "pacsgp_") && name != "pacsgp_build_info" {
+			t.Errorf("%s is not documented", name)
+		}
+	}
+	r.end(t)
 }

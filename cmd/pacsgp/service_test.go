@@ -8,16 +8,20 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -294,5 +298,97 @@ func TestPublishingReadsNoHistory(t *testing.T) {
 	succeed(t, "pull", "small", "-o", t.TempDir(), "--kafka", job)
 	if reads.Load() == 0 {
 		t.Error("that a certificate is read is not seen")
+	}
+}
+
+// TestStreamThatDrifts: rows in an order, as of a source that drifts, are no independent ones. Their
+// window is published all the same; its certificate and the log say what speaks against it.
+func TestStreamThatDrifts(t *testing.T) {
+	t.Parallel()
+	address := cluster(t, kfake.SeedTopics(3, "rows")).ListenAddrs()[0]
+	var records []*kgo.Record
+	for i := range 120 {
+		records = append(records, &kgo.Record{Topic: "rows", Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%d,"in":{"x2":%d},"y":%d}`, i%29, i%31, i)})
+	}
+	send(t, address, records...)
+	job := serviceJob(t, address, t.TempDir(), jobFile{"loss": "{epsilon: 40}"})
+	succeed(t, "topics", "-c", job)
+	r := startService(t, "-c", job)
+	c := awaitCertificates(t, address, 1, r)[0]
+	r.find(t, "(near rows are more alike)")
+	r.end(t)
+	if !c.Warned(certify.WarnDependence) || !(c.Dependence.Correlation(1) > 0.8) || c.Assumptions[0].ID != certify.AssumeIndependentRows {
+		t.Errorf("neighbouring rows are %+v, and %+v", c.Dependence, c.Assumptions[0])
+	}
+}
+
+// TestStreamThatHasLostRows: a stream whose next rows are gone by retention ends and says how to go on
+// behind them, which works.
+func TestStreamThatHasLostRows(t *testing.T) {
+	t.Parallel()
+	address := cluster(t, kfake.SeedTopics(3, "rows")).ListenAddrs()[0]
+	sendRows(t, address, 0, 150)
+	job := serviceJob(t, address, t.TempDir(), jobFile{})
+	succeed(t, "topics", "-c", job)
+	r := startService(t, "-c", job)
+	awaitCertificates(t, address, 1, r)
+	r.end(t)
+	sendRows(t, address, 150, 150)
+	forget(t, address, "rows", 1, 70)
+	r = startService(t, "-c", job)
+	<-r.done
+	if r.err == nil {
+		t.Fatal("it has not ended")
+	}
+	hint := regexp.MustCompile(`--group ([a-z]+) --topic rows:1 --reset-offsets --to-offset 70 --execute(?:; remove the spool ([^ ,]+),)?`).FindStringSubmatch(r.err.Error())
+	if hint == nil {
+		t.Fatalf("it says %v", r.err)
+	}
+	if hint[2] != "" {
+		fatal.If(t, os.RemoveAll(hint[2]))
+	}
+	w, err := own(t, address).NewWriter(t.Context(), "")
+	fatal.If(t, err)
+	fatal.If(t, w.CommitOffsets(t.Context(), &broker.Member{Generation: -1}, hint[1], "rows", map[int]int64{1: 70}, ""))
+	r = startService(t, "-c", job)
+	all := awaitCertificates(t, address, 2, r)
+	r.end(t)
+	if g := all[1].Sample.Segments; !slices.ContainsFunc(g, func(of certify.Segment) bool { return of.Partition == 1 && of.First == 70 }) {
+		t.Errorf("the second window has %+v", g)
+	}
+}
+
+// TestStreamOutlivesItsBroker: the broker is killed while windows are spooled, trained and
+// published, is away for some seconds (with -soak for a minute), and comes back: the stream
+// goes on by itself, and every row is in one certificate.
+func TestStreamOutlivesItsBroker(t *testing.T) {
+	t.Parallel()
+	s, _ := apache.Lend(t)
+	createTopic(t, s.Address, "rows", 3)
+	job := serviceJob(t, s.Address, t.TempDir(), jobFile{"stream": "{session_timeout: 2s}"})
+	succeed(t, "topics", "-c", job)
+	fillTopic(t, s.Address, 0)
+	r := startService(t, "-c", job)
+	awaitCertificates(t, s.Address, 1, r)
+	times, away := int64(1), 3*time.Second
+	if *soak {
+		times, away = 3, time.Minute
+	}
+	for i := range times {
+		fillTopic(t, s.Address, 180*(2*i+1))
+		fillTopic(t, s.Address, 180*(2*i+2)) // three windows, of which some are not published yet
+		s.Kill(t)
+		time.Sleep(away)
+		s.Run(t)
+		awaitCertificates(t, s.Address, int(4+3*i), r)
+	}
+	r.end(t)
+	all := certificates(t, s.Address, "pacsgp-certificates")
+	rows := int64(0)
+	for _, end := range onceEach(t, "trainers", all) {
+		rows += end
+	}
+	if want := 1 + 3*times; int64(len(all)) != want || rows != 120*want {
+		t.Errorf("%d certificates of %d rows, want %d of %d", len(all), rows, want, 120*want)
 	}
 }

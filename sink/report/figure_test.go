@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"image/color"
+	"image/png"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -107,4 +108,57 @@ func TestFigureRefusesNaN(t *testing.T) {
 			t.Errorf("%s: a figure with it is drawn", name)
 		}
 	}
+}
+
+// The panel of a curve replaces training; each step reaches to the next tolerance.
+func TestFigureOfACurve(t *testing.T) {
+	plain, curved := testFigure(t), testFigure(t)
+	g := certify.Claim{ID: certify.ClaimCurve, N: 100, Curve: &certify.Curve{Level: .001, Steps: []certify.Step{{Tolerance: .2, Misses: 40, Bound: .6}, {Tolerance: .5, Misses: 5, Bound: .15}, {Tolerance: 1, Misses: 0, Bound: .05}}}}
+	curved.Certificate.Claims = append(curved.Certificate.Claims, g)
+	missed, bound := stairs(g)
+	if len(missed) != 6 || missed[1].X != .5 || missed[1].Y != .4 || bound[2].X != .5 || bound[2].Y != .15 || bound[5].Y != .05 {
+		t.Errorf("stairs %v and %v", missed, bound)
+	}
+	var one, other bytes.Buffer
+	fatal.If(t, plain.WritePNG(&one))
+	fatal.If(t, curved.WritePNG(&other))
+	if bytes.Equal(one.Bytes(), other.Bytes()) {
+		t.Error("the curve is not drawn")
+	}
+	g.Curve.Steps = nil
+	other.Reset()
+	fatal.If(t, curved.WritePNG(&other))
+	if !bytes.Equal(one.Bytes(), other.Bytes()) {
+		t.Error("a curve without steps is drawn")
+	}
+}
+
+// Groups replace the plot of training: two dots for each group that says something.
+func TestGroupsAreDrawn(t *testing.T) {
+	f := testFigure(t)
+	var without, with bytes.Buffer
+	fatal.If(t, f.WritePNG(&without))
+	f.Certificate.Grouping = &certify.Grouping{Column: "b", Values: []float64{0, 1}}
+	f.Certificate.Claims = append(f.Certificate.Claims, certify.Claim{
+		ID: certify.ClaimGroups, Status: certify.StatusCertified,
+		Groups: []certify.Group{{N: 200, Misses: 20, Bound: 0.17}, {N: 90, Misses: 3, Bound: 0.12}, {N: 4, Bound: 1}},
+	})
+	fatal.If(t, f.WritePNG(&with))
+	drawn := colours(t, with.Bytes())
+	if bytes.Equal(with.Bytes(), without.Bytes()) || !drawn[green] || !drawn[blue] {
+		t.Errorf("the groups are not drawn: %v", drawn)
+	}
+}
+
+// colours returns the colours of a picture's pixels.
+func colours(t *testing.T, file []byte) map[color.NRGBA]bool {
+	picture, err := png.Decode(bytes.NewReader(file))
+	fatal.If(t, err)
+	all := map[color.NRGBA]bool{}
+	for x := range picture.Bounds().Dx() {
+		for y := range picture.Bounds().Dy() {
+			all[color.NRGBAModel.Convert(picture.At(x, y)).(color.NRGBA)] = true
+		}
+	}
+	return all
 }

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
+)
+
+// A job without a tolerance gets a curve; plan says what it would promise, train and inspect what it
+// promises, and predict writes the ends of its intervals.
+func TestEveryToleranceFromOneJob(t *testing.T) {
+	dir := t.TempDir()
+	lines(700).write(t, lakeFile(dir, 0))
+	job := tiny(jobFile{"loss": "{tolerance: any}", "split": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
+	say := func(args ...string) string { return strings.Join(strings.Fields(succeed(t, args...).stdout), " ") }
+	if text := say("train", "-c", job); !strings.Contains(text, "off by more than ") {
+		t.Errorf("train says %s", text)
+	}
+	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
+	if text := say("inspect", certificate); !strings.Contains(text, "90 % lie within") {
+		t.Errorf("inspect says %s", text)
+	}
+	out := filepath.Join(dir, "predictions.parquet")
+	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "90%"); !strings.Contains(text, "they cover at least 90 % of new rows (95 % confidence)") {
+		t.Errorf("predict says %s", text)
+	}
+	rows := predictions(t, out)
+	c, _, err := config.ReadCertificate(t.Context(), certificate)
+	fatal.If(t, err)
+	g, _ := c.Claim(certify.ClaimCurve)
+	tolerance, _ := g.Curve.Within(0.9)
+	for _, r := range rows {
+		if off := math.Abs(*r.Upper-*r.Mean-tolerance) + math.Abs(*r.Mean-*r.Lower-tolerance); !(off <= 1e-9*tolerance) {
+			t.Fatalf("%+v is no interval of %v", r, tolerance)
+		}
+	}
+	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.999"); !strings.Contains(text, "± 3.291 predictive deviations: not certified") {
+		t.Errorf("predict says %s", text)
+	}
+	if r := predictions(t, out)[0]; !(math.Abs(*r.Upper-*r.Mean-3.2905267*(*r.Predictive)) <= 1e-6) {
+		t.Errorf("%+v", r)
+	}
+	for share, says := range map[string]string{"1": "no share of new rows", "-0.1": "no share"} {
+		if a := pacsgp(t, "predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval="+share); a.status == 0 || !strings.Contains(a.message, says) {
+			t.Errorf("--interval %s: %+v", share, a)
+		}
+	}
+}
+
+// A verifier refuses a text that has the label of a group's: found by trying 2²⁷ of them.
+func TestTextsOfOneLabel(t *testing.T) {
+	const one, other = "site-1d104aa677d3f5", "site-1a66eb42eb43d1"
+	if job.Label(one) != job.Label(other) {
+		t.Fatal("the labels differ")
+	}
+	dir, texts := t.TempDir(), make([]string, 700)
+	for i := range texts {
+		texts[i] = []string{one, "WN"}[i%2]
+	}
+	lines(700).with("g", texts).write(t, lakeFile(dir, 0))
+	job := tiny(jobFile{"groups": "{g: [" + one + "]}", "split": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
+	if a := pacsgp(t, "train", "-c", job); a.status != 0 {
+		t.Fatal(a.message)
+	}
+	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
+	for i := range texts {
+		if i%4 == 0 {
+			texts[i] = other
+		}
+	}
+	lines(700).with("g", texts).write(t, lakeFile(dir, 0))
+	if a := pacsgp(t, "verify", model, certificate, filepath.Join(dir, "lake")); a.status != 1 || !strings.Contains(a.message, "have the same label") {
+		t.Errorf("verify says %d, %s", a.status, a.message)
+	}
+}
+
+// Each model that is tested on the same held-out rows pays for those before it in its output, also for
+// those of jobs that were interrupted before they published. The same job again is the same
+// attempt and the same use.
+func TestReuseIsCountedInTheOutput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lines(700).write(t, lakeFile(dir, 0))
+	loss := "{epsilon: 34}"
+	args := func(seed, output string) []string {
+		job := tiny(jobFile{"loss": loss, "guarantees": "[pac-bayes, holdout]", "split": "{holdout: 20 %}", "require": "draw", "grid": "paper", "train": "{passes: 20, seed: " + seed + "}", "output": output})
+		return []string{"train", "-c", job.write(t, dir)}
+	}
+	train := func(seed, output string, attempt int64, says string) {
+		t.Helper()
+		a := pacsgp(t, args(seed, output)...)
+		if text := strings.Join(strings.Fields(a.stdout), " "); a.status != 0 && a.status != exitNotCertified || !strings.Contains(text, says) {
+			t.Errorf("seed %s in %s: status %d, it does not say %q:\n%s%s", seed, output, a.status, says, text, a.message)
+		}
+		if r := record(t, filepath.Join(dir, output)); r.Attempt.OnTheseRows != attempt || r.Attempt.InThisLog != attempt {
+			t.Errorf("seed %s in %s: attempt %+v, want %d", seed, output, r.Attempt, attempt)
+		}
+	}
+	train("0", "one", 1, "first use of exactly these held-out rows")
+	interrupted(t, `"`+string(job.PhaseLastPass)+`"`, args("1", "one")...).says(t, exitInterrupted, "interrupted")
+	interrupted(t, `"`+string(job.PhaseTrain)+`"`, args("2", "one")...).says(t, exitInterrupted, "interrupted")
+	train("3", "one", 4, "use 3 of the held-out rows")
+	train("1", "one", 2, "use 2 of the held-out rows")
+	train("2", "one", 3, "use 4 of the held-out rows")
+	train("3", "two", 1, "first use of exactly these held-out rows")
+	loss = "{kind: squared, epsilon: 100}" // a bound that stands alone
+	train("4", "one", 5, "use 5 of the held-out rows")
+}
+
+// Delays of flights have heavy tails, and their files follow the calendar: full
+// steps of q would send its mean far away, to bounds near 1.
+func TestHeavyTailsDoNotRunAway(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("two passes through half a million flights: the nightly suite makes them")
+	}
+	data := os.Getenv("PACSGP_DATA")
+	if data == "" {
+		data = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	data, err := filepath.Abs(filepath.Join(data, "flights"))
+	fatal.If(t, err)
+	if _, err := os.Stat(data); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)
+		}
+		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
+	}
+	dir := t.TempDir()
+	job := jobFile{
+		"source": "{paths: [" + data + "]}", "target": "delay", "features": "[distance, time]",
+		"loss": "{kind: zero-one, epsilon: 15}", "delta": "0.01", "output": "out",
+		"inducing": "[150]", "train": "{passes: 2, objective: bound}", "duplicates": "keep", // few values: flights of one delay are no duplicates
+	}.write(t, dir)
+	pacsgp(t, "train", "-c", job)
+	first, last := math.NaN(), math.NaN()
+	for i, p := range record(t, filepath.Join(dir, "out")).Training.Trace {
+		if i == 0 {
+			first = p.Bound
+		}
+		last = p.Bound
+	}
+	t.Logf("estimated bound %g at first, %g at last", first, last)
+	if !(last <= first+0.03) {
+		t.Errorf("the estimated bound went from %g to %g", first, last)
+	}
+}
+
+// The example of boosted trees, in both forms, from Parquet to a certificate that both verifiers take.
+func TestExampleOfBoostedTrees(t *testing.T) {
+	t.Parallel()
+	needScikitLearn(t)
+	dir := t.TempDir()
+	fatal.If(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "examples", "mean"))))
+	in := func(name string) string { return filepath.Join(dir, name) }
+	verifytest.Script(t, `
+import os, sys, numpy as np, pyarrow as pa, pyarrow.parquet as pq
+rng = np.random.default_rng(1)
+a, b = rng.uniform(-3, 3, (2, 3000))
+os.mkdir(sys.argv[1])
+pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + 0.3 * b + rng.normal(0, 0.1, 3000)}), sys.argv[1] + "/rows.parquet")
+`, in("rows"))
+	job := string(readFile(t, in("job.yaml"))) + "\ninducing: 20\ntrain: {passes: 5}\n"
+	for form, of := range map[string]struct{ job, fitted string }{
+		"one": {job, "no held-out row"}, "two": {strings.Replace(job, "# outside", "outside", 1), "outside rows alone"},
+	} {
+		writeFile(t, in("job.yaml"), []byte(of.job))
+		if err := os.RemoveAll(in("out")); err != nil {
+			t.Fatal(err)
+		}
+		succeed(t, "split", "-c", in("job.yaml"), "-o", in("split.parquet"))
+		if out, status := verifytest.Python(t, in("boost.py"), in("rows/rows.parquet"), in("split.parquet"), "y", "boosted"); status != 0 {
+			t.Fatal(out)
+		}
+		succeed(t, "train", "-c", in("job.yaml"))
+		certificate, model := only(t, in("out/certificate-*.json")), only(t, in("out/model-*.parquet"))
+		c, err := certify.Parse(readFile(t, certificate))
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, _ := c.Claim(certify.ClaimHoldout)
+		if held.Status != certify.StatusCertified || held.Bound > 0.1 {
+			t.Errorf("form %s: %s, bound %v, %+v", form, held.Status, held.Bound, c.Assumptions[len(c.Assumptions)-1])
+		}
+		if out, status := verifytest.Python(t, "-m", "pacsgp", "verify", model, certificate, in("rows")); status != 0 {
+			t.Errorf("form %s: status %d:\n%s", form, status, out)
+		}
+		succeed(t, "predict", model, certificate, in("rows"), "-o", in("predictions.parquet"))
+	}
+}
+
+// only is the one file that a pattern finds.
+func only(t *testing.T, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %q, %v, want one file", pattern, found, err)
+	}
+	return found[0]
+}
