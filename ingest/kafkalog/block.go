@@ -17,11 +17,11 @@ import (
 
 // A block has the rows of one segment.
 type block struct {
-	names   []string       // of the decoded columns
-	columns [][]float64    // [len(names)][rows]
-	offsets []int64        // [rows]
-	times   []int64        // [rows], milliseconds since 1970
-	topic   string         // "": rows have no position
+	names   []string    // of the decoded columns
+	columns [][]float64 // [len(names)][rows]
+	offsets []int64     // [rows]
+	times   []int64     // [rows], milliseconds since 1970
+	topic   string
 	reasons map[int]string // of rejected rows
 	encoded job.Encodings
 }
@@ -33,43 +33,28 @@ func newBlock(cfg Config) *block {
 
 func (b *block) rows() int { return len(b.offsets) }
 
-// position sets the position of rows that were appended to the columns.
-func (b *block) position(r *broker.Record, rows int) {
-	for range rows {
-		b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)
-	}
-}
-
 // add appends the row of a record, or one of bad cells if it cannot be read. The error is the first
-// fault.
-func (b *block) add(read func(columns [][]float64) error) error {
-	have := b.rows()
+// fault. Bad cells become the usual NaN.
+func (b *block) add(r *broker.Record, read func(columns [][]float64) error) (first error) {
+	row := b.rows()
+	b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)
 	if err := read(b.columns); err != nil {
 		for j, column := range b.columns {
-			b.columns[j] = append(column[:have], math.NaN())
+			b.columns[j] = append(column[:row], math.NaN())
 		}
 		return err
 	}
-	_, err := b.faults(have)
-	return err
-}
-
-// faults returns a row with a fault of the rows from have on, and the fault, and sets their bad cells
-// to the usual NaN.
-func (b *block) faults(have int) (row int, first error) {
 	for j, column := range b.columns {
-		for i, v := range column[have:] {
-			f := ingest.FaultOf(v)
-			if f == ingest.None {
-				continue
-			}
-			if first == nil && !b.encoded.Fills(b.names[j]) {
-				row, first = have+i, fmt.Errorf("column %q %v", b.names[j], f)
-			}
-			column[have+i] = math.NaN()
+		f := ingest.FaultOf(column[row])
+		if f == ingest.None {
+			continue
 		}
+		if first == nil && !b.encoded.Fills(b.names[j]) {
+			first = fmt.Errorf("column %q %v", b.names[j], f)
+		}
+		column[row] = math.NaN()
 	}
-	return row, first
+	return first
 }
 
 func (b *block) clear() {
@@ -82,12 +67,11 @@ func (b *block) clear() {
 
 // schema returns the schema of a spool's files: columns as doubles, and the position of each row.
 func (b *block) schema() *parquet.Schema {
-	g := parquet.Group{}
-	if b.topic != "" {
-		g[columnTopic] = parquet.Encoded(parquet.String(), &parquet.RLEDictionary)
-		g[columnPartition] = parquet.Leaf(parquet.Int32Type)
-		g[columnOffset] = parquet.Leaf(parquet.Int64Type)
-		g[columnTime] = parquet.Timestamp(parquet.Millisecond)
+	g := parquet.Group{
+		columnTopic:     parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
+		columnPartition: parquet.Leaf(parquet.Int32Type),
+		columnOffset:    parquet.Leaf(parquet.Int64Type),
+		columnTime:      parquet.Timestamp(parquet.Millisecond),
 	}
 	if len(b.reasons) > 0 {
 		g[columnReason] = parquet.Encoded(parquet.Optional(parquet.String()), &parquet.RLEDictionary)

@@ -167,9 +167,9 @@ type spool struct {
 // progressEvery is the number of rows after which [Config.Progress] is called.
 const progressEvery = 1 << 10
 
-// progress counts rows that were read.
-func (s *spool) progress(rows int) {
-	if n := s.read.Add(int64(rows)); s.cfg.Progress != nil && n%progressEvery < int64(rows) {
+// progress counts a row that was read.
+func (s *spool) progress() {
+	if n := s.read.Add(1); s.cfg.Progress != nil && n%progressEvery == 0 {
 		s.cfg.Progress(n)
 	}
 }

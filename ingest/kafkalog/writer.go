@@ -33,20 +33,19 @@ func (w *writer) add(r *broker.Record) error {
 			return err
 		}
 	}
-	err := w.block.add(func(columns [][]float64) error { return w.decoded(r, columns) })
+	err := w.block.add(r, func(columns [][]float64) error { return w.decoded(r, columns) })
 	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
 		return w.bad(r, err)
 	}
 	if err != nil {
-		w.block.reasons[w.block.rows()] = fmt.Sprintf("offset %d: %v", r.Offset, err)
+		w.block.reasons[w.block.rows()-1] = fmt.Sprintf("offset %d: %v", r.Offset, err)
 	}
 	if err != nil && w.spool.cfg.DeadLetters {
 		if err := w.deadLetters.put(w.spool.cfg, w.partition, r, err); err != nil {
 			return err
 		}
 	}
-	w.block.position(r, 1)
-	w.spool.progress(1)
+	w.spool.progress()
 	if rows := w.block.rows(); rows > MaxSegmentRows {
 		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, MaxSegmentRows))
 	}
