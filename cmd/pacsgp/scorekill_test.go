@@ -19,11 +19,11 @@ import (
 func TestScoreOfATopicKilled(t *testing.T) {
 	t.Parallel()
 	_, gate := apache.Lend(t)
-	gate.OnRequest(func(int16) {})
+	gate.OnRequest(func() {})
 	s := topicOf(t, gate.Address, 80, "")
 	s.send(t)
 	var seen atomic.Int32
-	gate.OnRequest(func(int16) { seen.Add(1) })
+	gate.OnRequest(func() { seen.Add(1) })
 	succeed(t, "score", "-c", s.score, "--once")
 	requests := int(seen.Load())
 	s.agree(t, s.found(t, "predictions"))
@@ -70,7 +70,7 @@ func killScore(t *testing.T, gate *brokertest.Gate, score string, at int, passed
 		_ = run.Process.Kill()
 		<-ended
 	}
-	gate.OnRequest(func(int16) {})
+	gate.OnRequest(func() {})
 	free()
 }
 
@@ -80,7 +80,7 @@ func runTo(t *testing.T, gate *brokertest.Gate, run *exec.Cmd, at int, passed bo
 	t.Helper()
 	var seen atomic.Int32
 	there, gone := make(chan struct{}), make(chan struct{})
-	gate.OnRequest(func(int16) {
+	gate.OnRequest(func() {
 		if int(seen.Add(1)) == at {
 			close(there)
 			if !passed {

@@ -84,7 +84,7 @@ func (s *sharers) await(t *testing.T, when string) (times [sharedPartitions]map[
 func TestScoreMembers(t *testing.T) {
 	t.Parallel()
 	_, gate := apache.Lend(t)
-	gate.OnRequest(func(int16) {})
+	gate.OnRequest(func() {})
 	topic := topicOf(t, gate.Address, 20, "")
 	s := &sharers{aTopic: topic, name: "shared"}
 	createTopic(t, s.address, s.name, sharedPartitions)

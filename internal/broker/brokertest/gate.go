@@ -2,21 +2,20 @@ package brokertest
 
 import (
 	"context"
-	"encoding/binary"
 	"io"
 	"net"
 	"sync/atomic"
 	"testing"
 )
 
-// A Gate is before a broker, which advertises its address, and reports every
-// request before it lets it through. So a test can let something happen at the third
-// fetch, and not after so many milliseconds.
+// A Gate is before a broker, which advertises its address, and reports every piece of requests before
+// it lets it through. So a test can let something happen at the third one, and not after so many
+// milliseconds.
 type Gate struct {
 	Address string
 
 	to        string
-	onRequest atomic.Pointer[func(key int16)]
+	onRequest atomic.Pointer[func()]
 }
 
 // listen returns a gate that is not served yet, and its listener.
@@ -40,9 +39,9 @@ func (g *Gate) serve(l net.Listener) {
 	}
 }
 
-// OnRequest sets what receives the key of each request, from several goroutines. The request
-// waits until the call returns.
-func (g *Gate) OnRequest(onRequest func(key int16)) { g.onRequest.Store(&onRequest) }
+// OnRequest sets what is called for each piece of requests, by several goroutines. The piece waits until
+// the call returns.
+func (g *Gate) OnRequest(onRequest func()) { g.onRequest.Store(&onRequest) }
 
 // pass hands the requests of a connection on, and their answers back.
 func (g *Gate) pass(from net.Conn) {
@@ -56,19 +55,19 @@ func (g *Gate) pass(from net.Conn) {
 		_, _ = io.Copy(from, to)
 		_ = from.Close()
 	}()
-	var head [6]byte // length and key
-	for {
-		if _, err := io.ReadFull(from, head[:]); err != nil {
-			return
-		}
-		if onRequest := g.onRequest.Load(); onRequest != nil {
-			(*onRequest)(int16(binary.BigEndian.Uint16(head[4:])))
-		}
-		if _, err := to.Write(head[:]); err != nil {
-			return
-		}
-		if _, err := io.CopyN(to, from, int64(binary.BigEndian.Uint32(head[:]))-2); err != nil {
-			return
-		}
+	_, _ = io.Copy(gated{to, g}, from)
+}
+
+// gated is the way to the broker.
+type gated struct {
+	io.Writer
+	by *Gate
+}
+
+// Write reports a piece of requests, and lets it through.
+func (w gated) Write(b []byte) (int, error) {
+	if onRequest := w.by.onRequest.Load(); onRequest != nil {
+		(*onRequest)()
 	}
+	return w.Writer.Write(b)
 }
