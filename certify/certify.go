@@ -43,12 +43,17 @@ func Certify(ev Evidence) (Certificate, error) {
 }
 
 // status says what a claim is worth. It is vacuous unless its bound, or that of one of its groups,
-// is below 1 and below the baseline's; NaN is vacuous.
+// is below 1 and below the baseline's; NaN is vacuous. With any tolerance the interval of a curve decides.
 func (ev Evidence) status(g Claim) Status {
 	useful := func(bound float64) bool { return bound < 1 && bound < g.Baseline }
 	switch {
 	case ev.void(g):
 		return StatusVoid
+	case g.Curve != nil && ev.Loss.Tolerance == AnyTolerance:
+		if within, ok := g.Curve.Within(CurveShare); ok && within < ev.Constant.HalfWidth {
+			return StatusCertified
+		}
+		return StatusVacuous
 	case useful(g.Bound), slices.ContainsFunc(g.Groups, func(of Group) bool { return useful(of.Bound) }):
 		return StatusCertified
 	default:

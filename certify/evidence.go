@@ -30,6 +30,9 @@ type Constant struct {
 	Value  float64 `json:"constant"` // raw
 	Origin Origin  `json:"origin"`   // OriginReference or OriginStart
 	Risk   RiskSum `json:"sum"`      // lower bounds on its losses on the training rows
+	// HalfWidth is half the width of the narrowest interval that covers a share [CurveShare] of the targets that the
+	// constant is chosen on, raw; 0 unless the tolerance is [AnyTolerance].
+	HalfWidth float64 `json:"half_width,omitempty"`
 }
 
 // Validate reports all faults of the evidence, NaN included.
@@ -91,6 +94,9 @@ func (ev Evidence) validateConstant() error {
 	var faults []error
 	if !(math.Abs(ev.Constant.Value) <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the constant prediction is %g, want a finite number", ev.Constant.Value))
+	}
+	if h, any := ev.Constant.HalfWidth, ev.Loss.Tolerance != ""; !(0 <= h && h <= math.MaxFloat64) || h > 0 && !any || any && !ev.Delta.Applies(MethodCurve) {
+		faults = append(faults, fmt.Errorf("half the width of a constant's interval is %g at the tolerance %q and the methods %v", h, ev.Loss.Tolerance, ev.Delta.Methods))
 	}
 	switch {
 	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginStart:

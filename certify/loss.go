@@ -119,13 +119,25 @@ type TargetLoss struct {
 	Loss
 	Target string `json:"target"`         // the column's name
 	Unit   string `json:"unit,omitempty"` // the word for the target's unit, such as minutes
+	// Tolerance is [AnyTolerance] if a curve is worth the interval of a share [CurveShare], and not at Epsilon.
+	Tolerance string `json:"tolerance,omitempty"`
 }
+
+const (
+	// AnyTolerance is every tolerance at once.
+	AnyTolerance = "any"
+	// CurveShare is the share of new rows whose interval shows what a curve is worth.
+	CurveShare = 0.9
+)
 
 // Validate reports all faults of the declaration.
 func (l TargetLoss) Validate() error {
 	faults := []error{ColumnName(l.Target), l.Loss.Validate()}
 	if l.Unit != "" {
 		faults = append(faults, UnitName(l.Unit))
+	}
+	if l.Tolerance != "" && l.Tolerance != AnyTolerance {
+		faults = append(faults, fmt.Errorf("the tolerance is %q, want none or %s", l.Tolerance, AnyTolerance))
 	}
 	return errors.Join(faults...)
 }

@@ -16,7 +16,7 @@ import (
 // anyTolerance asks for every tolerance at once.
 func anyTolerance(j *job.Job) {
 	tiny(j)
-	j.Loss, j.Split.Holdout, j.Guarantees = job.LossDecl{Tolerance: job.AnyTolerance}, 0.3, nil
+	j.Loss, j.Split.Holdout, j.Guarantees = job.LossDecl{Tolerance: certify.AnyTolerance}, 0.3, nil
 }
 
 // A job without a tolerance gets a curve, which is verified with and without rows; half of the held-out rows
@@ -50,8 +50,20 @@ func TestCurveThroughThePipeline(t *testing.T) {
 			beyond[i] = 0
 		}
 	})
-	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, job.ErrRefused) {
-		t.Errorf("a curve with fewer rows far out: %v", err)
+	wider := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Constant.HalfWidth *= 1 + 1e-15 })
+	for name, c := range map[string]certify.Certificate{"fewer rows far out": forged, "a wider interval of the constant": wider} {
+		if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, job.ErrRefused) {
+			t.Errorf("a curve with %s: %v", name, err)
+		}
+	}
+	noise := publish(t, newLake(waves(900, 9, 4), 900), anyTolerance) // an interval as wide as the constant's promises nothing useful
+	if g, _ := noise.certificate.Claim(certify.ClaimCurve); g.Status != certify.StatusVacuous {
+		t.Errorf("of noise: %+v", g)
+	}
+	least, _ := g.Curve.Within(certify.CurveShare)
+	narrow := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Constant.HalfWidth = least })
+	if g, _ := narrow.Claim(certify.ClaimCurve); g.Status != certify.StatusVacuous {
+		t.Errorf("next to a constant whose interval is as narrow: %s", g.Status)
 	}
 }
 

@@ -24,20 +24,17 @@ type LossDecl struct {
 	EpsilonStd float64          `json:"epsilon_std,omitempty"` // in standard deviations of the target over the prior rows
 	Below      float64          `json:"below,omitempty"`       // band, raw units
 	Above      float64          `json:"above,omitempty"`
-	// Tolerance is [AnyTolerance] if no tolerance is known beforehand: a curve bounds the errors at
+	// Tolerance is [certify.AnyTolerance] if no tolerance is known beforehand: a curve bounds the errors at
 	// every tolerance. Training and PAC-Bayes then use ε, by default 0.6 standard deviations.
 	Tolerance string `json:"tolerance,omitempty"`
 	Unit      string `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
 }
 
-// AnyTolerance is every tolerance at once.
-const AnyTolerance = "any"
-
 // trainedStd is the tolerance of training, in standard deviations, where none is known.
 const trainedStd = 0.6
 
 // any reports whether the loss is declared for every tolerance.
-func (l LossDecl) any() bool { return l.Tolerance == AnyTolerance }
+func (l LossDecl) any() bool { return l.Tolerance == certify.AnyTolerance }
 
 // heldOut is the default method of held-out rows.
 func (l LossDecl) heldOut() certify.MethodID {
@@ -61,7 +58,7 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 			l.EpsilonStd = trainedStd
 		}
 	case l.Tolerance != "":
-		fault("loss.tolerance: %q with the %s loss: the one value is %s, with %s", l.Tolerance, l.Kind, AnyTolerance, certify.LossZeroOne)
+		fault("loss.tolerance: %q with the %s loss: the one value is %s, with %s", l.Tolerance, l.Kind, certify.AnyTolerance, certify.LossZeroOne)
 	}
 	tolerances := l.Kind.Tolerances()
 	switch tolerances {

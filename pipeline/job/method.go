@@ -152,7 +152,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	case curve && j.Loss.Kind != certify.LossZeroOne:
 		fault("guarantees: %s is about errors beyond a tolerance, and goes with loss.kind %s", certify.MethodCurve, certify.LossZeroOne)
 	case !curve && j.Loss.any():
-		fault("loss.tolerance: %s needs the method %s among guarantees", AnyTolerance, certify.MethodCurve)
+		fault("loss.tolerance: %s needs the method %s among guarantees", certify.AnyTolerance, certify.MethodCurve)
 	}
 	share := j.Split.Holdout
 	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.SubsetHoldout); {

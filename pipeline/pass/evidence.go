@@ -46,7 +46,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 		return certify.Evidence{}, err
 	}
 	ev := found.Evidence
-	ev.Loss = certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name, Unit: job.Loss.Unit}
+	ev.Loss = certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name, Unit: job.Loss.Unit, Tolerance: job.Loss.Tolerance}
 	ev.Delta, ev.LossSums = job.Spends(), found.LossSums.For(job.Spends())
 	ev.Duplicates.Policy, ev.Duplicates.Limit = job.Duplicates.Policy, job.Duplicates.Limit
 	ev.Counts.Units, ev.Grouping = job.Unit.Counted(found.Counts.Units), job.Grouping(found.GroupValues())

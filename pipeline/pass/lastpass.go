@@ -137,6 +137,9 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	}
 	found.Grouping, found.Kept = j.Grouping(groups), kept
 	found.Constant.Value = bestConstant(kept.Column(p.Of.Columns-1), m.Meta.Loss)
+	if j.Loss.Tolerance == certify.AnyTolerance {
+		found.Constant.HalfWidth = halfWidth(kept.Column(p.Of.Columns - 1))
+	}
 	return found, dataset.KnowsTarget(mean, kept)
 }
 
@@ -192,6 +195,16 @@ func constantLoss(spec certify.Loss) func(y, c float64) float64 {
 		return func(float64, float64) float64 { return 0 }
 	}
 	return l.Least
+}
+
+// halfWidth is half the width of the narrowest interval that covers nine in ten of the targets, rounded up.
+func halfWidth(targets []float64) float64 {
+	sorted, width := slices.Sorted(slices.Values(targets)), math.Inf(1)
+	within := (9*len(sorted) + 9) / 10
+	for i := range len(sorted) - within + 1 {
+		width = min(width, sorted[i+within-1]-sorted[i])
+	}
+	return width / 2
 }
 
 // bestConstant returns the prediction, in raw units, that has the lowest loss

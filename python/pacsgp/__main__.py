@@ -1,7 +1,6 @@
 """Verify a certificate without the Go program.
 
     python -m pacsgp verify DIR|MODEL CERTIFICATE [DATA ...] [--id ID] [--strict] [--json]
-    python -m pacsgp batch
 
 DIR is an output directory, MODEL a model file, CERTIFICATE its JSON document (of its row of Parquet the document is read), DATA files or
 directories of the lake in the order of the job. Everything is derived again from model, job and rows, and compared. Only sums of losses,
@@ -9,8 +8,6 @@ the predictor and limits of a curve are held to bounds, because two programs rou
 
 Exit status: 0 what was checked agrees, and predictions are certified, 1 something does not agree, 2 usage,
 3 it agrees, but they are not certified, or with --strict something that could be checked was not.
-
-batch reads calls, a JSON list of arguments a line, and writes for each what --json does.
 """
 import argparse
 import contextlib
@@ -32,17 +29,12 @@ def arguments(call):
     check.add_argument("--id", help="the certificate's id, as you know it from elsewhere")
     check.add_argument("--strict", action="store_true", help="end with 3 while something that could be checked was not")
     check.add_argument("--json", action="store_true", help="print JSON")
-    commands.add_parser("batch", help="read calls from standard input, a JSON list of arguments a line")
     return parser.parse_args(call)
 
 
 def main(call):
     """Returns the exit status."""
     args, printed = arguments(call), io.StringIO()
-    if args.command == "batch":
-        for line in sys.stdin:
-            main([*json.loads(line), "--json"])
-        return 0
     with contextlib.redirect_stdout(printed) if args.json else contextlib.nullcontext():
         try:
             here(*args.files)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import dependence, unit
+from .curve import CURVE_SHARE, within
 from .forms import CERTIFICATE
 from .job import check_job, for_rows, mean_column, reference_count
 from .jsontext import fits, read_json
@@ -50,7 +51,10 @@ def headline(cert):
     off = {"zero-one": lambda: f"off by more than {amount('epsilon')}", "band": lambda: f"more than {amount('below')} too low or more than {amount('above')} too high",
            "relative-zero-one": lambda: f"off by more than {up(loss['epsilon'], 100)} % of the target"}.get(loss["kind"])
     rows = f"the rows of a new unit of {' and '.join(cert['counts']['units']['columns'])}" if "units" in cert["counts"] else "new rows"
-    lost = f"are {off()} in at most {up(g['bound'], 100)} % of {rows}" if off else f"lose at most {up(g['bound'])} on average over {rows} by the {loss['kind']} loss"
+    if "curve" in g and "tolerance" in loss:
+        lost = f"are within {up(within(g['curve'], CURVE_SHARE))} {loss.get('unit', '')}".strip() + f" of the target in at least 90 % of {rows}"
+    else:
+        lost = f"are {off()} in at most {up(g['bound'], 100)} % of {rows}" if off else f"lose at most {up(g['bound'])} on average over {rows} by the {loss['kind']} loss"
     return plain(f"Predictions of {loss['target']} {lost} ({(100 - 100 * Decimal(repr(float(g['delta'])))).normalize():f} % confidence).")
 
 

@@ -1,5 +1,6 @@
 """Errors of the predictor at every tolerance at once (formats.md, 6.8; theory.md, 19)."""
 import math
+from decimal import Decimal
 
 import numpy as np
 
@@ -10,7 +11,16 @@ MOST_DRAWS = 1 << 17      # of more the levels of fewer ranks are added up
 LEAST_DIGITS = 200        # of a smaller part of delta than 10 to the minus this, or than 10^-n, there is no curve
 MOST_ROWS = 10 ** 9       # nor of more
 TOLERANCES, OWN = 512, 320
+CURVE_SHARE = 0.9         # the share of new rows whose interval shows what a curve is worth
 LOOSE = 1e-11             # by which limits of two programs differ at most
+
+
+def within(curve, share):
+    """The least tolerance at which predictions give or take that cover so many new rows, or infinity."""
+    return next((s["tolerance"] for s in curve["steps"] if covers(s["bound"], share)), math.inf)
+
+
+covers = lambda bound, share: Decimal(bound) + Decimal(repr(share)) <= 1
 
 
 def tolerances(epsilon):

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 from . import unit
 from .bound import close, kl_inverse, mean_of, per_example
+from .curve import CURVE_SHARE, within
 from .dependence import strongest
 from .groups import group_column, grouping
 from .job import inducing_most, members
@@ -18,7 +19,7 @@ def derive(model, job, cert, holds):
     meta, target = model.meta, model.target["name"]
     document = {
         **{k: v for k, v in cert.items() if k != "groups"}, **({"groups": grouping(job, cert.get("groups", {}).get("values", []))} if "groups" in job else {}),
-        "loss": {**model.loss, "target": target, **members(("unit", job["loss"].get("unit")))},
+        "loss": {**model.loss, "target": target, **members(("unit", job["loss"].get("unit")), ("tolerance", job["loss"].get("tolerance")))},
         "delta": {**cert["delta"], "declared": job["delta"], "methods": job["guarantees"]},
         "baseline": {**cert["baseline"], "origin": "prior" if cert["counts"]["prior"] else "start"},
         "dataset": {**cert["dataset"], "columns": model.inputs + group_column(job) + unit.labels(job) + [target]},
@@ -41,14 +42,12 @@ def claims(cert, methods):
     """The claims, each number from those before it (formats.md, 6.4)."""
     declared, n = Decimal(repr(float(cert["delta"]["declared"]))), unit.examples(cert["counts"], "training")
     weights = {"training": 1, "holdout": 9}  # by the rows of a method
-    shared = sum(weights[m.subset] for m in methods if not m.event)
-    if "sequence" in cert["delta"]:
-        number = cert["delta"]["sequence"]["run"]
-        shared *= number * (number + 1)
+    number = cert["delta"].get("sequence", {}).get("run", 0)
+    shared = sum(weights[m.subset] for m in methods if not m.event) * (number * (number + 1) or 1)
     found = [g for m in methods for g in m.claims((shared * (reused(cert) if m.subset == "holdout" else 1) / Decimal(weights[m.subset]) / declared).ln())]
     baseline = cert["claims"][0].get("baseline")
     close(baseline, Decimal(kl_inverse(Decimal(mean_of(total(cert["baseline"]["sum"], n), n, False)), per_example(-declared.ln(), n))), "the bound of the constant")
-    useful = lambda g: any(b < 1 and b < baseline for b in (g["bound"], *(e["bound"] for e in g.get("by_group", []))))
+    useful = lambda g: within(g["curve"], CURVE_SHARE) < cert["baseline"].get("half_width", 0) if "curve" in g and "tolerance" in cert["loss"] else any(b < 1 and b < baseline for b in (g["bound"], *(e["bound"] for e in g.get("by_group", []))))
     void = lambda g: not cert["model"]["jitter"]["holds"] or (inside(cert) if g["subset"] == "training" else ended(cert))
     found = [{**g, "baseline": baseline, "status": "void" if void(g) else "certified" if useful(g) else "vacuous"} for g in found]
     return sorted(found, key=lambda g: (g["predictor"] != "prediction", g["bound"]))
@@ -77,15 +76,11 @@ def assumptions(cert):
 
 def warnings(cert):
     """The warnings (formats.md, 6.5)."""
-    counts, duplicates, found = cert["counts"], cert["duplicates"], []
-    attempt, rows = cert["publisher"]["attempt"]["on_these_rows"], sum(counts[subset] for subset in ("prior", "training", "holdout"))
-    if attempt > 1:
-        found.append({"code": "other-jobs", "count": attempt - 1})
-    every = counts["rows"] - counts["rejected"]
-    if duplicates["found"] > 0.01 * every:
-        found.append({"code": "duplicates", "count": duplicates["found"], "of": every})
-    if counts["rejected"]:
-        found.append({"code": "rejected", "count": counts["rejected"], "of": counts["rows"]})
+    counts, duplicates, attempt = cert["counts"], cert["duplicates"], cert["publisher"]["attempt"]["on_these_rows"]
+    rows, every = sum(counts[subset] for subset in ("prior", "training", "holdout")), counts["rows"] - counts["rejected"]
+    found = [{"code": code, "count": n, **members(("of", of))} for applies, code, n, of in (
+        (attempt > 1, "other-jobs", attempt - 1, 0), (duplicates["found"] > 0.01 * every, "duplicates", duplicates["found"], every),
+        (counts["rejected"] > 0, "rejected", counts["rejected"], counts["rows"])) if applies]
     if "mean" in cert and not inside(cert) and counts["prior"] >= 50:
         near, far = (mean_of(total(cert["mean"][subset], counts[subset]), counts[subset], True) for subset in ("training", "prior"))
         if near < 0.75 * far:

@@ -21,12 +21,6 @@ def value(encoding, v):
     return np.where(np.abs(v) <= LARGEST, v, encoding["fill"]["with"]) if encoding and "fill" in encoding else v
 
 
-def filled_rows(encodings, columns, rows):
-    """The same of rows [columns, n]."""
-    of = {e["column"]: e for e in encodings}
-    return np.stack([value(of.get(name), v) for name, v in zip(columns, rows)])
-
-
 def inputs(encoding, v, centre, scale):
     """Those of a feature's values [n], as [n, width]."""
     flag = [(~(np.abs(v) <= LARGEST)).astype(float)] if "flag" in encoding.get("fill", {}) else []

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from . import unit
-from .encode import filled_rows
+from .encode import value
 from .job import mean_column, members, reference_count
 from .kernels import in_order
 from .lake import BAD
@@ -130,7 +130,8 @@ class FirstPass:
         columns = model.meta["features"] + [model.meta["target"]]
         if self.job["scaling"] != "prior":
             return columns
-        rows = filled_rows(encodings, self.columns, self.values(self.reference))
+        of = {e["column"]: e for e in encodings}
+        rows = [value(of.get(name), v) for name, v in zip(self.columns, self.values(self.reference))]
         found = [standardise(column) for column in [*rows[:len(columns) - 1], rows[-1]]]
         found[-1] = 0.0 if mean_column(self.job) else centre(rows[-1], found[-1][0]), found[-1][1]  # the column replaces the centre
         return [{**a, "centre": c, "scale": s} for a, (c, s) in zip(columns, found)]

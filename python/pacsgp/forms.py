@@ -46,7 +46,7 @@ CERTIFICATE = {
     "delta": {"declared": positive, "methods": [{*METHODS}], "sequence?": {"name": word, "run": number_of}, "holdout_reuse?": {"earlier": [number_of], "ended?": true}},
     "losses": [{"predictor": text, "subset": text, "n": count, "sum?": SUM["sum"], "bound?": share, "unproven?": count,
                 "beyond?": [{"index": count, "misses": count}], "by_group?": [{"n": count, "misses": count}]}],
-    "baseline": {"constant": number, "origin": text, "sum": SUM},
+    "baseline": {"constant": number, "half_width?": positive, "origin": text, "sum": SUM},
     "counts": {"rows": count, "prior": count, "training": count, "holdout": count, "duplicates": count, "rejected": count, "outside?": count,
                "units?": {"columns": [text], "prior": count, "training": count, "holdout": count, "largest": count}},
     "dataset": {"digest": digest, "targets": digest, "shards": count, "columns": [word], "segments?": [{**SPAN, "rows": count}]},

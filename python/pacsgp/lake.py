@@ -73,9 +73,7 @@ class Lake:
         for table, keys, columns in zip(self.tables, self.keys, self.columns(names)):
             stored = [c for c in columns if c]
             for g, rows in enumerate(table.groups):
-                if not rows:
-                    continue
-                for found in self.read(table, g, stored, rows):
+                for found in self.read(table, g, stored, rows) if rows else ():
                     out = np.empty((len(names), found.shape[1]))
                     out[[c is not None for c in columns]] = found
                     for j, (name, c) in enumerate(zip(names, columns)):

@@ -52,9 +52,7 @@ class Losses:
     def claim(self, name, terms, inverse):
         """A claim with these terms, of which what stands for zero is left out, from ln 1/δ of its part."""
         close(terms["ln_inverse_delta"], inverse, "ln 1/delta of " + name)
-        risk = {} if self.sum is None else {"risk": mean_of(self.sum, self.n, True)}
-        if self.subset == "holdout" and risk:
-            risk["misses"] = self.sum // UNIT
+        risk = {} if self.sum is None else {"risk": mean_of(self.sum, self.n, True), **({"misses": self.sum // UNIT} if self.subset == "holdout" else {})}
         return {"id": name, "predictor": self.predictor, "subset": self.subset, "delta": self.cert["delta"]["declared"], "n": self.n, **risk, **{k: v for k, v in terms.items() if v}}
 
     def near(self, high, own, proven, wider, rounded):

@@ -2,6 +2,7 @@
 import contextlib
 import io
 import json
+import math
 import os
 import tempfile
 import warnings
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .certificate import model_warnings, claim, headline, read_certificate
+from .curve import covers, within
 from .model import Model as ModelFile
 from .predict import Predictor, rows_for
 from .refusal import content, here, need, plain
@@ -87,11 +89,10 @@ class Model:
     def _offsets(self, share, deviation):
         """How far from predictions the ends of intervals are."""
         loss = self.certificate["loss"]
-        covers = lambda of: Decimal(of["bound"]) + Decimal(repr(share)) <= 1
         claims = [g for g in self.certificate["claims"] if g["predictor"] == "prediction" and g["status"] != "void"]
-        found = [(-s["tolerance"], s["tolerance"]) for g in claims for s in g.get("curve", {}).get("steps", []) if covers(s)]
+        found = [(-off, off) for g in claims if "curve" in g for off in [within(g["curve"], share)] if off < math.inf]
         if loss["kind"] in ("zero-one", "band"):
-            found += [(-loss.get("above", loss.get("epsilon")), loss.get("below", loss.get("epsilon"))) for g in claims if covers(g)]
+            found += [(-loss.get("above", loss.get("epsilon")), loss.get("below", loss.get("epsilon"))) for g in claims if covers(g["bound"], share)]
         if not found:
             warnings.warn(f"the intervals are not certified, for no claim covers {100 * share:g} % of new rows: ask for a smaller share, or train with loss: {{tolerance: any}}", stacklevel=3)
             return [NormalDist().inv_cdf(0.5 + side * share / 2) * deviation for side in (-1, 1)]

@@ -6,10 +6,10 @@ from .dependence import series
 from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
 from .groups import seen as seen_groups, text_column
-from .job import mean_column
+from .job import mean_column, members
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter, features
-from .losses import Losses, best_constant, constant_loss, units, whole
+from .losses import Losses, best_constant, constant_loss, half_width, units, whole
 from .model import Model, fine_enough
 from .predictor import Regression, check_predictor
 from .refusal import need, ok
@@ -58,7 +58,8 @@ def check_rows(model, cert, job, methods, holds, paths):
     sampled = first_pass.values(first_pass.targets_from)
     if "mean" in cert:
         need(2 * int((sampled[-1] == sampled[-2]).sum()) <= sampled.shape[1], f"the column {cert['mean']['column']!r} of the mean equals the target in most of the rows checked")
-    compare(cert["baseline"]["constant"], best_constant(model.loss, sampled[-1]), "the constant of the baseline")
+    wide = half_width(sampled[-1]) if "tolerance" in job["loss"] else 0
+    compare({k: v for k, v in cert["baseline"].items() if k not in ("origin", "sum")}, {"constant": best_constant(model.loss, sampled[-1]), **members(("half_width", wide))}, "the constant of the baseline")
     if "groups" in job:
         compare(cert["groups"], seen_groups(job, columns, first_pass.values(first_pass.reference)), "groups")
     check_losses(model, cert, first_pass, holds, methods)

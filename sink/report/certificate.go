@@ -47,6 +47,9 @@ func WriteSummary(w io.Writer, c certify.Certificate, style Style) {
 		rest := ""
 		if g.Status == certify.StatusCertified {
 			rest = "best constant: " + limit(c, g.Baseline)
+			if g.Curve != nil && c.Loss.Tolerance != "" {
+				rest = "best constant: within " + amount(c, c.Constant.HalfWidth)
+			}
 		}
 		twoColumns(w, "  evidence   ", evidence(c, g), rest, style)
 	}

@@ -16,6 +16,8 @@ func Headline(c certify.Certificate, g certify.Claim) string {
 	switch {
 	case g.Status == certify.StatusVoid:
 		return fmt.Sprintf("Nothing is certified about %s: %s.", of, failure(c, g))
+	case g.Curve != nil && c.Loss.Tolerance == certify.AnyTolerance:
+		return within(c, g, of)
 	case g.Groups == nil && limit(c, g.Bound) == "100 %" || !(g.Bound < 1):
 		return fmt.Sprintf("Nothing is certified about %s: the bound is 100 %%.", of)
 	case g.Status == certify.StatusVacuous:
@@ -31,6 +33,19 @@ func Headline(c certify.Certificate, g certify.Claim) string {
 		return upper(fmt.Sprintf("%s are off by at most %s of the target on average over %s, each counted as 100 %% at most %s.", of, limit(c, g.Bound), newRows(c), sure))
 	}
 	return upper(fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s %s.", of, limit(c, g.Bound), newRows(c), off, sure))
+}
+
+// within puts a curve into one sentence, by its interval for nine in ten new rows.
+func within(c certify.Certificate, g certify.Claim, of string) string {
+	rows := words.PercentDeclared(certify.CurveShare) + " of " + newRows(c)
+	switch t, ok := g.Curve.Within(certify.CurveShare); {
+	case !ok:
+		return fmt.Sprintf("Nothing is certified about %s: no interval covers %s.", of, rows)
+	case g.Status == certify.StatusVacuous:
+		return fmt.Sprintf("Nothing useful is certified about %s: the interval that covers %s is ± %s, and that of the best constant ± %s.", of, rows, amount(c, t), amount(c, c.Constant.HalfWidth))
+	default:
+		return fmt.Sprintf("At least %s are within %s of %s (%s confidence).", rows, amount(c, t), of, words.Confidence(g.Delta))
+	}
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -178,7 +193,7 @@ func partitions(segments []certify.Segment) string {
 func evidence(c certify.Certificate, g certify.Claim) string {
 	example := cmp.Or(map[bool]string{true: "units"}[c.Counts.Units != nil], "rows")
 	switch {
-	case g.Misses != nil:
+	case g.Misses != nil && (g.Curve == nil || c.Loss.Tolerance == ""):
 		return fmt.Sprintf("%s of %s held-out rows were missed", words.Number(*g.Misses), words.Number(g.N))
 	case g.Subset == certify.SubsetHoldout:
 		return fmt.Sprintf("%s held-out %s", words.Number(g.N), example)

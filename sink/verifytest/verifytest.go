@@ -78,7 +78,7 @@ type Run struct {
 func Verify(t testing.TB, calls [][]string) []Run {
 	t.Helper()
 	Need(t)
-	cmd := command(t, "-m", "pacsgp", "batch")
+	cmd := command(t, "-c", "import json, sys; from pacsgp.__main__ import main; [main([*json.loads(line), '--json']) for line in sys.stdin]")
 	var in, failed bytes.Buffer
 	for _, call := range calls {
 		line, err := json.Marshal(call)
