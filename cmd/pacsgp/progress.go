@@ -49,6 +49,7 @@ type display struct {
 	bar   *progressbar.ProgressBar
 	stage string    // of the bar
 	shown time.Time // the last step in the log
+	phase string    // of it
 }
 
 func newDisplay(w system) *display {
@@ -117,6 +118,9 @@ func (d *display) fitting(done, most int64) {
 func (d *display) step(phase, head, words string, n, most int64, attrs ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if phase != d.phase {
+		d.phase, d.shown = phase, time.Time{} // the first step of each phase is shown
+	}
 	bar := d.log == nil && d.w.terminal > 0
 	level := slog.LevelInfo
 	if !bar && time.Since(d.shown) < stepEvery {
