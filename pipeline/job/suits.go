@@ -65,11 +65,34 @@ func (j Job) Bears(target Affine) error {
 		ErrData, j.Target, target.Centre, target.Scale, advice)
 }
 
+// BearsBetween is bears for a target with values in [least, most], of which nothing else is known. It
+// returns an error only if no distribution of the values suits the tolerance.
+func (j Job) BearsBetween(least, most float64) error {
+	if !(least <= most) || j.Scaling == ScalingNone {
+		return nil
+	}
+	if least == most {
+		return fmt.Errorf("%w: the target %q has one value, %v, on all rows: there is nothing to learn", ErrData, j.Target, least)
+	}
+	// The mean is at least as far from 0 as the nearest value; the standard
+	// deviation, which a tolerance can be a multiple of, is at most half the range.
+	nearest := max(least, -most, 0)
+	widest := Affine{Centre: least + (most-least)/2, Scale: (most - least) / 2}
+	if writable(nearest, j.LossSpec(widest), widest) {
+		return nil
+	}
+	return j.Bears(widest)
+}
+
 // fineEnough reports whether raw predictions can be written down without
 // spoiling the loss: their rounding must be less than 2⁻²³ of the
 // tolerance. docs/explanation/theory.md, section 10.
 func fineEnough(target Affine, l certify.Loss) bool {
-	size := math.Abs(target.Centre) + 10*target.Scale
+	return writable(math.Abs(target.Centre)+10*target.Scale, l, target)
+}
+
+// writable is fineEnough of predictions up to a size.
+func writable(size float64, l certify.Loss, target Affine) bool {
 	rounding := math.Nextafter(size, math.Inf(1)) - size
 	tolerance := math.Inf(1) // relative: in proportion to the target
 	for _, t := range []float64{l.Epsilon, l.Below, l.Above} {
