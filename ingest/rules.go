@@ -140,7 +140,7 @@ type RejectedRowError struct {
 
 // Error returns position, fault and what to do about it.
 func (e *RejectedRowError) Error() string {
-	hint := "correct or remove the row, leave the column out (exclude), give a missing value another one (fill), or allow some rejected rows (rejected)"
+	hint := "correct or remove the row, or allow some rejected rows (rejected); or leave a feature out (exclude), or give its missing values another one (fill)"
 	switch e.Fault {
 	case TooLong:
 		hint = "store the column as text if it names units or groups, as a double if it is a quantity, or leave it out (exclude)"

@@ -79,7 +79,7 @@ func signedBy(ctx context.Context, id string, c certify.Certificate, signatures 
 // ReadArtifact returns the bytes of a certificate or a model, at most the size of a
 // certificate or that of the model's own footer.
 func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), isFile(reference)); err != nil {
 		return nil, err
 	}
 	f, err := objects.NewView().Open(ctx, reference)

@@ -89,10 +89,22 @@ func NewFile(fsys durable.FS, path string, reading []string, warning func(string
 // MayBeModel returns an error for a path without an extension at which there is nothing: it was to be
 // an output.
 func MayBeModel(path string) (err error) {
+	if err := isFile(path); err != nil {
+		return err
+	}
 	if filepath.Ext(path) == "" && !isRemote(path) {
 		_, err = os.Stat(path)
 	}
 	return err
+}
+
+// isFile returns an error for the artifact of a name on topics, as in kafka:BROKERS/NAME.
+func isFile(path string) error {
+	rest, onTopics := strings.CutPrefix(path, "kafka:")
+	if brokers, name, _ := strings.Cut(rest, "/"); onTopics {
+		return Argument(fmt.Errorf("%s: artifacts of topics are read as files: make them with pacsgp pull %s --kafka %s -o DIR", path, name, brokers))
+	}
+	return nil
 }
 
 // An Output is the directory that a job publishes to.
