@@ -1,8 +1,8 @@
 package model
 
 import (
+	"encoding/binary"
 	"math"
-	"slices"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
@@ -28,29 +28,19 @@ func kmeans(pool *linalg.Pool, rows Rows, invScale []float64, m int, order func(
 }
 
 // distinctRows picks the first m different rows of an order, or all different ones.
-func distinctRows(rows Rows, m int, ordered func(n int) []int) linalg.Mat {
-	d := rows.Dim
-	order := ordered(rows.Len())
-	// Equal rows are neighbours in the sorted order; the one that comes
-	// first in the given order stands for all.
-	rank := make([]int, rows.Len())
-	for at, i := range order {
-		rank[i] = at
-	}
-	sorted := slices.Clone(order)
-	slices.SortFunc(sorted, func(i, j int) int {
-		if c := slices.Compare(rows.Row(i), rows.Row(j)); c != 0 {
-			return c
+func distinctRows(rows Rows, m int, order func(n int) []int) linalg.Mat {
+	centres, picked := linalg.Mat{Cols: rows.Dim, Stride: rows.Dim}, map[string]bool{}
+	var key []byte
+	for _, i := range order(rows.Len()) {
+		if centres.Rows == m {
+			break
 		}
-		return rank[i] - rank[j]
-	})
-	first := make([]bool, rows.Len())
-	for at, i := range sorted {
-		first[i] = at == 0 || !slices.Equal(rows.Row(i), rows.Row(sorted[at-1]))
-	}
-	centres := linalg.Mat{Cols: d, Stride: d}
-	for _, i := range order {
-		if first[i] && centres.Rows < m {
+		key = key[:0]
+		for _, v := range rows.Row(i) {
+			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v+0)) // −0 is 0
+		}
+		if !picked[string(key)] {
+			picked[string(key)] = true
 			centres.Data = append(centres.Data, rows.Row(i)...)
 			centres.Rows++
 		}
