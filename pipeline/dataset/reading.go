@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -72,51 +73,31 @@ type Ending struct {
 // An error ends the later shards but not the earlier ones, so that the returned error is that of
 // the first faulty shard, whatever the number of readers.
 func (r Reading) Shards(ctx context.Context, fold func(worker, shard int) (func(Block) error, func(Ending) error)) error {
-	var (
-		all     = r.src.Shards()
-		mu      sync.Mutex
-		next    int
-		failed  = len(r.order)
-		failure error
-		stop    = make(map[int]context.CancelFunc) // of the shards at work
-		running sync.WaitGroup
-	)
-	begin := func(ctx context.Context) (i int, within context.Context, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if next >= failed {
-			return 0, nil, false
-		}
-		i = next
-		next++
-		within, stop[i] = context.WithCancel(ctx)
-		return i, within, true
-	}
-	end := func(i int, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		stop[i]()
-		delete(stop, i)
-		if err == nil || i >= failed {
-			return
-		}
-		failed, failure = i, err
-		for other, cancel := range stop {
-			if other > i {
-				cancel()
-			}
-		}
-	}
+	all, failures := r.src.Shards(), make([]error, len(r.order))
+	var next, failed atomic.Int64 // the next to read, and the first faulty one
+	failed.Store(int64(len(r.order)))
+	var running sync.WaitGroup
 	for worker := range min(max(r.readers, 1), len(r.order)) {
 		running.Go(func() {
-			for i, within, ok := begin(ctx); ok; i, within, ok = begin(ctx) {
+			for i := next.Add(1) - 1; i < failed.Load(); i = next.Add(1) - 1 {
 				block, done := fold(worker, r.order[i])
-				end(i, r.shard(within, all[r.order[i]], r.order[i], block, done))
+				failures[i] = r.shard(ctx, all[r.order[i]], r.order[i], func(b Block) error {
+					if i > failed.Load() {
+						return errors.New("pipeline: an earlier shard has failed") // which is returned
+					}
+					return block(b)
+				}, done)
+				for old := failed.Load(); failures[i] != nil && i < old && !failed.CompareAndSwap(old, i); {
+					old = failed.Load()
+				}
 			}
 		})
 	}
 	running.Wait()
-	return failure
+	if i := failed.Load(); i < int64(len(failures)) {
+		return failures[i]
+	}
+	return nil
 }
 
 // shard reads one shard.
