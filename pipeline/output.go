@@ -21,11 +21,7 @@ import (
 // write need a hold.
 type Output interface {
 	pass.Sink
-	RunLog
-	Pointer
-	Notes
 	fit.Logs
-	TrainingStates
 	// Hold acquires the lease of the output, and creates the output if it is missing. Holds
 	// nest: release ends one; the end of the process ends all. It does not wait: while another
 	// process has the lease, the error is [ErrHeld]. An output may do without: then a write of
@@ -44,6 +40,40 @@ type Output interface {
 	Checkpoint(job job.Digest) Checkpoint
 	// Warnings are remarks about the output, such as checkpoints of other jobs than these.
 	Warnings(jobs []job.Digest) ([]string, error)
+
+	// The records of runs, from their beginning.
+
+	// PutRun stores or replaces the record of a run, durably.
+	PutRun(r *RunState) error
+	// Runs iterates over the records, the newest first, and reads each as it comes. Unreadable
+	// ones are left out.
+	Runs() (iter.Seq[*RunState], error)
+	// Retain removes all runs older than the last keep finished ones, with their artifacts. It
+	// keeps the current artifact, those of kept runs, and the record of the newest numbered run
+	// of each sequence.
+	Retain(keep int) error
+
+	// The pointer says which certified model is current.
+
+	// Current is the pointer, nil if it is not set. A damaged one is an error.
+	Current() (*Current, error)
+	// Point moves the pointer atomically, to an artifact that is complete in the output.
+	Point(to Current) error
+
+	// Notes are the states of services that run jobs in the output, each a small document.
+
+	// Note is a document, nil if there is none, and where it is, for messages.
+	Note(name string) (text []byte, where string, err error)
+	// PutNote replaces a document as a whole, durably.
+	PutNote(name string, text []byte) error
+
+	// The training state to a pass in parts.
+
+	// PutTrainingState stores a training state, over another one, with its model, which the sink has; that of
+	// a first pass has none.
+	PutTrainingState(ctx context.Context, h *pass.TrainingState) error
+	// DropTrainingState removes it, if there is one.
+	DropTrainingState() error
 }
 
 // ErrHeld says that another process holds the output. A later retry may succeed.
@@ -54,44 +84,6 @@ type Checkpoint interface {
 	fit.Checkpoints
 	// Where names the location, and reports whether a checkpoint is there.
 	Where() (location string, there bool)
-}
-
-// Notes keeps the states of services that run jobs in the output, each a small document.
-type Notes interface {
-	// Note is a document, nil if there is none, and where it is, for messages.
-	Note(name string) (text []byte, where string, err error)
-	// PutNote replaces a document as a whole, durably.
-	PutNote(name string, text []byte) error
-}
-
-// A RunLog keeps a record of each run, from its beginning.
-type RunLog interface {
-	// PutRun stores or replaces the record of a run, durably.
-	PutRun(r *RunState) error
-	// Runs iterates over the records, the newest first, and reads each as it comes. Unreadable
-	// ones are left out.
-	Runs() (iter.Seq[*RunState], error)
-	// Retain removes all runs older than the last keep finished ones, with their artifacts. It
-	// keeps the current artifact, those of kept runs, and the record of the newest numbered run
-	// of each sequence.
-	Retain(keep int) error
-}
-
-// A Pointer says which certified model is current.
-type Pointer interface {
-	// Current is the pointer, nil if it is not set. A damaged one is an error.
-	Current() (*Current, error)
-	// Point moves the pointer atomically, to an artifact that is complete in the output.
-	Point(to Current) error
-}
-
-// TrainingStates keeps the training state to a pass in parts.
-type TrainingStates interface {
-	// PutTrainingState stores a training state, over another one, with its model, which the sink has; that of
-	// a first pass has none.
-	PutTrainingState(ctx context.Context, h *pass.TrainingState) error
-	// DropTrainingState removes it, if there is one.
-	DropTrainingState() error
 }
 
 // Current is the content of a pointer.
@@ -252,7 +244,7 @@ func (r *RunState) close(out Output, now time.Time) error {
 
 // PointTo moves the pointer of an output to one of its artifacts, unless it is there
 // already.
-func PointTo(out Pointer, c certify.Certificate, a ArtifactRef, who Required, now time.Time) error {
+func PointTo(out Output, c certify.Certificate, a ArtifactRef, who Required, now time.Time) error {
 	if old, err := out.Current(); err == nil && old != nil && old.ID == a.ID && old.Predictor == who {
 		return nil
 	}
