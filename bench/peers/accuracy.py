@@ -39,7 +39,7 @@ def split(case):
 def boost(case):
     """Both files with the column "boosted": of trees fitted on the job's rows but its held-out rows, or on its outside rows alone."""
     work, trees = pathlib.Path(case["work"]), HistGradientBoostingRegressor(random_state=case["seed"])
-    subset = split(case)
+    subset = subsets(case)
     fitted = subset != "holdout" if case["trees"] == "all" else subset == case["trees"]
     for name in "train", "test":
         table = pq.read_table(work / name / "rows.parquet")
@@ -52,7 +52,8 @@ def boost(case):
     return {}
 
 
-def split(case):
+def subsets(case):
+    """The subset of each of the job's rows, as pacsgp split wrote it."""
     return pq.read_table(pathlib.Path(case["work"], f"{case['trees']}-split.parquet"))["subset"].to_numpy(zero_copy_only=False)
 
 
@@ -91,7 +92,7 @@ def our_holdout(case):
     """The trees of boost, by the rows that our split holds out."""
     tables = [pq.read_table(pathlib.Path(case["work"], f"all-{name}", "rows.parquet")) for name in ("train", "test")]
     y, mean = ([t[c].to_numpy().astype(float) for t in tables] for c in (case["target"], "boosted"))
-    held, scale = split({**case, "trees": "all"}) == "holdout", float(y[0].std())
+    held, scale = subsets({**case, "trees": "all"}) == "holdout", float(y[0].std())
     misses, n = int((np.abs(y[0] - mean[0])[held] > case["epsilon"]).sum()), int(held.sum())
     return {"bound": limit(case, misses, n), **worth(case, scale, y[1] / scale, mean[1] / scale, np.full(len(y[1]), np.nan))}
 
