@@ -2,9 +2,6 @@ package linalg
 
 import "math"
 
-// choleskyBlock is the size up to which a matrix is factored at once.
-const choleskyBlock = 48
-
 // Cholesky overwrites the lower triangle of the symmetric matrix a with its Cholesky
 // factor L, a = L·Lᵀ, and the strictly upper triangle, which is not used, with zeros.
 // It reports whether a is positive definite to working precision; if not (NaN and

@@ -5,12 +5,8 @@ import (
 	"math"
 )
 
-// kernelRows is the number of rows of one piece of a kernel block, and kernelGroup the
-// number of rows of one step of the set's kernel.
-const (
-	kernelRows  = 64
-	kernelGroup = 4
-)
+// kernelRows is the number of rows of one piece of a kernel block.
+const kernelRows = 64
 
 // A kernelBlock is a call of [Pool.Kernel].
 type kernelBlock struct {

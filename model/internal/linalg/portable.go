@@ -2,6 +2,12 @@ package linalg
 
 import "math"
 
+// lanes is how many partial sums Dot and Sum form: element i goes to sum i mod lanes.
+const lanes = 16
+
+// choleskyBlock is the size up to which a matrix is factored at once.
+const choleskyBlock = 48
+
 // The portable set: plain Go, on every processor the same bits as the assembly, which
 // is why it asks for fused multiply-adds by name. (Every 64-bit processor of the last
 // decade has the instruction; on others math.FMA is right but slow.)
@@ -113,4 +119,39 @@ func substitutePortable(n, count, panel int, coef, x []float64, backwards bool) 
 			c = c[s+1:]
 		}
 	}
+}
+
+func axpyPortable(alpha float64, x, y []float64) {
+	for i, v := range x {
+		y[i] = math.FMA(alpha, v, y[i])
+	}
+}
+
+func dotPortable(x, y []float64) float64 {
+	var s [lanes]float64
+	for ; len(x) >= lanes && len(y) >= lanes; x, y = x[lanes:], y[lanes:] {
+		for l := range lanes {
+			s[l] = math.FMA(x[l], y[l], s[l])
+		}
+	}
+	return addLanes(&s)
+}
+
+func sumPortable(x []float64) float64 {
+	var s [lanes]float64
+	for ; len(x) >= lanes; x = x[lanes:] {
+		for l := range lanes {
+			s[l] += x[l]
+		}
+	}
+	return addLanes(&s)
+}
+
+// addLanes adds the partial sums in the order of the assembly.
+func addLanes(s *[lanes]float64) float64 {
+	var four [4]float64
+	for l := range four {
+		four[l] = (s[l] + s[l+4]) + (s[l+8] + s[l+12])
+	}
+	return (four[0] + four[2]) + (four[1] + four[3])
 }

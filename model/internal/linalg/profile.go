@@ -52,6 +52,9 @@ func RootDecay(sum float64) (p, e float64) {
 	return -t, Decay(t)
 }
 
+// kernelGroup is the number of rows of one step of the set's kernel.
+const kernelGroup = 4
+
 // squaresCols divides the width of a panel of a kernel block. Loops of a constant length have
 // no checks of bounds.
 const squaresCols = 8

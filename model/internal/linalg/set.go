@@ -1,10 +1,5 @@
 package linalg
 
-import (
-	"fmt"
-	"sync/atomic"
-)
-
 // A kernelSet is one implementation of the innermost loops. All sets compute the same
 // bits.
 type kernelSet struct {
@@ -78,39 +73,4 @@ func (s *kernelSet) ahead(next, hand []float64, i, k int) []float64 {
 		return hand
 	}
 	return next[at:]
-}
-
-// current is the set in use. It changes only in tests.
-var current = newCurrent()
-
-func newCurrent() *atomic.Pointer[kernelSet] {
-	p := new(atomic.Pointer[kernelSet])
-	p.Store(available()[0])
-	return p
-}
-
-// InstructionSet names the set in use, the best that the processor has: "avx512",
-// "avx2" or "portable".
-func InstructionSet() string { return current.Load().name }
-
-// InstructionSets names the sets that this build and processor can run, best first. The
-// last is "portable".
-func InstructionSets() []string {
-	var names []string
-	for _, s := range available() {
-		names = append(names, s.name)
-	}
-	return names
-}
-
-// UseInstructionSet chooses the set for the whole program. It is meant for tests and
-// benchmarks that compare sets, and must not be called while operations run.
-func UseInstructionSet(name string) error {
-	for _, s := range available() {
-		if s.name == name {
-			current.Store(s)
-			return nil
-		}
-	}
-	return fmt.Errorf("linalg: instruction set %q: this build and processor have %q", name, InstructionSets())
 }
