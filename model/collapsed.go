@@ -309,23 +309,6 @@ func (c *Collapsed) finish() {
 	}
 }
 
-// lnInverseWeight returns ln 1/p_θ, interpolated between grid values.
-func (c Config) lnInverseWeight(theta []float64) float64 {
-	sum := c.Choice
-	for i, g := range c.Grids {
-		ln, _ := g.lnInverseWeightAt(theta[i])
-		sum += ln
-	}
-	return sum
-}
-
-// toGrid rounds θ.
-func (c Config) toGrid(theta []float64) {
-	for i, g := range c.Grids {
-		theta[i] = g.Value(g.Nearest(theta[i]))
-	}
-}
-
 // Result returns the posterior and θ's grid indices. It is valid when Done.
 func (c *Collapsed) Result() (*Posterior, []int, error) {
 	if !c.Done() {

@@ -77,11 +77,21 @@ type Plan struct {
 	EstimateRows int
 }
 
+// EstimateRows is the greatest number of rows that [Estimate] uses.
+const EstimateRows = 1000
+
 // Parameters returns the number of hyper-parameters.
 func (c Config) Parameters() int { return c.lengthscales(c.Dim) + 1 }
 
-// ErrConfig says that a configuration cannot be trained with.
-var ErrConfig = errors.New("model: invalid configuration")
+var (
+	// ErrConfig says that a configuration cannot be trained with.
+	ErrConfig = errors.New("model: invalid configuration")
+	// ErrNotPositiveDefinite says that a matrix that is positive definite in
+	// exact arithmetic could not be factorized. More jitter helps.
+	ErrNotPositiveDefinite = errors.New("model: matrix is not positive definite")
+	// ErrDiverged says that a pass gave something that is not a number.
+	ErrDiverged = errors.New("model: training has diverged")
+)
 
 // withDefaults fills in the defaults and reports every fault.
 func (c Config) withDefaults() (Config, error) {
@@ -187,4 +197,21 @@ func (c Config) Scheduled() Config {
 // features.
 func defaultInducing(n int64, dim int) int {
 	return int(math.Round(min(float64(n), 2000, 9*math.Sqrt(float64(n)), 300*float64(dim))))
+}
+
+// lnInverseWeight returns ln 1/p_θ, interpolated between grid values.
+func (c Config) lnInverseWeight(theta []float64) float64 {
+	sum := c.Choice
+	for i, g := range c.Grids {
+		ln, _ := g.lnInverseWeightAt(theta[i])
+		sum += ln
+	}
+	return sum
+}
+
+// toGrid rounds θ.
+func (c Config) toGrid(theta []float64) {
+	for i, g := range c.Grids {
+		theta[i] = g.Value(g.Nearest(theta[i]))
+	}
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-// EstimateRows is the greatest number of rows that [Estimate] uses.
-const EstimateRows = 1000
-
 // Estimated is a maximum a posteriori estimate of the hyper-parameters.
 type Estimated struct {
 	// Theta is ln lengthscales and last ln variance.
@@ -193,12 +190,4 @@ func (e *evidence) sensitivity(noise float64, gradient []float64) {
 	})
 	e.pool.Mirror(e.w)
 	e.pool.Mirror(e.pull)
-}
-
-// expandScales writes the reciprocal lengthscales of all inputs, of which input j has that of the
-// parameter of[j].
-func expandScales(theta []float64, of []int, invScale []float64) {
-	for j, i := range of {
-		invScale[j] = math.Exp(-theta[i])
-	}
 }

@@ -137,3 +137,22 @@ func smallestDiagonal(l linalg.Mat) float64 {
 	}
 	return least
 }
+
+// gradientInto computes dst. h and bigH are the whitened sums of the pass, scale
+// is N/n, sMinusI is S−I; work is M×M scratch.
+func (t *Trainer) gradientInto(dst hyperGradient, scale float64, h []float64, bigH, sMinusI, work linalg.Mat) {
+	t.pool.GemmLower(false, false, 1, sMinusI, bigH, 0, work)
+	for i := range work.Rows {
+		linalg.Axpy(0.5*t.mean[i], h[:i+1], work.Row(i))
+	}
+	t.prior.white.solveBothSidesTrans(t.pool, work)
+	t.prior.gradient(t.sweep.columnSum, work, dst)
+	weight := t.weight * scale
+	for i := range dst.theta {
+		_, slope := t.cfg.Grids[i].lnInverseWeightAt(t.theta[i])
+		dst.theta[i] = weight*dst.theta[i] + slope
+	}
+	for i := range dst.z.Data {
+		dst.z.Data[i] *= weight
+	}
+}

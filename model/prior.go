@@ -142,3 +142,32 @@ func (p *prior) squarePart(square linalg.Mat, dst hyperGradient) {
 		}
 	}
 }
+
+// slopesOf returns room for the slopes of a kernel block: the block itself if they are its
+// values.
+func slopesOf(profile *linalg.Profile, block linalg.Mat) linalg.Mat {
+	if profile.SlopeIsValue {
+		return block
+	}
+	return linalg.NewMat(block.Rows, block.Cols)
+}
+
+// hyperGradient converts the sums of a sweep into the derivatives of J_b with
+// respect to θ and Z at fixed whitened m and S, which leaves the KL alone:
+//
+//	dJ = b Σ dE + d ln 1/p_θ
+//
+// The kernel columns' part has been collected by the sweep. K_ZZ enters
+// through L: with X = m hᵀ + 2(S−I)H, all whitened and summed over rows, and Φ
+// the lower triangle with half its diagonal,
+//
+//	dE/dL = −tril(L⁻ᵀX),  dE/dK_ZZ = −L⁻ᵀ Φ(X) L⁻¹
+//
+// the second by the reverse mode of Cholesky (Murray 2016, eq. 10), because
+// the upper part of Lᵀtril(L⁻ᵀX) is the only one that differs from X. Only the
+// symmetric part of dE/dK_ZZ counts, which is that of ½(Φ+Φᵀ): half of X's lower
+// triangle and its mirror image.
+type hyperGradient struct {
+	theta []float64
+	z     linalg.Mat // [M×d]
+}

@@ -1,5 +1,7 @@
 package model
 
+import "math"
+
 // Scales say which inputs share a lengthscale.
 type Scales struct {
 	ARD    bool  // a lengthscale for each feature, else one for all
@@ -46,4 +48,12 @@ func (s Scales) fit(d int) bool {
 		}
 	}
 	return s.Widths == nil || n == d
+}
+
+// expandScales writes the reciprocal lengthscales of all inputs, of which input j has that of the
+// parameter of[j].
+func expandScales(theta []float64, of []int, invScale []float64) {
+	for j, i := range of {
+		invScale[j] = math.Exp(-theta[i])
+	}
 }

@@ -66,15 +66,6 @@ func newSweep(p *prior, l loss.Loss, m, d int) *sweep {
 	return s
 }
 
-// slopesOf returns room for the slopes of a kernel block: the block itself if they are its
-// values.
-func slopesOf(profile *linalg.Profile, block linalg.Mat) linalg.Mat {
-	if profile.SlopeIsValue {
-		return block
-	}
-	return linalg.NewMat(block.Rows, block.Cols)
-}
-
 // reset clears the sums, for the present a and A.
 func (s *sweep) reset(back bool) {
 	s.back = back

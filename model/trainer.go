@@ -9,14 +9,6 @@ import (
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-var (
-	// ErrNotPositiveDefinite says that a matrix that is positive definite in
-	// exact arithmetic could not be factorized. More jitter helps.
-	ErrNotPositiveDefinite = errors.New("model: matrix is not positive definite")
-	// ErrDiverged says that a pass gave something that is not a number.
-	ErrDiverged = errors.New("model: training has diverged")
-)
-
 // A PassKind says how the rows of a pass are chosen.
 type PassKind int
 
