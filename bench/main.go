@@ -9,16 +9,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/bench/measured"
-	"github.com/pacsgp/pacsgp/model"
 )
 
 // A measure makes one part of the page.
@@ -36,18 +33,6 @@ var measures = []measure{
 	{"scale", scale},
 	{"sweep", sweep},
 }
-
-// A bench is shared by all measures.
-type bench struct {
-	rounds int
-	work   string // folder for binaries and data
-	data   string // folder of the data sets
-	docs   string // folder for pictures
-	python string // the peers' interpreter, or "" if there is none
-	log    io.Writer
-}
-
-func (b *bench) logf(format string, args ...any) { fmt.Fprintf(b.log, format+"\n", args...) }
 
 func main() {
 	if err := measured.EnterTree(); err != nil {
@@ -99,31 +84,6 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 		}
 	}
 	return failed
-}
-
-// peersFolder holds the peers' programs, and their interpreter, which make bench makes.
-var peersFolder = filepath.Join("bench", "peers")
-
-// prepare finds the peers' interpreter, if it is there, and says with what and where the tables are made.
-func (b *bench) prepare(ctx context.Context) (about string, err error) {
-	python, err := filepath.Abs(filepath.Join(peersFolder, ".venv", "bin", "python"))
-	if err != nil {
-		return "", err
-	}
-	peers := "no Python"
-	if _, err := os.Stat(filepath.Join(peersFolder, ".venv", "made")); err != nil {
-		b.logf("NO PEERS: %v\nOnly our own side is measured; make bench installs the peers, with Python >= 3.10 and a network.", err)
-	} else {
-		b.python = python
-		const versions = `import platform, importlib.metadata as m
-print("Python " + platform.python_version(), *(f"{p} {m.version(p)}" for p in ("torch", "scipy", "gpytorch", "pyarrow")), sep=", ")`
-		out, err := exec.CommandContext(ctx, python, "-c", versions).Output()
-		if err != nil {
-			return "", fmt.Errorf("versions of the peers: %w", err)
-		}
-		peers = strings.TrimSpace(string(out))
-	}
-	return fmt.Sprintf("`make bench`: %s; %s. Medians of %d rounds.", measured.Machine(model.InstructionSet()), peers, b.rounds), nil
 }
 
 // choose returns the measures of a list of names, all for none.

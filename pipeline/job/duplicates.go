@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -82,9 +81,4 @@ func (d DuplicatesDecl) Warning(c Duplicates) string {
 		return text + "were dropped: the bounds are about distinct rows; if equal rows are separate draws, set duplicates: keep"
 	}
 	return text + "count as separate draws, as the job declares: if they are duplicates, the bounds are too low"
-}
-
-// percent writes a share with three significant digits.
-func percent(share float64) string {
-	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
 }

@@ -4,8 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"unicode/utf8"
 )
+
+// ErrConfig marks a fault of the job's declaration, or of the settings of its run: no retry
+// helps.
+var ErrConfig = errors.New("bad job")
 
 // ErrChanged says that rows or the bytes of the model have changed since training.
 // Nothing is published.
@@ -65,3 +70,8 @@ func prefix(s string, n int) string {
 // ErrData marks a fault of the rows: too few of them, or a column that says
 // nothing. No retry on the same rows helps.
 var ErrData = errors.New("unusable rows")
+
+// percent writes a share with three significant digits.
+func percent(share float64) string {
+	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
+}

@@ -142,10 +142,6 @@ func (r Resources) WithDefaults() Resources {
 	return r
 }
 
-// ErrConfig marks a fault of the job's declaration, or of the settings of its run: no retry
-// helps.
-var ErrConfig = errors.New("bad job")
-
 // WithDefaults returns the job with its defaults filled in, or all faults that
 // it has, each wrapping [ErrConfig].
 func (j Job) WithDefaults() (Job, error) {
