@@ -13,7 +13,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model"
 )
 
 // What the paper says of its experiment on the discretisation of θ: three features, uniform
@@ -27,9 +26,6 @@ const (
 	discretisedEpsilon  = 0.6
 	fourierFeatures     = 2000 // of the function that is drawn
 )
-
-// widestLimit is the greatest limit of ln θ.
-const widestLimit = 8
 
 // discretisations are kl-PAC-GP, or with another -inducing kl-PAC-SGP, on coarser and finer grids of
 // θ. The last is that of two digits within the widest limit.
@@ -49,18 +45,6 @@ func discretisations(o options) (rows []row) {
 		}
 	}
 	return rows
-}
-
-// searchGrids are those of a search. A search for several grids has close values, and the ln |Θ| of
-// two digits.
-func (u unit) searchGrids(parameters int) []model.Grid {
-	g := flat(u.grid())
-	if u.Limit > 0 {
-		step := 1e-4 * max(1, float64(u.Limit)/4)
-		g = model.Grid{Min: g.Min, Step: step, Count: 1 + int(math.Round(2*float64(u.Limit)/step))}
-		g.LnInverseWeights = slices.Repeat([]float64{math.Log1p(200 * float64(u.Limit))}, g.Count)
-	}
-	return slices.Repeat([]model.Grid{g}, parameters)
 }
 
 // runDiscretisation takes coarser and finer grids of θ, and draws what they cost next to the last,
@@ -166,12 +150,4 @@ func generated(seed int) measured.Dataset {
 // lnTheta is ln |Θ| of a row: four hyper-parameters on its grid.
 func (r row) lnTheta() float64 {
 	return (discretisedFeatures + 1) * math.Log(1+2*float64(r.Limit)*math.Pow10(r.Digits))
-}
-
-// written is a number of a CSV file, none of NaN.
-func written(v float64) string {
-	if math.IsNaN(v) {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'g', 6, 64)
 }

@@ -65,14 +65,6 @@ func addSeries(p *plot.Plot, points plotter.XYs, radius float64, c color.Color) 
 	return line, dots
 }
 
-// ofSet is the title of a panel.
-func (r row) ofSet() string {
-	if r.ARD {
-		return r.Dataset + ", ARD"
-	}
-	return r.Dataset
-}
-
 // grouped are rows by a title, and the titles in their order.
 func grouped(rows []row, title func(r row) string) (order []string, groups map[string][]row) {
 	groups = map[string][]row{}

@@ -21,20 +21,6 @@ import (
 	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
-// options are the choices of a user.
-type options struct {
-	data, out, only, page       string
-	start                       string
-	reps, evaluations, inducing int
-	write                       bool
-}
-
-// Those of the published experiments.
-const (
-	defaultEvaluations = 1000
-	defaultInducing    = 500
-)
-
 // An experiment is one table or figure of the paper.
 type experiment struct {
 	name string
@@ -101,25 +87,6 @@ func main() {
 		os.Exit(1) //nolint:gocritic // stop has nothing left to do
 	}
 	fmt.Fprintln(os.Stdout, "written to "+o.out)
-}
-
-// check finds what no experiment of the name can do.
-func (o options) check(name string) error {
-	switch {
-	case o.reps < 1 || o.evaluations < 1:
-		return fmt.Errorf("-reps %d -evaluations %d: want at least one of each", o.reps, o.evaluations)
-	case o.inducing < 1:
-		return fmt.Errorf("-inducing %d: want at least one", o.inducing)
-	case name == "inducing" && o.inducing < 5:
-		return fmt.Errorf("-inducing %d: want at least five, as the curves go by fifths", o.inducing)
-	case !slices.Contains([]string{"", published, pretrained, minibatch}, o.start):
-		return fmt.Errorf("-start %q: want %s, %s or %s", o.start, published, pretrained, minibatch)
-	case slices.Contains([]string{"snelson", "overfit", "all"}, name) && (o.only != "" || o.start != "" || o.inducing != defaultInducing):
-		return fmt.Errorf("%s is computed as a whole: -only, -start and -inducing are not for it", name)
-	case (name == "inducing" || name == "discretisation") && o.write && o.only != "":
-		return fmt.Errorf("%s is written whole: -write is not for a part of it", name)
-	}
-	return nil
 }
 
 func run(ctx context.Context, name string, o options) error {

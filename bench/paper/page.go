@@ -35,11 +35,6 @@ func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, 
 	return errors.Join(err, savePanels(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)), o.storeFigure(name), o.onPage(name, text))
 }
 
-// pathOf is the path of a file next to the page.
-func (o options) pathOf(name string) string {
-	return filepath.Join(filepath.Dir(o.page), "paper-"+name)
-}
-
 // writeCurves writes a figure of panels as curves draws them; of names a row, and more says what the
 // quantities are next to their names.
 func writeCurves(name string, head []string, more string, digits int, rows []row, of func(row) []string, panels [][]*plot.Plot, o options) error {
@@ -84,26 +79,6 @@ func (o options) onPage(name, text string) error {
 	return measured.ReplaceSection(o.page, "paper conclusions", strings.TrimSuffix(table, "\n"))
 }
 
-// command is the command that makes a section.
-func (o options) command(name string) string {
-	words := []string{"go -C bench run ./paper", name}
-	if name == "exp" {
-		words[1] = "exp-loss"
-	}
-	say := func(differs bool, format string, value any) {
-		if differs {
-			words = append(words, fmt.Sprintf(format, value))
-		}
-	}
-	say(name != "snelson", "-reps %d", o.reps)
-	say(o.evaluations != defaultEvaluations, "-evaluations %d", o.evaluations)
-	say(o.inducing != defaultInducing, "-inducing %d", o.inducing)
-	say(o.data != measured.Data(), "-data %s", o.data)
-	say(o.start != "", "-start %s", o.start)
-	say(o.only != "", "-only '%s'", o.only)
-	return strings.Join(words, " ")
-}
-
 // section is a table of the page, made from the stored results and the paper's: one row for each of the paper's and
 // of ours, but those after pre-training.
 func (o options) section(name string) (rows []row, text string, err error) {
@@ -143,35 +118,6 @@ func thorough(rows []row) []row {
 			return s.from(r.Start, r.Most) == r.unit && s.Start == r.Start && (s.reps > r.reps || s.reps == r.reps && s.Most > r.Most)
 		})
 	})
-}
-
-// extra reports whether the paper has no such row.
-func (r row) extra() bool { return r.Method == freeForm || r.Method == "VFE" && r.Alpha == 0 }
-
-// words compares the row's bound with the paper's.
-func (r row) words() string {
-	difference, words := r.verdict("B")
-	switch {
-	case r.extra():
-		return fmt.Sprintf("%+.4f from %s in the paper", difference, r.setting().Method)
-	case (words == "lower" || words == "higher") && r.ours["cut_off"].mean > 0:
-		return fmt.Sprintf("%s by %.4f, cut off", words, math.Abs(difference))
-	case words == "lower" || words == "higher":
-		return fmt.Sprintf("%s by %.4f", words, math.Abs(difference))
-	}
-	return words
-}
-
-// text is a mean with its standard error, if there is one.
-func (e estimate) text(digits int) string {
-	if math.IsNaN(e.mean) {
-		return ""
-	}
-	text := fmt.Sprintf("%.*f", digits, e.mean)
-	if !math.IsNaN(e.se) {
-		text += fmt.Sprintf(" ± %.*f", digits, e.se)
-	}
-	return text
 }
 
 // conclusions compares the paper's bounds with what holding out a fifth of the training rows gives for

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -143,21 +144,24 @@ func (o options) results(table string) ([]row, error) {
 	return rows, err
 }
 
-// setting is the row of the paper that a row is compared with.
-func (r row) setting() unit {
-	s := unit{Table: r.Table, Dataset: r.Dataset, Loss: r.Loss, Epsilon: r.Epsilon, Method: r.Method, ARD: r.ARD}
-	if s.Method == freeForm && s.Table == "boston" {
-		s.Method = "kl-PAC-GP"
-	} else if s.Method == freeForm {
-		s.Method = "kl-PAC-SGP"
-	}
-	return s
-}
-
 func writeCSV(path string, records [][]string) error {
 	var out bytes.Buffer
 	if err := csv.NewWriter(&out).WriteAll(records); err != nil {
 		return err
 	}
 	return durable.WriteFile(durable.OS{}, path, out.Bytes())
+}
+
+// publishedTables has the cells of the paper's tables, as CSV with comments.
+//
+//go:embed paper.csv
+var publishedTables string
+
+// publishedRows are the paper's rows of a table.
+func publishedRows(table string) ([]row, error) {
+	rows, err := readRows(publishedTables, table)
+	for i := range rows {
+		rows[i].paper, rows[i].ours = rows[i].ours, nil
+	}
+	return rows, err
 }

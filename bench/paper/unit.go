@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
@@ -223,4 +225,19 @@ func (u unit) certified(ctx context.Context, train, test measured.Dataset) (resu
 	found, err := pipeline.Evaluate(ctx, pipelinetest.NewMemory(test.Names, test.Columns), r.Model, runtime.NumCPU())
 	f.Test, f.MSE = found.Draw, found.Squared
 	return f, err
+}
+
+// widestLimit is the greatest limit of ln θ.
+const widestLimit = 8
+
+// searchGrids are those of a search. A search for several grids has close values, and the ln |Θ| of
+// two digits.
+func (u unit) searchGrids(parameters int) []model.Grid {
+	g := flat(u.grid())
+	if u.Limit > 0 {
+		step := 1e-4 * max(1, float64(u.Limit)/4)
+		g = model.Grid{Min: g.Min, Step: step, Count: 1 + int(math.Round(2*float64(u.Limit)/step))}
+		g.LnInverseWeights = slices.Repeat([]float64{math.Log1p(200 * float64(u.Limit))}, g.Count)
+	}
+	return slices.Repeat([]model.Grid{g}, parameters)
 }
