@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -36,7 +35,6 @@ type Watching struct {
 	Follow  bool // go on as rows come
 	Events  score.Events
 	Counted func(by *score.Predictor, t watch.Test) // gets what was counted
-	since   func(id string) time.Time               // from when on a certificate is current
 }
 
 // A Watched is what rows have said of the current certificate.
@@ -60,9 +58,7 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 		return last, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	current := &dated{Pointers: pointers, at: map[string]time.Time{}}
-	w.since = current.since
-	follower := s.follower(current, nil, "another folder for the state")
+	follower := s.follower(pointers, nil, "another folder for the state")
 	defer follower.Close()
 	follower.Continue(state.Subject)
 	var testOf func(*score.Predictor) (watch.Test, error)
@@ -127,31 +123,6 @@ func (p onePointer) Artifact(context.Context, pipeline.Current) (score.Artifact,
 	return score.Artifact(p), nil
 }
 
-// dated pointers remember since when what they named is current.
-type dated struct {
-	score.Pointers
-
-	mu sync.Mutex
-	at map[string]time.Time // by id
-}
-
-// Current reads the pointer.
-func (d *dated) Current(ctx context.Context) (pipeline.Current, error) {
-	p, err := d.Pointers.Current(ctx)
-	if err == nil {
-		d.mu.Lock()
-		d.at[p.ID] = p.Since
-		d.mu.Unlock()
-	}
-	return p, err
-}
-
-func (d *dated) since(id string) time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.at[id]
-}
-
 // watchedDue says when what was counted of files is stored: each time the state is written as a whole.
 var watchedDue = score.Due{Rows: 1 << 20, Every: time.Second}
 
@@ -204,13 +175,14 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 	rows.From(log.Offsets)
 	var warned sync.Map // ids of certificates
 	cfg.Known = func(_ context.Context, p score.Piece[score.Records]) (func(score.Records, int) bool, error) {
-		ends := endsOf(p.By.Certificate, rows.Topic)
-		if _, was := warned.LoadOrStore(p.By.ID, true); len(ends) == 0 && !was {
+		_, has := p.By.End(rows.Topic, 0)
+		if _, was := warned.LoadOrStore(p.By.ID, true); !has && !was {
 			w.Warned(fmt.Sprintf("certificate %.12s…: its sample has no offsets of %s, so that all rows of the topic count as if they came later, also those that the sample may have had from elsewhere", p.By.ID, rows.Topic))
 		}
 		return func(of score.Records, i int) bool {
 			partition, offset, _ := of.Position(i)
-			return offset < ends[partition] || !p.By.SpeaksOf(rows.Topic, partition)
+			end, _ := p.By.End(rows.Topic, partition)
+			return offset < end || !p.By.SpeaksOf(rows.Topic, partition)
 		}, nil
 	}
 	cfg.Where = func(_ score.Piece[score.Records], of score.Records, row int) string {
@@ -233,17 +205,6 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		err = fmt.Errorf("%w (hint: offsets %d and below of partition %d of %s were not counted and are gone: name another folder for the state, which begins with what is left)", err, gone.Start-1, gone.Partition, gone.Topic)
 	}
 	return out.Test, err
-}
-
-// endsOf are the offsets behind the rows of a sample, by partition of a topic.
-func endsOf(c certify.Certificate, topic string) map[int]int64 {
-	ends := map[int]int64{}
-	for _, s := range c.Sample.Segments {
-		if s.Topic == topic {
-			ends[int(s.Partition)] = max(ends[int(s.Partition)], s.End)
-		}
-	}
-	return ends
 }
 
 // watchedFiles says which files are news.
@@ -319,7 +280,7 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 	}
 	f.digests[file.Path] = digest.String()
 	switch {
-	case f.counted[digest.String()] || info.ModTime().Before(f.of.since(by.ID)):
+	case f.counted[digest.String()] || info.ModTime().Before(by.Since):
 		return true, nil
 	case f.counted[file.Name]: // some of its rows may have been there
 		f.warning(file.Path + " was written again since it was counted: its rows are no news (hint: put rows that come into new files)")

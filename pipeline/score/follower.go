@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -61,19 +62,25 @@ type Predictor struct {
 	Artifact
 
 	Ready   *pipeline.Ready
-	Subject string // what its predictions are about: see [pipeline.Subject]
-	Carries string // the id that its predictions carry: see [pipeline.CarriedID]
+	Subject string    // what its predictions are about: see [pipeline.Subject]
+	Carries string    // the id that its predictions carry: see [pipeline.CarriedID]
+	Since   time.Time // when it became current, by the pointer
 
-	segments map[string]map[int]bool // partitions, by topic
-	users    sync.WaitGroup
+	ends  map[string]map[int]int64 // offsets behind the rows of its sample, by topic and partition
+	users sync.WaitGroup
 }
 
 // SpeaksOf reports whether the certificate covers the rows of a partition of a topic. Where keys
 // choose the partition, other partitions may hold another population. A certificate of rows from
 // elsewhere names no partition: then it is the user's decision.
 func (p *Predictor) SpeaksOf(topic string, partition int) bool {
-	own := p.segments[topic]
-	return len(own) == 0 || own[partition]
+	_, own := p.ends[topic][partition]
+	return own || len(p.ends[topic]) == 0
+}
+
+// End is the offset behind the rows of its sample in a partition of a topic; false: it has none of the topic.
+func (p *Predictor) End(topic string, partition int) (offset int64, ok bool) {
+	return p.ends[topic][partition], len(p.ends[topic]) > 0
 }
 
 // CarriedIn is the id that predictions of rows of a partition carry.
@@ -88,13 +95,13 @@ func (p *Predictor) CarriedIn(topic string, partition int) string {
 func newPredictor(a Artifact, ready *pipeline.Ready, subject string) *Predictor {
 	p := &Predictor{
 		Artifact: a, Ready: ready, Subject: subject, Carries: pipeline.CarriedID(a.Certificate, a.ID, certify.PredictorMean),
-		segments: map[string]map[int]bool{},
+		ends: map[string]map[int]int64{},
 	}
 	for _, s := range a.Certificate.Sample.Segments {
-		if p.segments[s.Topic] == nil {
-			p.segments[s.Topic] = map[int]bool{}
+		if p.ends[s.Topic] == nil {
+			p.ends[s.Topic] = map[int]int64{}
 		}
-		p.segments[s.Topic][int(s.Partition)] = true
+		p.ends[s.Topic][int(s.Partition)] = max(p.ends[s.Topic][int(s.Partition)], s.End)
 	}
 	return p
 }
@@ -239,6 +246,7 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 		f.first, f.subject = &a.Certificate, next.Subject
 	}
 	f.Close()
+	next.Since = p.Since
 	f.now, f.refused = next, ""
 	f.warnOfModel()
 	return nil
