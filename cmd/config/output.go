@@ -147,16 +147,12 @@ func (q rejects) Put(_ context.Context, columns []string, shards []dataset.Shard
 	return file.Commit()
 }
 
-// deadLetters is the topic for records of rejected rows.
-type deadLetters struct {
-	origin *Topic
-	topic  string
-}
-
+// deadLetters is the topic for records of rejected rows of another one.
+type deadLetters struct{ *Topic }
 // DeadLetters is the topic for records of rejected rows, or nil.
 func (p Task) DeadLetters() dataset.Rejects {
 	if origin, ok := p.Source.(*Topic); ok && origin.DeadLetters != "" {
-		return deadLetters{origin: origin, topic: origin.DeadLetters}
+		return deadLetters{origin}
 	}
 	return nil
 }
@@ -164,12 +160,12 @@ func (p Task) DeadLetters() dataset.Rejects {
 // Put sends the records that the spool has kept: those with a bad value in a column of the job
 // or of an alternative.
 func (d deadLetters) Put(ctx context.Context, _ []string, _ []dataset.Shard, _ func(func(dataset.RejectedRow) error) error) (err error) {
-	client, err := d.origin.Cluster.Client()
+	client, err := d.Cluster.Client()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	window := d.origin.frozen
-	cfg := kafkalog.DeadLettersConfig{Client: client, Topic: d.topic, ID: digest.OfValues(d.topic, window.Segments, d.origin.Config.Columns)[:16], Source: d.origin.Topic}
+	window := d.frozen
+	cfg := kafkalog.DeadLettersConfig{Client: client, Topic: d.DeadLetters, ID: digest.OfValues(d.DeadLetters, window.Segments, d.Config.Columns)[:16], Source: d.Topic.Topic}
 	return kafkalog.PutDeadLetters(ctx, cfg, window.Ends, window.DeadLetters)
 }

@@ -48,24 +48,15 @@ func lintCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// A linted document is what lint prints for machines.
+// A linted document is what lint prints for machines. Line and column of a fault are of the innermost section
+// that the file has, 1 if it has none.
 type linted struct {
-	Files  []string     `json:"files"`
-	Faults []lintedItem `json:"faults"`
-}
-
-// A lintedItem is a fault of a file. Line and column are of the innermost section that the
-// file has, 1 if it has none.
-type lintedItem struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Key     string `json:"key"` // "" where the fault is about none
-	Message string `json:"message"`
+	Files  []string         `json:"files"`
+	Faults []yamlfile.Fault `json:"faults"`
 }
 
 func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) error {
-	out := linted{Files: paths, Faults: []lintedItem{}}
+	out := linted{Files: paths, Faults: []yamlfile.Fault{}}
 	bad, env := 0, w.environment()
 	env.Offline = offline
 	for _, path := range paths {
@@ -87,7 +78,8 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 				text := inPlainWords(strings.TrimPrefix(each.Error(), job.ErrConfig.Error()+": "))
 				f = yamlfile.Fault{File: path, Text: strings.TrimPrefix(text, path+": ")}
 			}
-			out.Faults = append(out.Faults, lintedItem{cmp.Or(f.File, path), max(f.Line, 1), max(f.Column, 1), f.Key, job.Shortened(inPlainWords(f.Text))})
+			f.File, f.Line, f.Column, f.Text = cmp.Or(f.File, path), max(f.Line, 1), max(f.Column, 1), job.Shortened(inPlainWords(f.Text))
+			out.Faults = append(out.Faults, f)
 		}
 	}
 	if asJSON {
@@ -96,7 +88,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 		}
 	} else {
 		for _, f := range out.Faults {
-			_, _ = fmt.Fprintf(w.stdout, "%s:%d:%d: %s\n", oneLine(f.File), f.Line, f.Column, strings.ReplaceAll(f.Message, "\n", " "))
+			_, _ = fmt.Fprintf(w.stdout, "%s:%d:%d: %s\n", oneLine(f.File), f.Line, f.Column, strings.ReplaceAll(f.Text, "\n", " "))
 		}
 	}
 	if bad == 0 {

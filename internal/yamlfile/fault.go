@@ -13,15 +13,16 @@ import (
 
 // A Fault is one thing that is wrong with a file.
 type Fault struct {
-	File         string
-	Key          string // that it is about, or ""
-	Line, Column int    // 0: nowhere in the file
-	missing      bool   // the file does not have the key: the position is that of its section
-	Text         string
-	unread       bool   // the value of the key could not be read
-	meant        string // key that an unknown one stands for, or ""
-	bad          string // what is wrong: "bad job", unless it says another kind of file
-	err          error  // that it wraps
+	File    string `json:"file"`
+	Line    int    `json:"line"` // 0: nowhere in the file
+	Column  int    `json:"column"`
+	Key     string `json:"key"` // that it is about, or ""
+	Text    string `json:"message"`
+	missing bool   // the file does not have the key: the position is that of its section
+	unread  bool   // the value of the key could not be read
+	meant   string // key that an unknown one stands for, or ""
+	bad     string // what is wrong: "bad job", unless it says another kind of file
+	err     error  // that it wraps
 }
 
 // Error is the fault in one line.
