@@ -222,29 +222,15 @@ func WholeNumber(node ast.Node, unsigned bool) (int64, error) {
 	return 0, At(node, "want a whole number")
 }
 
-// paths are the paths of keys by their names, each where it comes first.
-type paths struct {
-	names []string
-	paths map[string]string
-}
-
-// everywhere are the keys of the whole file.
-func (t *File) everywhere() *paths {
-	if t.all == nil {
-		t.all = pathsOf(t.of, true)
-	}
-	return t.all
-}
-
-// pathsOf are the keys of a type and, where it is to be deep, of its sections and of the entries
-// of its lists.
-func pathsOf(of reflect.Type, deep bool) *paths {
-	p := &paths{paths: map[string]string{}}
+// keysBelow are the names of the keys of a type, each where it comes first, with their paths; where it is to be
+// deep, also those of its sections and of the entries of its lists.
+func keysBelow(of reflect.Type, deep bool) (names []string, paths map[string]string) {
+	paths = map[string]string{}
 	var add func(prefix string, of reflect.Type)
 	add = func(prefix string, of reflect.Type) {
 		for name, f := range Keys(of) {
-			if _, taken := p.paths[name]; !taken {
-				p.names, p.paths[name] = append(p.names, name), Join(prefix, name)
+			if _, taken := paths[name]; !taken {
+				names, paths[name] = append(names, name), Join(prefix, name)
 			}
 			below := f.Type
 			if below.Kind() == reflect.Slice {
@@ -256,7 +242,7 @@ func pathsOf(of reflect.Type, deep bool) *paths {
 		}
 	}
 	add("", of)
-	return p
+	return names, paths
 }
 
 // meant is the key that an unknown one may stand for: a similar one of the section, which has this
@@ -265,14 +251,14 @@ func (t *File) meant(unknown, section string, of reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "" // a suggestion would hide what is wrong with it
 	}
-	own := pathsOf(of, false)
+	own, _ := keysBelow(of, false)
 	for _, name := range append(slices.Clone(t.Kind.Renamed[unknown]), unknown) {
-		if near := t.Kind.Nearest(name, own.names); near != "" {
-			return Join(section, own.paths[near])
+		if near := t.Kind.Nearest(name, own); near != "" {
+			return Join(section, near)
 		}
 	}
-	all := t.everywhere()
-	return all.paths[t.Kind.Nearest(unknown, all.names)]
+	all, paths := keysBelow(t.of, true)
+	return paths[t.Kind.Nearest(unknown, all)]
 }
 
 // shownKeys is how many keys of a section a fault names.
@@ -292,7 +278,7 @@ func wanted(t reflect.Type) string {
 	case reflect.Slice:
 		return "a list, as in [a, b]"
 	case reflect.Struct:
-		names := pathsOf(t, false).names
+		names, _ := keysBelow(t, false)
 		more := ""
 		if len(names) > shownKeys {
 			names, more = names[:shownKeys], ", …"

@@ -32,7 +32,6 @@ type File struct {
 	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
 	Faults []Fault
 	faulty map[[2]int]bool // positions of faults
-	all    *paths          // the keys of the whole file, once they were asked for
 }
 
 // Parse decodes the text of a file of this kind into a T, and keeps all that is wrong with
