@@ -6,23 +6,25 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Serve runs jobs when they are due, until ctx is done, which is no error. A changed job does not
 // run, and stops no other one; if all jobs were changed, that is an error. Runs do not overlap: a
 // machine that trains two models at a time trains each at half the speed.
 func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
-	if err := allChanged(ctx, jobs); err != nil {
-		for _, j := range jobs {
-			_, _ = s.Look(ctx, j, clock.Now()) // records the reasons
-		}
-		return err
-	}
 	for {
-		for _, j := range jobs {
-			if _, err := s.Look(ctx, j, clock.Now()); err != nil && ctx.Err() == nil {
-				s.lookFailed(j, err)
+		faults := make([]error, len(jobs)) // of changed jobs
+		for i, j := range jobs {
+			if _, err := s.Look(ctx, j, clock.Now()); ctx.Err() == nil {
+				faults[i] = err
+			}
+		}
+		if len(jobs) > 0 && !slices.Contains(faults, nil) {
+			return errors.Join(faults...)
+		}
+		for i, err := range faults {
+			if err != nil {
+				s.lookFailed(jobs[i], err)
 			}
 		}
 		select {
@@ -61,19 +63,6 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 		return nil
 	}
 	return RoundError{errors.Join(said...), worst(exits)}
-}
-
-// allChanged refuses jobs that all differ from their first runs.
-func allChanged(ctx context.Context, jobs []*Job) error {
-	var faults []error
-	for _, j := range jobs {
-		_, err := j.state(ctx)
-		if !errors.Is(err, job.ErrConfig) {
-			return nil // Look reports other faults
-		}
-		faults = append(faults, err)
-	}
-	return errors.Join(faults...)
 }
 
 // A RoundError says what failed in a round.
