@@ -10,6 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -21,12 +22,12 @@ func isArrow(file io.ReaderAt) bool {
 }
 
 // describeArrow reads the footer of an Arrow file; its record batches are its row groups.
-func describeArrow(_ context.Context, file objects.File, l listed) (*dataFile, error) {
+func describeArrow(_ context.Context, file objects.File) (*dataFile, error) {
 	in, err := arrowipc.Open(file, file.Size(), true)
 	if err != nil {
 		return nil, err
 	}
-	f := &dataFile{listed: l, sum: in.Sum, size: file.Size(), arrow: true}
+	f := &dataFile{File: dataset.File{Footer: in.Sum}, arrow: true}
 	for i, field := range in.Schema.Fields() {
 		f.columns = append(f.columns, arrowColumn(field, i))
 	}
@@ -34,13 +35,13 @@ func describeArrow(_ context.Context, file objects.File, l listed) (*dataFile, e
 		markIndex(f.columns, []byte(frame))
 	}
 	for i, b := range in.Batches {
-		if b.Rows > maxSample-f.rows || b.Rows > arrowRowsPerByte*b.Bytes {
+		if b.Rows > maxSample-f.Rows || b.Rows > arrowRowsPerByte*b.Bytes {
 			return nil, fmt.Errorf("it claims %d rows in %d bytes: %w", b.Rows, b.Bytes, errMalformed)
 		}
 		if b.Rows > 0 {
-			f.groups = append(f.groups, group{index: i, first: f.rows, rows: b.Rows, batch: b})
+			f.groups = append(f.groups, group{index: i, first: f.Rows, rows: b.Rows, batch: b})
 		}
-		f.rows += b.Rows
+		f.Rows += b.Rows
 	}
 	return f, nil
 }

@@ -36,7 +36,7 @@ func (b *batches) startArrow(in *arrowipc.File) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("lake: %s, record batch %d: %w", b.shard.file.path, b.shard.group.index, err)
+		return fmt.Errorf("lake: %s, record batch %d: %w", b.shard.file.Path, b.shard.group.index, err)
 	}
 	return b.columns(func(j int, col *column) error {
 		column := b.arrow.record.Column(col.leaf)

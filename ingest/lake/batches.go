@@ -100,7 +100,7 @@ func (b *batches) decode() (arrow.Record, error) {
 		var fault ingest.Fault
 		if bad, column, fault = b.src.records.Bad(block); len(bad) > 0 && !b.src.mark {
 			block.Drop()
-			return nil, &ingest.RejectedRowError{Where: b.shard.file.path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: b.src.columns[column], Fault: fault}
+			return nil, &ingest.RejectedRowError{Where: b.shard.file.Path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: b.src.columns[column], Fault: fault}
 		}
 	}
 	record := b.src.records.New(block, bad, known)
@@ -172,7 +172,7 @@ func (b *batches) readColumn(j int, values []float64) error {
 func (b *batches) columnError(j int, err error) error {
 	from := b.shard.group.first + b.read
 	return fmt.Errorf("lake: %s, row group %d, column %q, at or after row %d: %w",
-		b.shard.file.path, b.shard.group.index, b.src.columns[j], from, err)
+		b.shard.file.Path, b.shard.group.index, b.src.columns[j], from, err)
 }
 
 func (b *batches) finish() error {

@@ -34,11 +34,11 @@ func (s *Source) Statistics(ctx context.Context) ([]ColumnStatistics, error) {
 			foot, err = s.footer(ctx, file)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("lake: %s: %w", sh.file.path, err)
+			return nil, fmt.Errorf("lake: %s: %w", sh.file.Path, err)
 		}
 		for j := range sums {
 			if err := sums[j].add(sh.file, foot, sh.group); err != nil {
-				return nil, fmt.Errorf("lake: %s, row group %d, column %q: %w", sh.file.path, sh.group.index, sums[j].Column, err)
+				return nil, fmt.Errorf("lake: %s, row group %d, column %q: %w", sh.file.Path, sh.group.index, sums[j].Column, err)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (n *ColumnStatistics) add(file *dataFile, foot *footer, g group) error {
 	}
 	for _, bound := range []float64{ch.lo.value, ch.hi.value} {
 		if ingest.FaultOf(bound) == ingest.TooLong && n.TooLong == "" {
-			n.TooLong = fmt.Sprintf("%s, row group %d", file.path, g.index)
+			n.TooLong = fmt.Sprintf("%s, row group %d", file.Path, g.index)
 		}
 	}
 	n.extend(ch.lo.value, ch.hi.value)
@@ -89,7 +89,7 @@ func (n *ColumnStatistics) extend(lo, hi float64) {
 
 // footer reads the footer of a Parquet file again.
 func (s *Source) footer(ctx context.Context, f *dataFile) (*footer, error) {
-	file, err := s.store.Open(ctx, f.path)
+	file, err := s.store.Open(ctx, f.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
@@ -29,20 +28,6 @@ type File struct {
 	Columns []ingest.Column // of the file, then the keys of its path
 }
 
-// list returns the data files of declared files, directories and globs, in the order of their rows.
-// It opens none.
-func list(ctx context.Context, from *objects.View, paths []string) ([]string, error) {
-	found, _, err := listFiles(ctx, from, paths)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(found))
-	for i, f := range found {
-		names[i] = f.path
-	}
-	return names, nil
-}
-
 // Files lists the data files of declared files, directories and globs, in the order of their rows, and
 // reads their footers, but no row. The warnings say
 // which files were skipped.
@@ -57,16 +42,12 @@ func Files(ctx context.Context, paths []string) (files []File, warnings []string
 	return files, warnings, nil
 }
 
-// A dataFile is a listed file with the kept parts of its footer.
+// A dataFile is a file with the kept parts of its footer.
 type dataFile struct {
-	listed
-	sum    [sha256.Size]byte // of the footer
-	size   int64
-	rows   int64
-	groups []group // with rows
+	dataset.File
 
-	modified  time.Time
-	tag       string // of an object
+	keys      []hiveKey // of its path
+	groups    []group   // with rows
 	columns   []column
 	positions map[string]int // of the columns, by name
 	arrow     bool           // an Arrow IPC file: its groups are record batches
@@ -92,7 +73,7 @@ func listWithFooters(ctx context.Context, from *objects.View, paths []string) ([
 	files := make([]*dataFile, len(found))
 	for i := 0; i < len(found); {
 		group := found[i : i+1]
-		if objects.IsAddress(found[i].path) {
+		if objects.IsAddress(found[i]) {
 			group = found[i:min(i+farAtOnce, len(found))]
 		}
 		if err := describeFiles(ctx, from, group, textKeys, files[i:]); err != nil {
@@ -114,26 +95,18 @@ func listWithFooters(ctx context.Context, from *objects.View, paths []string) ([
 const farAtOnce = 16
 
 // describeFiles describes files at the same time. Its error is about the first one with one.
-func describeFiles(ctx context.Context, from *objects.View, found []listed, textKeys map[string]bool, files []*dataFile) error {
+func describeFiles(ctx context.Context, from *objects.View, found []string, textKeys map[string]bool, files []*dataFile) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	failed := make([]error, len(found))
 	var work sync.WaitGroup
-	for i, l := range found {
+	for i, path := range found {
 		work.Go(func() {
-			f, err := describeFile(ctx, from, l, textKeys)
-			if err != nil {
-				failed[i] = fmt.Errorf("lake: %s: %w", l.path, err)
-				return
+			var err error
+			if files[i], err = describeFile(ctx, from, path, textKeys); err != nil {
+				failed[i] = fmt.Errorf("lake: %s: %w", path, err)
 			}
-			if info, err := from.Stat(ctx, l.path); err == nil {
-				f.modified = info.ModTime().UTC()
-				if o, ok := info.(*objects.Info); ok {
-					f.tag = o.Tag()
-				}
-			}
-			files[i] = f
 		})
 	}
 	work.Wait()
@@ -146,10 +119,10 @@ func describeFiles(ctx context.Context, from *objects.View, found []listed, text
 }
 
 // textKeys returns the keys in paths that are not a number in every file.
-func textKeys(files []listed) map[string]bool {
+func textKeys(paths []string) map[string]bool {
 	text := map[string]bool{}
-	for _, f := range files {
-		for _, k := range f.keys {
+	for _, path := range paths {
+		for _, k := range hiveKeys(path) {
 			if _, ok := hiveNumber(k.value); !ok {
 				text[k.name] = true
 			}
@@ -158,8 +131,8 @@ func textKeys(files []listed) map[string]bool {
 	return text
 }
 
-func describeFile(ctx context.Context, from *objects.View, l listed, textKeys map[string]bool) (*dataFile, error) {
-	file, err := from.Open(ctx, l.path)
+func describeFile(ctx context.Context, from *objects.View, path string, textKeys map[string]bool) (*dataFile, error) {
+	file, err := from.Open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -167,9 +140,16 @@ func describeFile(ctx context.Context, from *objects.View, l listed, textKeys ma
 	if isArrow(file) {
 		describe = describeArrow
 	}
-	f, err := describe(ctx, file, l)
+	f, err := describe(ctx, file)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
+	}
+	f.Path, f.Bytes, f.RowGroups, f.keys = path, file.Size(), len(f.groups), hiveKeys(path)
+	if info, err := from.Stat(ctx, path); err == nil {
+		f.Modified = info.ModTime().UTC()
+		if o, ok := info.(*objects.Info); ok {
+			f.Tag = o.Tag()
+		}
 	}
 	for _, k := range f.keys {
 		f.columns = append(f.columns, hiveColumn(k.name, !textKeys[k.name]))
@@ -178,7 +158,7 @@ func describeFile(ctx context.Context, from *objects.View, l listed, textKeys ma
 }
 
 // describeParquet reads the footer, and page headers if its claims are suspicious.
-func describeParquet(ctx context.Context, file objects.File, l listed) (*dataFile, error) {
+func describeParquet(ctx context.Context, file objects.File) (*dataFile, error) {
 	foot, err := readFooter(file, file.Size())
 	if err == nil {
 		err = foot.lookAtPages(ctx, file)
@@ -186,7 +166,7 @@ func describeParquet(ctx context.Context, file objects.File, l listed) (*dataFil
 	if err != nil {
 		return nil, err
 	}
-	f := &dataFile{listed: l, sum: foot.sum, size: file.Size(), rows: foot.rows, columns: foot.columns}
+	f := &dataFile{File: dataset.File{Rows: foot.rows, Footer: foot.sum}, columns: foot.columns}
 	var first int64
 	for g := range foot.groups {
 		rows := foot.groups[g].Rows
@@ -225,7 +205,7 @@ func (f *dataFile) key(name string) float64 {
 }
 
 func (f *dataFile) summary() File {
-	s := File{File: dataset.File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum, Modified: f.modified, Tag: f.tag}}
+	s := File{File: f.File}
 	for _, c := range f.columns {
 		s.Columns = append(s.Columns, c.Column)
 	}
@@ -237,7 +217,7 @@ func tables(files []*dataFile) []ingest.Table {
 	var ts []ingest.Table
 	seen := map[string]bool{}
 	for _, f := range files {
-		t := ingest.Table{Name: f.path}
+		t := ingest.Table{Name: f.Path}
 		var key strings.Builder
 		for _, c := range f.columns {
 			t.Columns = append(t.Columns, c.Column)
@@ -282,7 +262,7 @@ func (c *footerCache) find(f *dataFile, file objects.File) (kept, error) {
 			return kept{}, err
 		}
 	}
-	if size != f.size {
+	if size != f.Bytes {
 		return kept{}, errOtherFile
 	}
 	k := kept{file: f, tail: sha256.Sum256(end)}
@@ -309,7 +289,7 @@ func (k *kept) read(file objects.File) error {
 		if err != nil {
 			return err
 		}
-		if in.Sum != k.file.sum {
+		if in.Sum != k.file.Footer {
 			return errOtherFile
 		}
 		k.arrow = in
@@ -319,7 +299,7 @@ func (k *kept) read(file objects.File) error {
 	if err != nil {
 		return err
 	}
-	if sha256.Sum256(b) != k.file.sum {
+	if sha256.Sum256(b) != k.file.Footer {
 		return errOtherFile
 	}
 	k.foot, err = parseFooter(b, file.Size())

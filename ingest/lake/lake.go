@@ -49,7 +49,7 @@ type Source struct {
 	meanings  []job.Meaning
 	shards    []shard
 	warnings  []string
-	files     []File
+	files     []dataset.File
 	records   *ingest.Records
 	mark      bool // rejected rows do not stop the reading
 	batchRows int
@@ -103,10 +103,10 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	}
 	var first int64
 	for _, f := range files {
-		s.files = append(s.files, f.summary())
+		s.files = append(s.files, f.File)
 		for _, g := range f.groups {
 			if s.shards = append(s.shards, shard{file: f, group: g, first: first}); g.rows > maxSample-first {
-				return nil, fmt.Errorf("lake: %s: its footer claims %d rows, which makes more than %d in all", f.path, g.rows, maxSample)
+				return nil, fmt.Errorf("lake: %s: its footer claims %d rows, which makes more than %d in all", f.Path, g.rows, maxSample)
 			}
 			first += g.rows
 		}
@@ -120,7 +120,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 // choose chooses the columns. Files without rows may have any: writers of no rows often know neither
 // their types nor their names.
 func choose(files []*dataFile, choice dataset.Choice) (columns []string, means []job.Meaning, warnings []string, err error) {
-	files = slices.DeleteFunc(slices.Clone(files), func(f *dataFile) bool { return f.rows == 0 })
+	files = slices.DeleteFunc(slices.Clone(files), func(f *dataFile) bool { return f.Rows == 0 })
 	if len(files) == 0 && choice.Features == nil {
 		return nil, nil, nil, errors.New("lake: no file has rows")
 	}
@@ -145,7 +145,7 @@ func refused(files []*dataFile, columns []string, of dataset.Choice) error {
 	for _, f := range files {
 		for _, name := range columns {
 			if c := f.column(name); c.refused != "" {
-				return fmt.Errorf("lake: %s, column %q, %s%s", f.path, name, c.refused, ingest.OrLeaveOut(of, name))
+				return fmt.Errorf("lake: %s, column %q, %s%s", f.Path, name, c.refused, ingest.OrLeaveOut(of, name))
 			}
 		}
 	}
@@ -161,13 +161,13 @@ func oneMeaning(files []*dataFile, columns []string, of dataset.Choice) ([]job.M
 		all[i] = a.column(name).meaning()
 		for _, f := range files {
 			if a, b := files[0].column(name), f.column(name); max(a.depth, 1) != max(b.depth, 1) {
-				return nil, fmt.Errorf("lake: column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].path, f.path, ingest.OrLeaveOut(of, name))
+				return nil, fmt.Errorf("lake: column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].Path, f.Path, ingest.OrLeaveOut(of, name))
 			}
 			m := f.column(name).meaning()
 			both, ok := all[i].With(m)
 			if !ok {
 				return nil, fmt.Errorf("lake: column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files%s",
-					name, all[i], a.column(name).Type, a.path, m, f.column(name).Type, f.path, ingest.OrLeaveOut(of, name))
+					name, all[i], a.column(name).Type, a.Path, m, f.column(name).Type, f.Path, ingest.OrLeaveOut(of, name))
 			}
 			if both != all[i] {
 				a = f
@@ -188,13 +188,7 @@ func (s *Source) Columns() []string { return slices.Clone(s.columns) }
 func (s *Source) Warnings() []string { return slices.Clone(s.warnings) }
 
 // Files describes the files, by their footers.
-func (s *Source) Files() []dataset.File {
-	all := make([]dataset.File, len(s.files))
-	for i, f := range s.files {
-		all[i] = f.File
-	}
-	return all
-}
+func (s *Source) Files() []dataset.File { return slices.Clone(s.files) }
 
 // Shards returns the row groups in order. Empty ones are left out.
 func (s *Source) Shards() []dataset.Shard {
@@ -203,8 +197,8 @@ func (s *Source) Shards() []dataset.Shard {
 		shards[i] = dataset.Shard{
 			First:    sh.first,
 			Rows:     sh.group.rows,
-			Name:     fmt.Sprintf("%s, row group %d", sh.file.path, sh.group.index),
-			Position: dataset.Position{In: sh.file.path, Part: sh.group.index, At: sh.group.first},
+			Name:     fmt.Sprintf("%s, row group %d", sh.file.Path, sh.group.index),
+			Position: dataset.Position{In: sh.file.Path, Part: sh.group.index, At: sh.group.first},
 		}
 	}
 	return shards
@@ -219,14 +213,14 @@ func (s *Source) Open(ctx context.Context, i int) (dataset.Batches, error) {
 		return nil, fmt.Errorf("lake: there is no shard %d; there are %d", i, len(s.shards))
 	}
 	sh := s.shards[i]
-	file, err := s.store.Open(ctx, sh.file.path)
+	file, err := s.store.Open(ctx, sh.file.Path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
 	b := &batches{src: s, shard: sh, file: file, tools: s.tools.Get().(*tools)}
 	k, err := s.cache.find(sh.file, file)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.path, err), b.Close())
+		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.Path, err), b.Close())
 	}
 	b.tools.pages.held.Store(0)
 	if sh.file.arrow {

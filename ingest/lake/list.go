@@ -16,12 +16,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// A listed is a file with the keys in its path.
-type listed struct {
-	path string // as declared, or found below what was declared
-	keys []hiveKey
-}
-
 // A hiveKey is a folder name=value. All rows below it have the value.
 type hiveKey struct{ name, value string }
 
@@ -32,7 +26,7 @@ var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 // listFiles returns the data files of the declared paths in the order of declaration, and below a path
 // in bytewise order of paths with slashes. A file that is found twice is listed once. The warnings say
 // which files were skipped.
-func listFiles(ctx context.Context, from *objects.View, paths []string) (files []listed, warnings []string, err error) {
+func listFiles(ctx context.Context, from *objects.View, paths []string) (files, warnings []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
@@ -49,7 +43,7 @@ func listFiles(ctx context.Context, from *objects.View, paths []string) (files [
 				return nil, nil, err
 			}
 			if fresh {
-				files = append(files, listed{path: f, keys: hiveKeys(f)})
+				files = append(files, f)
 			}
 		}
 	}

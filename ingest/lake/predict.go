@@ -59,7 +59,7 @@ type knownFile struct {
 // Read calls use for each file that exists now.
 func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumns]) error) error {
 	from := objects.NewView()
-	paths, err := list(ctx, from, r.cfg.Paths)
+	paths, _, err := listFiles(ctx, from, r.cfg.Paths)
 	if err != nil {
 		return score.Later(err)
 	}

@@ -69,12 +69,12 @@ func TestInexactBounds(t *testing.T) {
 // Without a count in the footer the rows are uncounted; with one it is believed and
 // checked, 0 as well.
 func TestNullCounts(t *testing.T) {
-	f, err := describeFile(t.Context(), objects.NewView(), listed{path: filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet")}, nil)
+	f, err := describeFile(t.Context(), objects.NewView(), filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet"), nil)
 	fatal.If(t, err)
 	f.positions = positions(f.columns)
 	type counts struct{ nulls, uncounted int64 }
 	read := func(change func(*parquetmeta.Chunk)) (counts, error) {
-		file, err := objects.NewView().Open(t.Context(), f.path)
+		file, err := objects.NewView().Open(t.Context(), f.Path)
 		fatal.If(t, err)
 		defer file.Close()
 		foot, err := readFooter(file, file.Size())

@@ -61,7 +61,7 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 	s := &Stored{store: from, file: files[0], most: max(most, leastStored), cells: make([]storedCells, len(names)), out: make([][]parquet.Value, len(names))}
 	for _, name := range names {
 		switch err := s.add(ctx, name); {
-		case err != nil && s.file.rows == 0:
+		case err != nil && s.file.Rows == 0:
 			s.columns = append(s.columns, StoredColumn{Name: name, Node: parquet.String()})
 		case err != nil:
 			return nil, errors.Join(err, s.Close())
@@ -71,7 +71,7 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 }
 
 func (s *Stored) add(ctx context.Context, name string) error {
-	path := s.file.path
+	path := s.file.Path
 	at, ok := s.file.positions[name]
 	if !ok {
 		return fmt.Errorf("lake: %s has no column %q", path, name)
@@ -130,7 +130,7 @@ func (s *Stored) Next(ctx context.Context, n int) ([][]parquet.Value, error) {
 }
 
 func (s *Stored) fault(c int, err error) error {
-	return fmt.Errorf("lake: %s, row group %d, column %q: %w", s.file.path, s.file.groups[s.group-1].index, s.columns[c].Name, err)
+	return fmt.Errorf("lake: %s, row group %d, column %q: %w", s.file.Path, s.file.groups[s.group-1].index, s.columns[c].Name, err)
 }
 
 func (s *Stored) begin(ctx context.Context) error {
@@ -138,13 +138,13 @@ func (s *Stored) begin(ctx context.Context) error {
 		return err
 	}
 	if s.group == len(s.file.groups) {
-		return fmt.Errorf("lake: %s: it has no more than its %d rows", s.file.path, s.file.rows)
+		return fmt.Errorf("lake: %s: it has no more than its %d rows", s.file.Path, s.file.Rows)
 	}
 	g := s.file.groups[s.group]
 	s.group, s.left = s.group+1, g.rows
 	known, err := s.footer(ctx)
 	if err != nil {
-		return fmt.Errorf("lake: %s: %w", s.file.path, err)
+		return fmt.Errorf("lake: %s: %w", s.file.Path, err)
 	}
 	var record arrow.Record
 	for c, column := range s.columns {
@@ -180,7 +180,7 @@ func (s *Stored) begin(ctx context.Context) error {
 func (s *Stored) footer(ctx context.Context) (kept, error) {
 	if s.open == nil {
 		var err error
-		if s.open, err = s.store.Open(ctx, s.file.path); err != nil {
+		if s.open, err = s.store.Open(ctx, s.file.Path); err != nil {
 			return kept{}, err
 		}
 	}
