@@ -262,41 +262,44 @@ func (c *Collapsed) End() error {
 	if c.fold.seen == 0 {
 		return errWithoutRows
 	}
-	err := c.complete()
-	if err != nil && c.stage != settling {
+	done, err := c.complete()
+	switch {
+	case err != nil && c.stage == settling:
+		return err
+	case err != nil:
 		c.answer(evaluation{})
-		return nil
+	case done && c.stage == settling:
+		c.finish()
+	case done:
+		c.answer(c.pulled())
 	}
-	return err
+	return nil
 }
 
-// complete evaluates the sums of a pass.
-func (c *Collapsed) complete() error {
+// complete evaluates the sums of a pass. It reports whether it was the last one of the evaluation.
+func (c *Collapsed) complete() (done bool, err error) {
 	if !c.fold.finite() {
-		return fmt.Errorf("%w: after %d evaluations; are the rows scaled and finite?", ErrDiverged, c.evaluated)
+		return false, fmt.Errorf("%w: after %d evaluations; are the rows scaled and finite?", ErrDiverged, c.evaluated)
 	}
 	switch c.pass {
 	case gatherPass:
 		if err := c.gathered(); err != nil {
-			return err
+			return false, err
 		}
 		if c.stage == settling || c.cfg.Objective.bounds() {
 			c.pass = riskPass
-			return nil
+			return false, nil
 		}
 	case riskPass:
-		c.measured(c.cfg.lnInverseWeight(c.at.theta))
-		if c.stage == settling {
-			c.finish()
-			return nil
+		if c.measured(c.cfg.lnInverseWeight(c.at.theta)); c.stage == settling {
+			return true, nil
 		}
 	case pullPass:
-		c.answer(c.pulled())
-		return nil
+		return true, nil
 	}
 	c.prepull()
 	c.pass = pullPass
-	return nil
+	return false, nil
 }
 
 // finish keeps the posterior.

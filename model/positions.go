@@ -154,27 +154,20 @@ func (c *Collapsed) try(p position, rows Rows) (least float64, end position) {
 // evaluate computes objective and gradient from rows in memory. A result without a gradient says
 // that the computation failed.
 func (c *Collapsed) evaluate(point []float64, rows Rows) evaluation {
-	c.point, c.at = point, c.parametersAt(point)
+	c.point, c.at, c.pass = point, c.parametersAt(point), gatherPass
 	c.fold.duplicates = float64(c.cfg.N) / float64(rows.Len())
 	defer func() { c.fold.duplicates = 1 }()
-	pass := func(p foldPass) bool {
-		c.fold.begin(p)
+	if c.prepare(c.at) != nil {
+		return evaluation{}
+	}
+	for {
+		c.fold.begin(c.pass)
 		c.fold.add(rows.X, rows.Y)
 		c.fold.flush()
-		return c.fold.finite()
-	}
-	if c.prepare(c.at) != nil || !pass(gatherPass) || c.gathered() != nil {
-		return evaluation{}
-	}
-	if c.cfg.Objective.bounds() {
-		if !pass(riskPass) {
+		if done, err := c.complete(); err != nil {
 			return evaluation{}
+		} else if done {
+			return c.pulled()
 		}
-		c.measured(c.cfg.lnInverseWeight(c.at.theta))
 	}
-	c.prepull()
-	if !pass(pullPass) {
-		return evaluation{}
-	}
-	return c.pulled()
 }
