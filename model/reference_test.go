@@ -17,9 +17,9 @@ type Reference struct {
 
 // NewReference evaluates one row with scaled features x and scaled target y by
 // a second implementation that shares no numeric code with [Predictor]: kernel
-// by series and the loss in big.Float of [loss.Precision] bits, φ by forward
-// substitution in pairs of float64 of 106 bits. It takes some 35 M + M²/40 µs, and is
-// what the proven errors of predictions are tested against.
+// by series in big.Float, φ by forward substitution in pairs of float64 of 106 bits, and the
+// loss by [loss.Loss]. It takes some 35 M + M²/40 µs, and is what the proven errors of predictions are tested
+// against.
 func NewReference(p *Posterior, l loss.Loss, x []float64, y float64) (Reference, error) {
 	if err := p.Validate(); err != nil {
 		return Reference{}, err
@@ -41,12 +41,7 @@ func NewReference(p *Posterior, l loss.Loss, x []float64, y float64) (Reference,
 	for _, s := range spread {
 		variance = variance.plus(s.squared())
 	}
-	r := Reference{Mean: mean.hi, Variance: variance.hi}
-	if variance.hi < 0 { // only rounding can have put it there
-		variance = doubleDouble{}
-	}
-	r.Loss, _ = l.Reference(exact(y), mean.exact(), variance.exact()).Float64()
-	return r, nil
+	return Reference{Mean: mean.hi, Variance: variance.hi, Loss: l.Expected(y, mean.hi, variance.hi)}, nil
 }
 
 // referenceFeatures returns φ(x) = L⁻¹k_Z(x).

@@ -74,7 +74,8 @@
 //     constants of its errors in the table of docs/explanation/theory.md, section 10; its formula in
 //     docs/reference/formats.md, section 3, and FAMILIES of python/pacsgp. Assembly is an entry of the
 //     panels of model/internal/linalg/set_amd64.go, and may come later.
-//   - a loss: a file of model/loss with all that loss.Loss asks for, and a line in its list;
+//   - a loss: a file of model/loss with all that loss.Loss asks for, a line in its list, and its
+//     exact values in reference_test.go;
 //     an entry of lossForms in certify/loss.go; its kind in certify/schema.json; its formulas
 //     in docs/reference/formats.md, section 5, docs/explanation/theory.md, section 10, and python/pacsgp/losses.py.
 //   - a method of training: a name in job/method.go, and a case of collapsed in fit/method.go with its objective

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 )
 
 // A Kind names a loss.
@@ -42,10 +41,6 @@ type Loss interface {
 	// Least returns a lower bound on l(y, f), with the same bits on every platform: on the
 	// boundary of a discontinuous loss, and a part of 10⁻⁹ beyond it, 0.
 	Least(y, f float64) float64
-	// Reference returns E l(y, v) for arguments and arithmetic of [Precision]
-	// bits and a variance ≥ 0, which it does not raise: a second, slow implementation
-	// that shares no numeric code with the first, nor with [Upper].
-	Reference(y, m, variance *big.Float) *big.Float
 
 	upper
 }

@@ -117,7 +117,7 @@ func TestReferenceAgrees(t *testing.T) {
 			if i%10 == 0 {
 				v = []float64{1, 1.5, 4}[i/10%3] * loss.MinVariance
 			}
-			want, _ := l.Reference(num(y), num(m), num(v)).Float64()
+			want, _ := loss.Reference(l, num(y), num(m), num(v)).Float64()
 			got := l.Expected(y, m, v)
 			// Squared and relative subtract terms of size (g²+s²)/ε².
 			if !(math.Abs(got-want) <= 1e-12*(1+(y-m)*(y-m)+math.Sqrt(math.Abs(v)))) {

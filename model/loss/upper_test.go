@@ -81,7 +81,7 @@ func TestDrawsAreAboveTheExactLoss(t *testing.T) {
 		hi, of, err := l.bound(kind, (*loss.Upper).Draws)
 		fatal.If(t, err)
 		share := float64(rng.IntN(3) - 1)
-		e := of.Reference(l.y, moved(l.m, share*l.accuracy), l.v)
+		e := loss.Reference(of, l.y, moved(l.m, share*l.accuracy), l.v)
 		if hi < 1 && e.Cmp(exact(hi)) > 0 {
 			t.Fatalf("%s, %+v, moved by %g of the accuracy: %.20g is above %.20g", kind, l, share, e, hi)
 		}
@@ -120,7 +120,7 @@ func TestPointsAreAboveTheExactLoss(t *testing.T) {
 			t.Fatalf("%s, %+v: %g is not whole", kind, l, hi)
 		}
 		for _, share := range []float64{-1, 0, 1, 2*rng.Float64() - 1} {
-			e := of.Reference(l.y, moved(l.m, share*l.accuracy), exact(0))
+			e := loss.Reference(of, l.y, moved(l.m, share*l.accuracy), exact(0))
 			if hi < 1 && e.Cmp(exact(hi)) > 0 {
 				t.Fatalf("%s, %+v, moved by %g of the accuracy: %.20g is above %.20g", kind, l, share, e, hi)
 			}
@@ -144,7 +144,7 @@ func TestShareOfASmallTarget(t *testing.T) {
 		l.computed[1] = l.computed[0] + l.eps*gap*(1-0x1p-10*rng.Float64())
 		hi, of, err := l.bound(loss.RelativeZeroOne, (*loss.Upper).Points)
 		fatal.If(t, err)
-		if e := of.Reference(l.y, exact(l.computed[1]), exact(0)); hi < 1 && e.Sign() > 0 {
+		if e := loss.Reference(of, l.y, exact(l.computed[1]), exact(0)); hi < 1 && e.Sign() > 0 {
 			t.Fatalf("%+v: within, by a wrong tolerance", l)
 		}
 		within += 1 - int(hi)
@@ -167,7 +167,7 @@ func TestDrawsAreNearTheExactLoss(t *testing.T) {
 		l.meanError, l.varied, l.accuracy = 0, 0, 0
 		hi, of, err := l.bound(kind, (*loss.Upper).Draws)
 		fatal.If(t, err)
-		e, _ := of.Reference(exact(y), exact(l.computed[1]), exact(s*s)).Float64()
+		e, _ := loss.Reference(of, exact(y), exact(l.computed[1]), exact(s*s)).Float64()
 		if !(hi-e < 1e-10) {
 			t.Errorf("%s, %+v: %.17g is above %.17g by more than rounding", kind, l, hi, e)
 		}

@@ -5,14 +5,18 @@ import (
 	"math/big"
 )
 
-// Precision is the number of bits that Reference computes with. Its results
-// are good to far more digits than a float64 holds.
-const Precision = 256
+// Reference returns E l(y, v) for arguments and arithmetic of [Precision] bits and a variance ≥ 0, which it does not
+// raise: a second, slow implementation that shares no numeric code with the first, nor with [Upper].
+func Reference(l Loss, y, m, variance *big.Float) *big.Float {
+	return l.(interface {
+		reference(y, m, variance *big.Float) *big.Float
+	}).reference(y, m, variance)
+}
 
 // The references below use the definitions of A, C, D and g of the package
 // comment directly: cancellation costs digits, of which there are plenty.
 
-func (l band) Reference(y, m, variance *big.Float) *big.Float {
+func (l band) reference(y, m, variance *big.Float) *big.Float {
 	s, r, below, above := sqrt(variance), sub(m, y), number(l.below), number(l.above)
 	if l.kind == RelativeZeroOne {
 		t := add(y, number(l.offset))
@@ -25,7 +29,7 @@ func (l band) Reference(y, m, variance *big.Float) *big.Float {
 	return add(bigCDF(quo(sub(neg(below), r), s)), bigCDF(quo(sub(r, above), s)))
 }
 
-func (l squared) Reference(y, m, variance *big.Float) *big.Float {
+func (l squared) reference(y, m, variance *big.Float) *big.Float {
 	v, s, g, eps := variance, sqrt(variance), sub(m, y), number(l.epsilon)
 	if s.Sign() == 0 {
 		r := quo(g, eps)
@@ -41,13 +45,13 @@ func (l squared) Reference(y, m, variance *big.Float) *big.Float {
 	return add(sub(number(1), d), quo(inside, mul(eps, eps)))
 }
 
-func (l exponential) Reference(y, m, variance *big.Float) *big.Float {
+func (l exponential) reference(y, m, variance *big.Float) *big.Float {
 	g, eps := sub(m, y), number(l.epsilon)
 	k := add(mul(number(2), variance), mul(eps, eps))
 	return sub(number(1), mul(quo(eps, sqrt(k)), Exp(neg(quo(mul(g, g), k)))))
 }
 
-func (l relative) Reference(y, m, variance *big.Float) *big.Float {
+func (l relative) reference(y, m, variance *big.Float) *big.Float {
 	t := add(y, number(l.offset))
 	t.Abs(t)
 	if t.Sign() == 0 {
@@ -102,29 +106,6 @@ func bigCDF(x *big.Float) *big.Float {
 		sum = add(sum, term)
 	}
 	return add(number(0.5), mul(bigPDF(x), sum))
-}
-
-// Exp returns eˣ to nearly [Precision] bits, for |x| < 2³⁰: it halves the
-// argument until the series is short, and squares as often.
-func Exp(x *big.Float) *big.Float {
-	const guard = 64
-	halvings := max(0, x.MantExp(nil)+8)
-	t := new(big.Float).SetPrec(Precision + guard).Set(x)
-	t.SetMantExp(t, -halvings)
-	sum := new(big.Float).SetPrec(Precision + guard).SetInt64(1)
-	term := new(big.Float).SetPrec(Precision + guard).SetInt64(1)
-	for k := int64(1); k < Precision; k++ {
-		term.Mul(term, t)
-		term.Quo(term, new(big.Float).SetPrec(Precision+guard).SetInt64(k))
-		sum.Add(sum, term)
-		if term.Sign() == 0 || term.MantExp(nil) < -Precision-guard {
-			break
-		}
-	}
-	for range halvings {
-		sum.Mul(sum, sum)
-	}
-	return new(big.Float).SetPrec(Precision).Set(sum)
 }
 
 // pi returns π by Machin's formula, 16 arctan 1/5 − 4 arctan 1/239.
