@@ -38,8 +38,8 @@ func TestDuplicatesChangeNoSubsetOfOtherRows(t *testing.T) {
 							n, len(members), blockRows, len(got), with.Train(), inPlace, len(want))
 					}
 				}
-				if with.Duplicates() != int64(len(members)) || with.Reference()+with.Train()+with.Duplicates() != n {
-					t.Errorf("%d rows, %d duplicates: %d reference, %d train, %d duplicates", n, len(members), with.Reference(), with.Train(), with.Duplicates())
+				if with.Out.Duplicates.Size() != int64(len(members)) || with.Reference()+with.Train()+with.Out.Duplicates.Size() != n {
+					t.Errorf("%d rows, %d duplicates: %d reference, %d train, %d duplicates", n, len(members), with.Reference(), with.Train(), with.Out.Duplicates.Size())
 				}
 				for _, ordinal := range startRows(with) {
 					if duplicates.Has(ordinal) {

@@ -260,9 +260,6 @@ func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 // Reference is the number of prior rows.
 func (r Split) Reference() int64 { return int64(len(r.PriorRows)) }
 
-// Duplicates is the number of duplicates that are left out.
-func (r Split) Duplicates() int64 { return r.Out.Duplicates.Size() }
-
 // Bad is the number of rows that break a row rule.
 func (r Split) Bad() int64 { return r.Out.Bad.Size() }
 
