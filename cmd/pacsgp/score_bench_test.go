@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -23,10 +22,10 @@ func BenchmarkScoreFiles(b *testing.B) {
 	})
 }
 
-// The same of a topic on a broker of its own.
+// The same of a topic.
 func BenchmarkScoreTopic(b *testing.B) {
 	perModel(b, func(b *testing.B, _ string, rows int64) (text string) {
-		s := brokertest.Start(b, brokertest.Options{})
+		s, _ := apache.Lend(b)
 		createTopic(b, s.Address, "features", 2)
 		createTopic(b, s.Address, "predictions", 2)
 		records := make([]*kgo.Record, rows)

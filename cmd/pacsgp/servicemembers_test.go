@@ -10,7 +10,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -48,7 +47,10 @@ func startProducer(t *testing.T, address, topic string, atOnce int, every time.D
 // over, then the next one is killed: every row up to the last certificate is in exactly
 // one, and no number is used twice.
 func TestMembers(t *testing.T) {
-	s := brokertest.Start(t, brokertest.Options{Properties: map[string]string{"group.min.session.timeout.ms": "500"}})
+	if testing.Short() {
+		t.Skip("members of two groups under load")
+	}
+	s, _ := apache.Lend(t)
 	for _, kind := range []string{config.GroupSingle, config.GroupShared} {
 		t.Run(kind, func(t *testing.T) {
 			all := members(t, s.Address, kind)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -29,7 +28,7 @@ func TestStreamIsFlat(t *testing.T) {
 	}
 	const limit = 200e6
 	rows := total / 20 // of a window
-	s := brokertest.Start(t, brokertest.Options{})
+	s, _ := apache.Lend(t)
 	createTopic(t, s.Address, "rows", 3)
 	dir := t.TempDir()
 	job := serviceJob(t, s.Address, dir, jobFile{

@@ -17,22 +17,24 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// StartSecure starts a broker with a listener that demands TLS and this password of a
-// user, by PLAIN or SCRAM.
+// StartSecure starts a broker of the test's own, with a listener that demands TLS and this password of a
+// user, by PLAIN or SCRAM. It takes seconds: where tests are to be short, the test is skipped.
 func StartSecure(t testing.TB, user, password string) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a broker of its own takes seconds to start")
+	}
 	own, key, stranger := certificates(t)
 	oneLine := func(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", `\n`) }
-	s := Start(t, Options{
-		Secure: "SASL_SSL", Users: map[string]string{user: password},
-		Properties: map[string]string{
-			"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": oneLine(own), "ssl.keystore.key": oneLine(key),
-			"sasl.enabled.mechanisms":                             "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-			"listener.name.secure.plain.sasl.jaas.config":         fmt.Sprintf(`org.apache.kafka.common.security.plain.PlainLoginModule required user_%s="%s";`, user, password),
-			"listener.name.secure.scram-sha-256.sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required;`,
-			"listener.name.secure.scram-sha-512.sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required;`,
-		},
-	})
+	s := prepare(t, t.TempDir(), map[string]string{
+		"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": oneLine(own), "ssl.keystore.key": oneLine(key),
+		"sasl.enabled.mechanisms":                             "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+		"listener.name.secure.plain.sasl.jaas.config":         fmt.Sprintf(`org.apache.kafka.common.security.plain.PlainLoginModule required user_%s="%s";`, user, password),
+		"listener.name.secure.scram-sha-256.sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required;`,
+		"listener.name.secure.scram-sha-512.sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required;`,
+	}, user, password)
+	t.Cleanup(func() { s.stop() })
+	s.Run(t)
 	write := func(name, text string) string {
 		path := filepath.Join(s.folder, name)
 		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))

@@ -23,10 +23,10 @@ import (
 // A Server is a broker in a process of its own.
 type Server struct {
 	Address string // host:port without security
-	Secure  string // host:port of the listener that [Options] asks for, or ""
 
-	// Of [StartSecure]: PEM files of the authority of its certificate, and of another.
-	Authority, Stranger string
+	// Of [StartSecure]: host:port of the listener with security, and PEM files of the authority of its
+	// certificate, and of another.
+	Secure, Authority, Stranger string
 
 	jars, folder string
 	process      *exec.Cmd
@@ -35,37 +35,9 @@ type Server struct {
 	output       bytes.Buffer
 }
 
-// Options are what a broker is started with next to the usual.
-type Options struct {
-	// Secure adds a listener of this protocol, as in SASL_SSL, with these properties.
-	Secure     string
-	Properties map[string]string
-	// Users are added with their passwords for SCRAM-SHA-256 and -512.
-	Users map[string]string
-}
-
-// Start starts a broker of the test's own, which ends with it. It takes seconds: where tests
-// are to be short, the test is skipped, and a [Shared] broker serves those that stay.
-func Start(t testing.TB, o Options) *Server {
-	t.Helper()
-	skipShort(t)
-	s := prepare(t, o, t.TempDir())
-	t.Cleanup(func() { s.stop() })
-	s.Run(t)
-	return s
-}
-
-// skipShort skips a test with a broker of its own where tests are to be short.
-func skipShort(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("a broker of its own takes seconds to start")
-	}
-}
-
-// prepare formats the folder of a broker. Without the jars the test is skipped; with CI=true
-// it fails.
-func prepare(t testing.TB, o Options, folder string) *Server {
+// prepare formats the folder of a broker with these properties next to the usual, and, for a user, a
+// listener with security. Without the jars the test is skipped; with CI=true it fails.
+func prepare(t testing.TB, folder string, own map[string]string, user, password string) *Server {
 	t.Helper()
 	jars := os.Getenv("PACSGP_KAFKA")
 	if jars == "" {
@@ -76,13 +48,13 @@ func prepare(t testing.TB, o Options, folder string) *Server {
 	}
 	ports := freePorts(t, 3)
 	s := &Server{Address: ports[0], jars: jars, folder: folder, stop: func() {}}
-	if o.Secure != "" {
+	if user != "" {
 		s.Secure = ports[2]
 	}
-	fatal.If(t, os.WriteFile(s.properties(), []byte(properties(s, ports[1], o)), 0o600))
+	fatal.If(t, os.WriteFile(s.properties(), []byte(properties(s, ports[1], own)), 0o600))
 	format := []string{"kafka.tools.StorageTool", "format", "-t", "AAAAAAAAQACAAAAAAAAAAQ", "-c", s.properties()}
-	for user, password := range o.Users {
-		for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
+	for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
+		if user != "" {
 			format = append(format, "--add-scram", fmt.Sprintf("%s=[name=%s,password=%s]", mechanism, user, password))
 		}
 	}
@@ -94,11 +66,11 @@ func prepare(t testing.TB, o Options, folder string) *Server {
 
 func (s *Server) properties() string { return filepath.Join(s.folder, "server.properties") }
 
-func properties(s *Server, controller string, o Options) string {
+func properties(s *Server, controller string, own map[string]string) string {
 	listeners, protocols := "PLAINTEXT://"+s.Address, "PLAINTEXT:PLAINTEXT"
 	if s.Secure != "" {
 		listeners += ",SECURE://" + s.Secure
-		protocols += ",SECURE:" + o.Secure
+		protocols += ",SECURE:SASL_SSL"
 	}
 	all := map[string]string{
 		"process.roles": "broker,controller", "node.id": "1", "controller.quorum.voters": "1@" + controller,
@@ -111,7 +83,7 @@ func properties(s *Server, controller string, o Options) string {
 		"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1",
 		"group.initial.rebalance.delay.ms": "0",
 	}
-	maps.Copy(all, o.Properties)
+	maps.Copy(all, own)
 	var text strings.Builder
 	for name, value := range all {
 		fmt.Fprintf(&text, "%s=%s\n", name, strings.ReplaceAll(value, "\n", "\\\n"))

@@ -60,10 +60,10 @@ func (s *Shared) start(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := prepare(t, Options{Properties: map[string]string{
+	server := prepare(t, folder, map[string]string{
 		"advertised.listeners": "PLAINTEXT://" + gate.Address, "group.min.session.timeout.ms": "500", "message.max.bytes": "8388608",
 		"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01",
-	}}, folder)
+	}, "", "")
 	gate.to = server.Address
 	s.server, s.gate = server, gate
 	server.Run(t)
