@@ -14,7 +14,7 @@ import (
 // dead hides for a minute what was committed behind it.
 func EndEarlier(ctx context.Context, cfg Config) error {
 	if cfg.Share == nil {
-		_, err := cfg.Client.NewWriter(ctx, cfg.transactional())
+		_, err := cfg.Client.NewWriter(ctx, cfg.id())
 		return err
 	}
 	return EndOthers(ctx, cfg)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -49,22 +48,16 @@ type PredictionsConfig struct {
 	Share []int
 }
 
-// transactional returns the transactional id: a later process fences an earlier one.
-func (cfg PredictionsConfig) transactional() string {
-	id := "pacsgp/score/" + cfg.Group
-	if cfg.Share != nil {
-		return NameOf(id, slices.Min(cfg.Share))
-	}
-	return id
-}
+// id returns the transactional id of all partitions: a later process fences an earlier one.
+func (cfg PredictionsConfig) id() string { return "pacsgp/score/" + cfg.Group }
 
 // EndOthers ends the transactions that earlier owners of the partitions may have left open, for
 // the reason and at the moments of [EndOthers], and those of a time when the group was not shared.
 func (cfg PredictionsConfig) EndOthers(ctx context.Context) error {
-	return endAll(ctx, cfg.Client, cfg.Share, func(first []int) string {
-		cfg.Share = first
-		return cfg.transactional()
-	}, nil)
+	if _, err := cfg.Client.NewWriter(ctx, cfg.id()); err != nil {
+		return err
+	}
+	return endShares(ctx, cfg.Client, cfg.id(), cfg.Share)
 }
 
 // NewPredictions returns a writer. It aborts the open transaction of an earlier process.
@@ -79,7 +72,7 @@ func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, e
 			return nil, err
 		}
 	}
-	p.writer, err = cfg.Client.NewWriter(ctx, cfg.transactional())
+	p.writer, err = cfg.Client.NewWriter(ctx, transactional(cfg.id(), cfg.Share))
 	return p, err
 }
 

@@ -41,12 +41,15 @@ type Config struct {
 // NameOf returns the name of the pointer for the rows of one partition, in a shared group.
 func NameOf(name string, partition int) string { return fmt.Sprintf("%s/%d", name, partition) }
 
-// transactional returns the transactional id.
-func (cfg Config) transactional() string {
-	if cfg.Share != nil {
-		return "pacsgp/" + NameOf(cfg.Name, slices.Min(cfg.Share))
+// id returns the transactional id of all partitions.
+func (cfg Config) id() string { return "pacsgp/" + cfg.Name }
+
+// transactional returns the transactional id of a share; nil means all.
+func transactional(id string, share []int) string {
+	if share == nil {
+		return id
 	}
-	return "pacsgp/" + cfg.Name
+	return NameOf(id, slices.Min(share))
 }
 
 // EndOthers ends the transactions that earlier owners of these partitions may have left open. A
@@ -59,20 +62,14 @@ func (cfg Config) transactional() string {
 // ids up to it, which aborts or completes their transactions. Members of this generation with other
 // partitions that write under one of these ids begin again.
 func EndOthers(ctx context.Context, cfg Config) error {
-	return endAll(ctx, cfg.Client, cfg.Share, func(first []int) string {
-		cfg.Share = first
-		return cfg.transactional()
-	})
+	return endShares(ctx, cfg.Client, cfg.id(), cfg.Share)
 }
 
-// endAll fences the transactional ids of all shares whose first partition is not behind the last of
-// a share, and of more shares.
-func endAll(ctx context.Context, client *broker.Client, share []int, id func(share []int) string, more ...[]int) error {
+// endShares fences the transactional ids of all shares whose first partition is not behind the last of
+// a share.
+func endShares(ctx context.Context, client *broker.Client, id string, share []int) error {
 	for p := range slices.Max(share) + 1 {
-		more = append(more, []int{p})
-	}
-	for _, of := range more {
-		if _, err := client.NewWriter(ctx, id(of)); err != nil {
+		if _, err := client.NewWriter(ctx, NameOf(id, p)); err != nil {
 			return err
 		}
 	}
@@ -124,7 +121,7 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	if p.piece, p.document, err = check(ctx, cfg.Client, cfg.Topics); err != nil {
 		return nil, err
 	}
-	p.writer, err = cfg.Client.NewWriter(ctx, cfg.transactional())
+	p.writer, err = cfg.Client.NewWriter(ctx, transactional(cfg.id(), cfg.Share))
 	return p, err
 }
 
