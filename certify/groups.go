@@ -29,14 +29,15 @@ func groups() method {
 		if len(each) == 0 {
 			return nil, errors.New("certify: groups without counts")
 		}
+		bounded := ev.Grouping.bounded()
 		var err error
-		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, product(share, partOf(1, int64(len(each))))); err != nil {
+		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, product(share, partOf(1, bounded))); err != nil {
 			return nil, err
 		}
 		for i := range each {
 			of := &each[i]
-			if of.Bound = 1; !ev.Delta.Reuse.ended() {
-				if of.Bound, err = groupUpper(of.Misses, of.N, int64(len(each)), ev.Delta.Declared, share); err != nil {
+			if of.Bound = 1; !ev.Grouping.empty(i) && !ev.Delta.Reuse.ended() {
+				if of.Bound, err = groupUpper(of.Misses, of.N, bounded, ev.Delta.Declared, share); err != nil {
 					return nil, err
 				}
 			}
@@ -54,6 +55,20 @@ type Grouping struct {
 	NotAFeature bool      `json:"not_a_feature,omitempty"` // it is no feature
 	Values      []float64 `json:"values"`                  // ascending, raw units
 	Texts       []string  `json:"texts,omitempty"`         // of which values are the labels, in their order; nil: the column has numbers
+	Prior       []int64   `json:"prior,omitempty"`         // prior rows of each group; nil: there are no prior rows
+}
+
+// empty reports whether a group has no prior rows, though there are some: no part of δ is for it.
+func (g *Grouping) empty(i int) bool { return g.Prior != nil && g.Prior[i] == 0 }
+
+// bounded is the number of groups among which a part of δ is divided.
+func (g *Grouping) bounded() (n int64) {
+	for i := range len(g.Values) + 1 {
+		if !g.empty(i) {
+			n++
+		}
+	}
+	return n
 }
 
 // A Group has the held-out rows of one group.
@@ -119,6 +134,17 @@ func (g *Grouping) validate(s Sample, extra *Mean, l Counts) error {
 	want := len(s.features(extra, nil, l)) - 1
 	if at < 0 || at > want || g.NotAFeature && at != want {
 		faults = append(faults, fmt.Errorf("the column %q of the groups is neither a feature nor behind the features in %q", g.Column, s.Columns))
+	}
+	rows := int64(0)
+	for _, n := range g.Prior {
+		rows += n
+		if n < 0 || n > l.Reference {
+			rows = -1
+			break
+		}
+	}
+	if rows != l.Reference || g.Prior != nil && len(g.Prior) != len(g.Values)+1 {
+		faults = append(faults, fmt.Errorf("%d groups with the prior rows %v, of %d", len(g.Values)+1, g.Prior, l.Reference))
 	}
 	return errors.Join(faults...)
 }

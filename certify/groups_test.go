@@ -17,7 +17,7 @@ func withGroups(t testing.TB) Evidence {
 	t.Helper()
 	ev := sound(t)
 	ev.Delta.Methods = []MethodID{MethodPACBayes, MethodHoldout, MethodGroups}
-	ev.Grouping = &Grouping{Column: "hour", Values: []float64{7, 9}}
+	ev.Grouping = &Grouping{Column: "hour", Values: []float64{7, 9}, Prior: []int64{300, 290, 10}}
 	lossSum := ev.LossSums.At(PredictorMean, SubsetHoldout)
 	lossSum.Groups = []Group{{N: 40, Misses: 1}, {N: 35}, {N: 10, Misses: lossSum.Risk.ones() - 1}}
 	return ev
@@ -38,6 +38,12 @@ func TestGroupsHaveEqualParts(t *testing.T) {
 	}
 	if g.Groups[2].Bound != 1 || g.Bound != 1 || g.Status != StatusCertified {
 		t.Errorf("%s, %+v", g.Status, g)
+	}
+	ev.Grouping.Prior = []int64{310, 290, 0} // a group that no prior row has gets no part
+	if g, _ := certificate(t, ev).Claim(ClaimGroups); g.Groups[2].Bound != 1 {
+		t.Errorf("a group without prior rows: %+v", g)
+	} else if want, err := BinomialUpper(0, 35, 0.01, Share{big.NewRat(19*9, 20*19*2)}); err != nil || g.Groups[1].Bound != want {
+		t.Errorf("of two groups one has the bound %v, want %v, %v", g.Groups[1].Bound, want, err)
 	}
 	ev.Delta.Reuse = &Reuse{Earlier: []int64{85}, Ended: true}
 	if g, _ := certificate(t, ev).Claim(ClaimGroups); g.Status != StatusVoid || g.Groups[0].Bound != 1 {
@@ -120,6 +126,7 @@ func TestForgedGroupsAreRefused(t *testing.T) {
 		"a silent group":  func(_ *Certificate, g *Claim) { g.Groups[2].Bound = 0.5 },
 		"a count":         func(_ *Certificate, g *Claim) { g.Groups[0].N-- },
 		"a miss":          func(_ *Certificate, g *Claim) { g.Groups[0].Misses-- },
+		"prior rows":      func(c *Certificate, _ *Claim) { c.Grouping.Prior = []int64{310, 290, 0} },
 		"a value":         func(c *Certificate, _ *Claim) { c.Grouping.Values = []float64{9, 7} },
 		"a group less":    func(_ *Certificate, g *Claim) { g.Groups = g.Groups[:2] },
 		"another column":  func(c *Certificate, _ *Claim) { c.Grouping.Column = "carrier" },

@@ -50,6 +50,9 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	ev.Delta, ev.LossSums = job.Spends(), found.LossSums.For(job.Spends())
 	ev.Duplicates.Policy, ev.Duplicates.Limit = job.Duplicates.Policy, job.Duplicates.Limit
 	ev.Counts.Units, ev.Grouping = job.Unit.Counted(found.Counts.Units), job.Grouping(found.GroupValues())
+	if ev.Grouping != nil {
+		ev.Grouping.Prior = found.Grouping.Prior
+	}
 	ev.Sample.Columns = columnsOf(job, meta)
 	ev.Model = certify.Facts{
 		Digest: modelDigest, KL: kl, Accuracy: Accuracy(meta.Loss, meta.Target), Theta: meta.Theta, Jitter: certify.JitterCheck{Limit: limit, Holds: check <= limit},

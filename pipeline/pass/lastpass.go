@@ -136,6 +136,16 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 		return nil, err
 	}
 	found.Grouping, found.Kept = j.Grouping(groups), kept
+	if by := found.Grouping; by != nil && reference.N > 0 {
+		at, err := j.GroupColumn(inputs)
+		if err != nil {
+			return nil, err
+		}
+		by.Prior = make([]int64, len(groups)+1)
+		for _, v := range reference.Column(at) {
+			by.Prior[by.Of(v)]++
+		}
+	}
 	found.Constant.Value = bestConstant(kept.Column(p.Of.Columns-1), m.Meta.Loss)
 	if j.Loss.Tolerance == certify.AnyTolerance {
 		found.Constant.HalfWidth = halfWidth(kept.Column(p.Of.Columns - 1))

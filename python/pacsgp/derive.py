@@ -18,7 +18,7 @@ def derive(model, job, cert, holds):
     the numbers that are held to bounds, and the publisher's word."""
     meta, target = model.meta, model.target["name"]
     document = {
-        **{k: v for k, v in cert.items() if k != "groups"}, **({"groups": grouping(job, cert.get("groups", {}).get("values", []))} if "groups" in job else {}),
+        **{k: v for k, v in cert.items() if k != "groups"}, **({"groups": grouping(job, cert.get("groups", {}).get("values", []), cert.get("groups", {}).get("prior"))} if "groups" in job else {}),
         "loss": {**model.loss, "target": target, **members(("unit", job["loss"].get("unit")), ("tolerance", job["loss"].get("tolerance")))},
         "delta": {**cert["delta"], "declared": job["delta"], "methods": job["guarantees"]},
         "baseline": {**cert["baseline"], "origin": "prior" if cert["counts"]["prior"] else "start"},

@@ -53,7 +53,7 @@ CERTIFICATE = {
     "duplicates": {"policy": text, "limit": share, "found": count},
     "dependence": {"rows": count, "sum": total, "squares": count, "products": [total]},
     "mean?": {"column": text, "prior": SUM, "training": SUM},
-    "groups?": {"column": text, "not_a_feature?": true, "values": [number], "texts?": [text]},
+    "groups?": {"column": text, "not_a_feature?": true, "values": [number], "texts?": [text], "prior?": [count]},
     "model": {"kl": number, "*": anything}, "job": {"digest": digest, "values": SETTINGS},
     "publisher": {"software": word, "attempt": {"on_these_rows": number_of, "in_this_log": number_of},
                   "training": {"machine": word, "stopped_after?": number_of, "parent?": {"certificate": digest, "model": digest, "ranges": [SPAN]}}}}

@@ -6,6 +6,8 @@ from .unit import label
 
 MOST, LEAST = 20, 30      # values with a group of their own; rows of a group that says something
 FREQUENT = 50             # a value gets a group if one in so many prior rows has it
+right_values = lambda values: 1 <= len(values) <= MOST and all(a < b for a, b in zip(values, values[1:]))  # so many, in their order
+text_column = lambda job: group_column(job) if "texts" in job.get("groups", {}) else []  # of groups by texts
 
 
 def group_column(job):
@@ -14,22 +16,18 @@ def group_column(job):
     return [column] if column is not None and ("texts" in job["groups"] or "features" in job and column not in job["features"] or column in job.get("exclude", [])) else []
 
 
-def text_column(job):
-    """The column of groups by texts, in a list."""
-    return group_column(job) if "texts" in job.get("groups", {}) else []
-
-
-def grouping(job, frequent):
-    """What the certificate says of the groups by the values of the job, or by these."""
+def grouping(job, frequent, prior):
+    """What the certificate says of the groups by the values of the job, or by these, with so many prior rows each."""
     of = job["groups"]
     values = of.get("values", frequent)
     need(right_values(values), f"groups by the values {values}")
-    return {"column": of["column"], **({"not_a_feature": True} if group_column(job) else {}), "values": values, **({"texts": of["texts"]} if "texts" in of else {})}
+    return {"column": of["column"], **({"not_a_feature": True} if group_column(job) else {}), "values": values, **({"texts": of["texts"]} if "texts" in of else {}), **({"prior": prior} if prior else {})}
 
 
-def right_values(values):
-    """Whether so many values are in their order."""
-    return 1 <= len(values) <= MOST and all(a < b for a, b in zip(values, values[1:]))
+def group_of(values, column):
+    """The positions of the groups of rows; the last one is that of all other values."""
+    at = np.searchsorted(values, column)
+    return np.where(np.append(values, np.nan)[at] == column, at, len(values))
 
 
 def right_texts(job):
@@ -48,4 +46,6 @@ def frequent(column, one_in, least, most):
 
 def seen(job, columns, rows):
     """The groups by the frequent values of the prior rows, where the job lists none."""
-    return grouping(job, frequent(rows[columns.index(job["groups"]["column"])], FREQUENT, 1, MOST))
+    column = rows[columns.index(job["groups"]["column"])]
+    values = job["groups"].get("values") or frequent(column, FREQUENT, 1, MOST)
+    return grouping(job, values, np.bincount(group_of(values, column), minlength=len(values) + 1).tolist() if len(column) else None)

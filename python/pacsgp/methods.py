@@ -10,7 +10,7 @@ import numpy as np
 from . import betting, unit
 from .bound import SUMMABLE, WIDER, close, gaussian_kl, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of, per_example, upward
 from .curve import LOOSE, OWN, TOLERANCES, check_level, limits, ranks, tolerances
-from .groups import LEAST
+from .groups import LEAST, group_of
 from .kernels import U
 from .losses import KINDS, UNIT, units, whole
 from .refusal import need, ok
@@ -225,22 +225,23 @@ class Groups(Holdout):
         self.each, self.values = self.loss_sum["by_group"], np.array(cert["groups"]["values"], dtype=float)
         need(len(self.each) == len(self.values) + 1 and all(e["misses"] <= e["n"] for e in self.each) and sum(e["n"] for e in self.each) == self.n
              and sum(e["misses"] for e in self.each) == self.lost, "the groups do not add up to the held-out rows")
-        self.bounded, self.column = len(self.each), cert["dataset"]["columns"].index(cert["groups"]["column"])
-        self.rows, self.least, self.narrowly = np.zeros((3, self.bounded), dtype=np.int64)
+        self.prior = cert["groups"].get("prior", [1] * len(self.each))
+        need(len(self.prior) == len(self.each) and (sum(self.prior) == cert["counts"]["prior"] or "prior" not in cert["groups"] and cert["counts"]["prior"] == 0), "the groups do not add up to the prior rows")
+        self.bounded, self.column = sum(n > 0 for n in self.prior), cert["dataset"]["columns"].index(cert["groups"]["column"])
+        self.rows, self.least, self.narrowly = np.zeros((3, len(self.each)), dtype=np.int64)
 
     def bounds(self, g, inverse):
         found = [{**e, "bound": stated["bound"]} for e, stated in zip(self.each, g["by_group"])]
-        for e in found:
-            if e["n"] < LEAST or self.ended:
-                need(e["bound"] == 1, "a group of too few rows, or of a look that cannot be paid for, has a bound below 1")
+        for e, prior in zip(found, self.prior):
+            if e["n"] < LEAST or prior == 0 or self.ended:
+                need(e["bound"] == 1, "a group of too few rows, without prior rows, or of a look that cannot be paid for, has a bound below 1")
             else:
                 check_limit(e["misses"], e["n"], float(e["bound"]), inverse)
-        need(len(g["by_group"]) == self.bounded and g["bound"] == max(e["bound"] for e in found), "the bound is not the largest of the groups")
+        need(len(g["by_group"]) == len(found) and g["bound"] == max(e["bound"] for e in found), "the bound is not the largest of the groups")
         return {"by_group": found}
 
     def add(self, losses, y, law, rows):
-        at, last = np.searchsorted(self.values, rows[self.column]), len(self.values)
-        at[self.values[np.minimum(at, last - 1)] != rows[self.column]] = last
+        at, last = group_of(self.values, rows[self.column]), len(self.values)
         high, proven = losses.points(y, law[0], law[2])
         for sums, which in ((self.rows, at == at), (self.least, high > 0), (self.narrowly, proven & (law[2] > losses.tau / 2))):
             sums += np.bincount(at[which], minlength=last + 1)
