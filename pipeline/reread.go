@@ -34,7 +34,7 @@ func readOnce(src dataset.Source, memory int64) dataset.Source {
 	return &reread{Source: src, whole: map[int]shardRead{}}
 }
 
-// Open begins to read shard i.
+// Open reads shard i, unless it has been read.
 func (s *reread) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	s.mu.Lock()
 	read, ok := s.whole[i]
@@ -46,32 +46,20 @@ func (s *reread) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &firstReading{Batches: b, of: s, shard: i}, nil
-}
-
-// A firstReading keeps what it reads.
-type firstReading struct {
-	dataset.Batches
-
-	of    *reread
-	shard int
-	read  []arrow.Record
-}
-
-// Next returns the next rows of the shard.
-func (r *firstReading) Next(ctx context.Context) (arrow.Record, error) {
-	record, err := r.Batches.Next(ctx)
-	switch {
-	case err == nil:
-		record.Retain()
-		r.read = append(r.read, record)
-	case errors.Is(err, io.EOF) && r.of != nil:
-		r.of.mu.Lock()
-		r.of.whole[r.shard] = shardRead{r.read, r.ColumnDigests()}
-		r.of.mu.Unlock()
-		r.of = nil
+	for err == nil {
+		var record arrow.Record
+		if record, err = b.Next(ctx); err == nil {
+			read.records = append(read.records, record)
+		}
 	}
-	return record, err
+	if !errors.Is(err, io.EOF) {
+		return nil, errors.Join(err, b.Close())
+	}
+	read.digests = b.ColumnDigests()
+	s.mu.Lock()
+	s.whole[i] = read
+	s.mu.Unlock()
+	return &rereading{shardRead: read}, b.Close()
 }
 
 // A rereading gives the rows of a shard again.
