@@ -69,7 +69,7 @@ type Run struct {
 }
 
 // Train writes a job into a folder, removes its earlier output, artifact, and runs the command on
-// it. A run without a certified guarantee is a result. The error of one that failed is its message.
+// it. A run without a certified guarantee is a result. The error of one that failed has its log.
 func Train(ctx context.Context, binary, dir, job string) (r Run, err error) {
 	path := filepath.Join(dir, "job.yaml")
 	if err := errors.Join(os.WriteFile(path, []byte(job), 0o644), os.RemoveAll(filepath.Join(dir, "artifact"))); err != nil {
@@ -79,25 +79,12 @@ func Train(ctx context.Context, binary, dir, job string) (r Run, err error) {
 	cmd := exec.CommandContext(ctx, binary, "train", "-c", path, "--json")
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() != notCertified {
-		return r, message(exit.Stderr)
+		return r, fmt.Errorf("%w: %s", err, exit.Stderr)
 	} else if err != nil && !ok {
 		return r, err
 	}
 	r.Process = cmd.ProcessState
 	return r, json.Unmarshal(out, &r)
-}
-
-// message is the last line of the command's log.
-func message(log []byte) error {
-	lines := bytes.Split(bytes.TrimSpace(log), []byte("\n"))
-	last := lines[len(lines)-1]
-	var said struct {
-		Message string `json:"msg"`
-	}
-	if json.Unmarshal(last, &said) != nil || said.Message == "" {
-		said.Message = string(last)
-	}
-	return errors.New(said.Message)
 }
 
 // Peak is the peak memory of a finished process in MiB.
