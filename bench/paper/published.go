@@ -92,17 +92,10 @@ type searched struct {
 	Seconds  float64
 }
 
-// A fitter fits units, which share the ends of searches, and some the posterior too.
-type fitter struct {
-	dir    string            // of ends
-	fitted map[string]result // by the search, and θ as rounded
-}
-
-func newFitter(dir string) fitter { return fitter{dir, map[string]result{}} }
-
-// search minimises from the published start: hyper-parameters and noise of 1, published centres.
-func (f fitter) search(ctx context.Context, u unit, c model.CollapsedConfig, rows model.Rows) (found searched, err error) {
-	path := filepath.Join(f.dir, u.ofSearch().name())
+// search minimises from the published start: hyper-parameters and noise of 1, published centres. Its end is kept in
+// a folder, for other units too.
+func (u unit) search(ctx context.Context, dir string, c model.CollapsedConfig, rows model.Rows) (found searched, err error) {
+	path := filepath.Join(dir, u.ofSearch().name())
 	if ok, err := readJSON(path, &found); ok || err != nil {
 		return found, err
 	}
@@ -132,15 +125,15 @@ func (f fitter) search(ctx context.Context, u unit, c model.CollapsedConfig, row
 }
 
 // end is the end of the unit's search.
-func (f fitter) end(ctx context.Context, u unit, c model.CollapsedConfig, rows model.Rows) (searched, error) {
+func (u unit) end(ctx context.Context, dir string, c model.CollapsedConfig, rows model.Rows) (searched, error) {
 	if u.Limit == 0 {
-		return f.search(ctx, u, c, rows)
+		return u.search(ctx, dir, c, rows)
 	}
 	widest := u
 	widest.Limit = widestLimit
-	found, err := f.search(ctx, widest, c, rows)
+	found, err := widest.search(ctx, dir, c, rows)
 	if err == nil && slices.ContainsFunc(found.Theta, func(v float64) bool { return math.Abs(v) > float64(u.Limit) }) {
-		return f.search(ctx, u, c, rows)
+		return u.search(ctx, dir, c, rows)
 	}
 	return found, err
 }
@@ -169,31 +162,23 @@ func (u unit) collapsed(rows model.Rows) (model.CollapsedConfig, error) {
 }
 
 // published fits a method from the published start.
-func (f fitter) published(ctx context.Context, u unit, train, test measured.Dataset) (result, error) {
+func (u unit) published(ctx context.Context, dir string, train, test measured.Dataset) (result, error) {
 	rows := matrix(train)
 	c, err := u.collapsed(rows)
 	if err != nil {
 		return result{}, err
 	}
-	end, err := f.end(ctx, u, c, rows)
+	end, err := u.end(ctx, dir, c, rows)
 	if err != nil {
 		return result{}, fmt.Errorf("%s: %w", u.name(), err)
 	}
 	grid := flat(u.grid())
-	at := []any{u.Dataset, u.Seed, u.Method, u.Inducing, u.Loss, u.Epsilon, u.Alpha, u.ARD, end.LnNoise}
-	for _, v := range end.Theta {
-		at = append(at, math.Round(grid.Value(grid.Nearest(v))*1e6)) // the same on each grid
+	c.Grids = slices.Repeat([]model.Grid{grid}, c.Parameters())
+	found, err := u.posterior(ctx, c, end, rows, matrix(test))
+	if err != nil {
+		return result{}, fmt.Errorf("%s: %w", u.name(), err)
 	}
-	key := fmt.Sprint(at...)
-	found, ok := f.fitted[key]
-	if !ok {
-		c.Grids = slices.Repeat([]model.Grid{grid}, c.Parameters())
-		if found, err = u.posterior(ctx, c, end, rows, matrix(test)); err != nil {
-			return result{}, fmt.Errorf("%s: %w", u.name(), err)
-		}
-		f.fitted[key] = found
-	}
-	found.unit, found.Weight = u, float64(c.Parameters())*math.Log(float64(grid.Count))
+	found.Weight = float64(c.Parameters()) * math.Log(float64(grid.Count))
 	found.Bound = certify.KLInverse(found.Train, found.exponent(certify.LnXi(c.N)))
 	return found, nil
 }

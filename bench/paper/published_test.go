@@ -43,7 +43,7 @@ func TestGridsShareASearch(t *testing.T) {
 	for _, r := range discretisations(options{evaluations: 20, inducing: 5}) {
 		c, err := r.collapsed(m)
 		fatal.If(t, err)
-		end, err := newFitter(dir).end(t.Context(), r.unit, c, m)
+		end, err := r.end(t.Context(), dir, c, m)
 		fatal.If(t, err)
 		for _, v := range end.Theta {
 			if !(math.Abs(v) <= float64(r.Limit)) {

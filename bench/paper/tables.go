@@ -149,13 +149,13 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 			}
 		}
 	}
-	began, fits := time.Now(), newFitter(searches)
+	began := time.Now()
 	for i, u := range todo {
 		train, test, err := split(u)
 		if err != nil {
 			return err
 		}
-		f, err := fits.fit(ctx, u, train, test)
+		f, err := u.fit(ctx, searches, train, test)
 		if err != nil {
 			return err
 		}

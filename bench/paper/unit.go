@@ -189,9 +189,9 @@ func (u unit) job(names []string, n int) job.Job {
 
 // fit trains and certifies the unit, and then predicts the test rows. No job can name the published
 // start.
-func (f fitter) fit(ctx context.Context, u unit, train, test measured.Dataset) (result, error) {
+func (u unit) fit(ctx context.Context, dir string, train, test measured.Dataset) (result, error) {
 	if u.Start == published {
-		return f.published(ctx, u, train, test)
+		return u.published(ctx, dir, train, test)
 	}
 	return u.certified(ctx, train, test)
 }
