@@ -149,6 +149,7 @@ func (q rejects) Put(_ context.Context, columns []string, shards []dataset.Shard
 
 // deadLetters is the topic for records of rejected rows of another one.
 type deadLetters struct{ *Topic }
+
 // DeadLetters is the topic for records of rejected rows, or nil.
 func (p Task) DeadLetters() dataset.Rejects {
 	if origin, ok := p.Source.(*Topic); ok && origin.DeadLetters != "" {

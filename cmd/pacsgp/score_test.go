@@ -19,7 +19,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/sink/lake"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -227,7 +226,7 @@ func TestScoreRemembersWhatItIsAbout(t *testing.T) {
 	first := readFile(t, filepath.Join(dir, "new", "part-00.parquet"))
 	writeFile(t, filepath.Join(dir, "new", "part-00.parquet"), []byte("PAR1 and no more PAR1"))
 	once().says(t, exitFailure, "could not be predicted")
-	record := filepath.Join(out, "_"+lake.CertificateName(idOf(t, pointers[0])))
+	record := filepath.Join(out, "_"+sinklake.CertificateName(idOf(t, pointers[0])))
 	if _, err := os.Stat(record); err == nil {
 		t.Error("without a prediction it is recorded what they are about")
 	}
@@ -265,7 +264,7 @@ func TestScoreRemembersWhatItIsAbout(t *testing.T) {
 		}
 	}
 	writeFile(t, record, whole)
-	second := filepath.Join(out, "_"+lake.CertificateName(strings.Repeat("0", 64)))
+	second := filepath.Join(out, "_"+sinklake.CertificateName(strings.Repeat("0", 64)))
 	writeFile(t, second, whole)
 	once().says(t, exitFailure, second, "remove")
 
