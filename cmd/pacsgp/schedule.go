@@ -127,7 +127,7 @@ type rounds struct {
 }
 
 // runSchedule runs the scheduler until ctx is done, or for one round.
-func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, how rounds) (err error) {
+func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, how rounds) error {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
 	var outputs []string
@@ -135,11 +135,6 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	for _, j := range jobs {
 		outputs, all = append(outputs, j.Task.Output), append(all, j.Job)
 	}
-	unserve, err := serve(ctx, c.Serve, m.registry, m.ready, outputs, show.event)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unserve()) }()
 	s := newScheduler(w, c, jobs, m)
 	quiet := true
 	s.Now = how.now
@@ -158,7 +153,10 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	if c.Serve.Declared() {
 		s.Lagged = func(j *schedule.Job, offsets int64) { m.set("lag_offsets", j.Name, float64(offsets)) }
 	}
-	if how.once {
+	return operate(ctx, show, c.Serve, m.registry, m.ready, outputs, !how.once, func() error {
+		if !how.once {
+			return s.Serve(ctx, all, realClock{})
+		}
 		err := s.Once(ctx, all, realClock{})
 		for _, text := range warned {
 			if err == nil || !strings.Contains(err.Error(), text) {
@@ -172,8 +170,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 			err = errors.Join(err, writeMetrics(how.metrics, m.registry))
 		}
 		return err
-	}
-	return s.Serve(ctx, all, realClock{})
+	})
 }
 
 // nothingDue says that no job was run, which of them have failed, and when the next runs are due.

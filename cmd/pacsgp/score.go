@@ -44,7 +44,7 @@ func scoreCommand(w system) *cobra.Command {
 }
 
 // runScore predicts the rows that are there and, unless once is set, those that come.
-func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string, once bool) (err error) {
+func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string, once bool) error {
 	show := newDisplay(w)
 	defer show.end()
 	e := newScoreEvents(c, show)
@@ -61,25 +61,16 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 			s.Lags = group.behind
 		}
 	}
-	unserve, err := serve(ctx, c.Serve, e.metrics.registry, e.metrics.ready, []string{c.Model.Folder}, show.event)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unserve()) }()
-	failed, err := s.Run(ctx)
-	switch {
-	case ctx.Err() != nil && once:
-		return ctx.Err()
-	case ctx.Err() != nil:
-		e.logCounts(true)
-		show.event("stopped: started again, it goes on where it was")
-		return nil
-	case errors.Is(err, config.ErrFull):
-		return fmt.Errorf("%w (hint: free space, then run the same command again: it goes on with what has no predictions yet)", err)
-	case err != nil:
-		return err
-	}
-	return e.summary(w, c, failed)
+	return operate(ctx, show, c.Serve, e.metrics.registry, e.metrics.ready, []string{c.Model.Folder}, !once, func() error {
+		failed, err := s.Run(ctx)
+		if ctx.Err() != nil && !once {
+			e.logCounts(true)
+		}
+		if err != nil {
+			return err
+		}
+		return e.summary(w, c, failed)
+	})
 }
 
 // summary ends a command with --once.

@@ -29,28 +29,38 @@ func (r *reason) get() error {
 	return nil
 }
 
-// serve starts a server of metrics and readiness, if the section is there; end stops it. The console shows the
-// outputs in these folders; an empty name is none.
-func serve(ctx context.Context, c config.Serve, registry *prometheus.Registry, ready func() error, folders []string, say func(string)) (end func() error, err error) {
-	if !c.Declared() {
-		return func() error { return nil }, nil
+// operate calls run while a server answers, if the section is there: with metrics and readiness, and a console of
+// the outputs in these folders; an empty name is none. A service that is stopped has not failed.
+func operate(ctx context.Context, show *display, c config.Serve, registry *prometheus.Registry, ready func() error, folders []string, service bool, run func() error) (err error) {
+	if c.Declared() {
+		folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })
+		server, err := serving.Start(ctx, serving.Config{
+			Address: c.Listen, Registry: registry, Pages: console.Handler(folders),
+			Ready: func() error {
+				err := ready()
+				for _, folder := range folders {
+					err = errors.Join(err, config.Damaged(folder))
+				}
+				return err
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+		defer func() { err = errors.Join(err, server.Close()) }()
+		show.event(fmt.Sprintf("metrics at %s, console at %s/", server.Address, server.URL))
 	}
-	folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })
-	server, err := serving.Start(ctx, serving.Config{
-		Address: c.Listen, Registry: registry, Pages: console.Handler(folders),
-		Ready: func() error {
-			err := ready()
-			for _, folder := range folders {
-				err = errors.Join(err, config.Damaged(folder))
-			}
-			return err
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+	err = run()
+	switch {
+	case ctx.Err() != nil && service:
+		show.event("stopped: started again, it goes on where it was")
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, config.ErrFull):
+		return fmt.Errorf("%w (hint: free space, then run the same command again: it goes on where it was)", err)
 	}
-	say(fmt.Sprintf("metrics at %s, console at %s/", server.Address, server.URL))
-	return server.Close, nil
+	return err
 }
 
 // newRegistry has the metrics of every process.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -63,22 +62,14 @@ func newService(p config.Task, w system) (*service, error) {
 }
 
 // run works until ctx is done, which is no error, or until a permanent failure.
-func (s *service) run(ctx context.Context) (err error) {
+func (s *service) run(ctx context.Context) error {
 	if err := s.metrics.stands(ctx, config.OutputIn(s.Output, s.w.fs)); err != nil && ctx.Err() == nil {
 		s.show.warning(err.Error())
 	}
-	unserve, err := serve(ctx, s.Serve, s.metrics.registry, s.metrics.ready, []string{s.Output}, s.show.event)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unserve()) }()
-	how := howTo(s.w, s.show, s.Task, nil, s.metrics.progress)
-	err = s.Run(ctx, stream.Stream{How: how, Software: versionLine(), Events: s.metrics, Train: s.train})
-	if ctx.Err() != nil {
-		s.show.event("stopped: started again, it goes on from its spool")
-		return nil
-	}
-	return err
+	return operate(ctx, s.show, s.Serve, s.metrics.registry, s.metrics.ready, []string{s.Output}, true, func() error {
+		how := howTo(s.w, s.show, s.Task, nil, s.metrics.progress)
+		return s.Run(ctx, stream.Stream{How: how, Software: versionLine(), Events: s.metrics, Train: s.train})
+	})
 }
 
 // train runs the job of a window.

@@ -79,7 +79,7 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 }
 
 // runWatch counts the rows that are there and, to follow, those that come.
-func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON bool) (err error) {
+func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON bool) error {
 	show := newDisplay(w)
 	defer show.end()
 	e := &watchEvents{show: show, metrics: newWatchMetrics(), since: time.Now()}
@@ -90,27 +90,16 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
 		e.metrics.counted(t)
 	}
-	unserve, err := serve(ctx, c.Serve, e.metrics.registry, e.metrics.why.get, []string{c.Model.Folder}, show.event)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unserve()) }()
 	if follow {
 		watching.Patience = config.ServicePatience
 	}
-	last, err := watching.Run(ctx)
-	switch {
-	case ctx.Err() != nil && follow:
-		show.event("stopped: started again, it goes on where it was")
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, config.ErrFull):
-		return fmt.Errorf("%w (hint: free space, then run the same command again: it goes on with what was not counted yet)", err)
-	case err != nil:
-		return err
-	}
-	return watched(w, last, asJSON)
+	return operate(ctx, show, c.Serve, e.metrics.registry, e.metrics.why.get, []string{c.Model.Folder}, follow, func() error {
+		last, err := watching.Run(ctx)
+		if err != nil {
+			return err
+		}
+		return watched(w, last, asJSON)
+	})
 }
 
 // watchedDocument is the result as JSON.
