@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,11 +71,11 @@ func MayReplace(output string, inputs []string) error {
 	return nil
 }
 
-// NewFile begins a file that appears with its Commit and replaces no file that is read. It
-// removes leftovers of killed commands from the folder; warning gets its remarks.
-func NewFile(fsys durable.FS, path string, reading []string, warning func(string)) (*durable.Pending, error) {
+// WriteFile writes a file that appears whole and replaces no file that is read. It removes
+// leftovers of killed commands from the folder; warning gets its remarks.
+func WriteFile(fsys durable.FS, path string, reading []string, warning func(string), write func(to io.Writer) error) error {
 	if err := MayReplace(path, reading); err != nil {
-		return nil, err
+		return err
 	}
 	folder := filepath.Dir(path)
 	if text := durable.SyncWarning(fsys, folder); text != "" {
@@ -83,7 +84,15 @@ func NewFile(fsys durable.FS, path string, reading []string, warning func(string
 	if err := durable.Sweep(fsys, folder); err != nil { // no reason not to write
 		warning(err.Error())
 	}
-	return durable.Create(fsys, path)
+	file, err := durable.Create(fsys, path)
+	if err != nil {
+		return err
+	}
+	defer file.Abort()
+	if err := write(file); err != nil {
+		return err
+	}
+	return file.Commit()
 }
 
 // MayBeModel returns an error for a path without an extension at which there is nothing: it was to be

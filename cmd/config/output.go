@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,19 +133,13 @@ func (q rejects) Put(_ context.Context, columns []string, shards []dataset.Shard
 	if err := q.fs.MkdirAll(filepath.Dir(q.task.Rejected)); err != nil {
 		return err
 	}
-	file, err := NewFile(q.fs, q.task.Rejected, q.read, q.warning)
-	if err != nil {
-		return err
-	}
-	defer file.Abort()
-	out := sink.NewRejectedRows(file, columns)
-	if err := each(func(r dataset.RejectedRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
-		return err
-	}
-	if err := out.Close(); err != nil {
-		return fmt.Errorf("%s: %w", q.task.Rejected, err)
-	}
-	return file.Commit()
+	return WriteFile(q.fs, q.task.Rejected, q.read, q.warning, func(to io.Writer) error {
+		out := sink.NewRejectedRows(to, columns)
+		if err := each(func(r dataset.RejectedRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
+			return err
+		}
+		return out.Close()
+	})
 }
 
 // deadLetters is the topic for records of rejected rows of another one.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -113,15 +114,7 @@ func testPass(ctx context.Context, w system, p config.Task, part pass.Part, outp
 		return err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
-	file, err := config.NewFile(w.fs, output, h.Files(), show.warning)
-	if err != nil {
-		return err
-	}
-	defer file.Abort()
-	if err := found.Write(ctx, file); err != nil {
-		return err
-	}
-	if err := file.Commit(); err != nil {
+	if err := config.WriteFile(w.fs, output, h.Files(), show.warning, func(to io.Writer) error { return found.Write(ctx, to) }); err != nil {
 		return err
 	}
 	shards, rows := found.Size()

@@ -134,15 +134,10 @@ func writePredictions(ctx context.Context, w system, p config.Predictor, src dat
 		return n, err
 	}
 	defer ready.Close()
-	file, err := config.NewFile(w.fs, output, read, newDisplay(w).warning)
-	if err != nil {
-		return n, err
-	}
-	defer file.Abort()
-	n, err = p.Write(ctx, ready, src, nil, file)
-	if err = errors.Join(err, p.Passthrough.Close()); err == nil {
-		err = file.Commit()
-	}
+	err = config.WriteFile(w.fs, output, read, newDisplay(w).warning, func(to io.Writer) (err error) {
+		n, err = p.Write(ctx, ready, src, nil, to)
+		return errors.Join(err, p.Passthrough.Close())
+	})
 	return n, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -50,23 +51,17 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	for _, f := range src.Files() {
 		read = append(read, f.Path)
 	}
-	file, err := config.NewFile(w.fs, output, read, newDisplay(w).warning)
-	if err != nil {
-		return err
-	}
-	defer file.Abort()
-	out, rows := sink.NewSplit(file), int64(0)
-	err = pipeline.Split(ctx, p.Job, src, p.Resources, func(r pipeline.RowSubset) error {
-		rows++
-		return out.Write(r)
-	})
-	if err == nil {
-		err = out.Close()
-	}
-	if err == nil {
-		err = file.Commit()
-	}
-	if err != nil {
+	rows := int64(0)
+	if err := config.WriteFile(w.fs, output, read, newDisplay(w).warning, func(to io.Writer) error {
+		out := sink.NewSplit(to)
+		if err := pipeline.Split(ctx, p.Job, src, p.Resources, func(r pipeline.RowSubset) error {
+			rows++
+			return out.Write(r)
+		}); err != nil {
+			return err
+		}
+		return out.Close()
+	}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: the split of %s\n", output, words.Count(rows, "row"))
