@@ -24,55 +24,27 @@ type Series struct {
 // exceeds its limit with probability α < 0.001.
 const level = 9.75
 
-// exceeds applies Freedman's inequality: a sum of martingale differences of magnitude at most most,
-// whose variances add up to variance, exceeds this limit on one side with probability at most
-// e^−level.
-func exceeds(sum, most, variance float64) bool {
-	b := most * (level / 3)
-	return math.Abs(sum) > b+math.Sqrt(float64(b*b)+float64(2*level*variance))
-}
-
-// moments returns mean and variance of the numbers, and the greatest possible distance from the mean.
-func (s Series) moments() (mean, variance, most float64) {
-	n := float64(s.Rows)
-	mean = float64(s.Sum) / n
-	return mean, float64(s.Squares)/n - float64(mean*mean), SeriesOne + math.Abs(mean)
-}
-
-// covariance returns the number of pairs lag rows apart, and their covariance.
-func (s Series) covariance(lag int64) (pairs, covariance float64) {
-	mean, _, _ := s.moments()
-	pairs = float64(s.Rows - lag)
-	return pairs, float64(s.Products[lag-1])/pairs - float64(mean*mean)
-}
-
-// Correlation returns the correlation of numbers lag rows apart, in [−1, 1]; 0 without pairs or
-// variance.
-func (s Series) Correlation(lag int64) float64 {
-	_, variance, _ := s.moments()
-	if s.Rows <= lag || !(variance > 0) {
-		return 0
+// Correlation returns the correlation of numbers lag rows apart, in [−1, 1], 0 without pairs or variance, and
+// whether it is beyond what independent rows show, by Freedman's inequality: a sum of martingale differences
+// exceeds the limit on one side with probability at most e^−level.
+func (s Series) Correlation(lag int64) (correlation float64, beyond bool) {
+	n, pairs := float64(s.Rows), float64(s.Rows-lag)
+	mean := float64(s.Sum) / n
+	variance := float64(s.Squares)/n - float64(mean*mean)
+	if pairs <= 0 || !(variance > 0) {
+		return 0, false
 	}
-	_, covariance := s.covariance(lag)
-	return max(-1, min(1, covariance/variance)) + 0 // −0 becomes 0
-}
-
-// alike reports whether numbers lag rows apart have more covariance, positive or negative, than
-// independent ones.
-func (s Series) alike(lag int64) bool {
-	if s.Rows <= lag {
-		return false
-	}
-	_, variance, most := s.moments()
-	pairs, covariance := s.covariance(lag)
-	return exceeds(covariance*pairs, float64(most*most), float64(float64(pairs*variance)*variance))
+	covariance, most := float64(s.Products[lag-1])/pairs-float64(mean*mean), SeriesOne+math.Abs(mean)
+	b := float64(most*most) * (level / 3)
+	limit := b + math.Sqrt(float64(b*b)+float64(2*level*float64(float64(pairs*variance)*variance)))
+	return max(-1, min(1, covariance/variance)) + 0, math.Abs(covariance*pairs) > limit // −0 becomes 0
 }
 
 // Strongest returns the greatest correlation among those beyond their limits, and its lag; 0: there
 // is none.
 func (s Series) Strongest() (at int64, correlation float64) {
 	for lag := int64(1); lag <= Lags; lag++ {
-		if r := s.Correlation(lag); s.alike(lag) && math.Abs(r) > math.Abs(correlation) {
+		if r, beyond := s.Correlation(lag); beyond && math.Abs(r) > math.Abs(correlation) {
 			at, correlation = lag, r
 		}
 	}

@@ -3,6 +3,7 @@ package certify
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 )
 
 // Format names the version of the certificate document.
@@ -188,23 +189,19 @@ type Attempt struct {
 // About returns the claim about a predictor for a headline: of those that are certified, else of all,
 // the one with the least bound. Without any, it returns a void claim of 1.
 func (c Certificate) About(predictor Predictor) Claim {
-	best := Claim{Predictor: predictor, Status: StatusVoid, Bound: 1}
-	for _, g := range c.Claims {
-		if g.Predictor != predictor {
-			continue
-		}
-		order := 0
-		if (g.Status == StatusCertified) != (best.Status == StatusCertified) {
-			order = 1
-			if g.Status == StatusCertified {
-				order = -1
-			}
-		}
-		if order = cmp.Or(order, cmp.Compare(g.Bound, best.Bound)); best.ID == "" || order < 0 {
-			best = g
-		}
+	claims := slices.DeleteFunc(slices.Clone(c.Claims), func(g Claim) bool { return g.Predictor != predictor })
+	if len(claims) == 0 {
+		return Claim{Predictor: predictor, Status: StatusVoid, Bound: 1}
 	}
-	return best
+	uncertain := func(g Claim) int {
+		if g.Status == StatusCertified {
+			return 0
+		}
+		return 1
+	}
+	return slices.MinFunc(claims, func(a, b Claim) int {
+		return cmp.Or(cmp.Compare(uncertain(a), uncertain(b)), cmp.Compare(a.Bound, b.Bound))
+	})
 }
 
 // Claim returns the claim with the identifier.

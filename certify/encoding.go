@@ -37,31 +37,25 @@ func Marshal(c Certificate) ([]byte, error) {
 // Parse reads the canonical bytes of a certificate. An unknown field, another
 // format, and bytes that [Marshal] would have written otherwise are errors. It
 // does not check that the numbers follow from each other: see [Recompute].
-func Parse(data []byte) (c Certificate, err error) {
-	if c, err = parse(data); err != nil {
-		return Certificate{}, fmt.Errorf("certify: parse certificate: %w", err)
-	}
-	return c, nil
-}
-
-func parse(data []byte) (Certificate, error) {
+func Parse(data []byte) (Certificate, error) {
 	var c Certificate
-	if err := unmarshalStrict(data, &c); err != nil {
-		return Certificate{}, err
+	err := unmarshalStrict(data, &c)
+	if err == nil && c.Format != Format {
+		err = fmt.Errorf("format is %q, this program reads %q", c.Format, Format)
 	}
-	if c.Format != Format {
-		return Certificate{}, fmt.Errorf("format is %q, this program reads %q", c.Format, Format)
+	var again []byte
+	if err == nil {
+		again, err = Marshal(c)
 	}
-	again, err := Marshal(c)
-	if err != nil {
-		return Certificate{}, err
-	}
-	if !bytes.Equal(again, data) {
+	if err == nil && !bytes.Equal(again, data) {
 		at := 0
 		for at < min(len(again), len(data)) && again[at] == data[at] {
 			at++
 		}
-		return Certificate{}, fmt.Errorf("not in canonical form from byte %d on: was the file edited?", at)
+		err = fmt.Errorf("not in canonical form from byte %d on: was the file edited?", at)
+	}
+	if err != nil {
+		return Certificate{}, fmt.Errorf("certify: parse certificate: %w", err)
 	}
 	return c, nil
 }

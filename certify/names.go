@@ -38,7 +38,7 @@ func UnitName(unit string) error {
 	}
 	for _, r := range unit {
 		switch {
-		case fromTheRight(r):
+		case fromTheRight.has(r):
 			return fmt.Errorf("unit %q holds %q, of a script that runs from the right", unit, r)
 		case !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.Sc) && !strings.ContainsRune(unitSigns, r):
 			return fmt.Errorf("unit %q holds %q: a unit has letters, digits and signs of units (%s)", unit, r, unitSigns)
@@ -50,32 +50,25 @@ func UnitName(unit string) error {
 // unitSigns are allowed in a unit next to letters, digits and signs of currencies.
 const unitSigns = "%‰°′″/·⋅×*^+-−⁺⁻.()"
 
-// fromTheRight reports whether a character is in a block of right-to-left scripts. It does not
-// depend on the version of Unicode.
-func fromTheRight(r rune) bool {
-	for _, block := range [][2]rune{{0x590, 0x8FF}, {0xFB1D, 0xFDFF}, {0xFE70, 0xFEFF}, {0x10800, 0x10FFF}, {0x1E800, 0x1EFFF}} {
-		if block[0] <= r && r <= block[1] {
-			return true
-		}
-	}
-	return false
+// blocks are ranges of characters, which do not depend on the version of Unicode.
+type blocks [][2]rune
+
+func (b blocks) has(r rune) bool {
+	return slices.ContainsFunc(b, func(block [2]rune) bool { return block[0] <= r && r <= block[1] })
 }
+
+var (
+	// fromTheRight are the blocks of right-to-left scripts.
+	fromTheRight = blocks{{0x590, 0x8FF}, {0xFB1D, 0xFDFF}, {0xFE70, 0xFEFF}, {0x10800, 0x10FFF}, {0x1E800, 0x1EFFF}}
+	// inkless characters are printed as nothing.
+	inkless = blocks{{0x34F, 0x34F}, {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x2800, 0x2800}, {0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xE0100, 0xE01EF}}
+)
 
 // SplitKey returns an error unless the key of the split has the form of [ColumnName].
 func SplitKey(key string) error { return word("key of the split", key, maxColumnName) }
 
 // lookalikes are characters that look much like a quotation mark.
 var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ⁗᾽᾿῾\u1fef\u1ffd΄¨Ꞌ")
-
-// inkless reports whether a character is printed as nothing.
-func inkless(r rune) bool {
-	for _, block := range [][2]rune{{0x34F, 0x34F}, {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x2800, 0x2800}, {0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xE0100, 0xE01EF}} {
-		if block[0] <= r && r <= block[1] {
-			return true
-		}
-	}
-	return false
-}
 
 // word returns an error for an empty or long word, and for characters that could change the sentence
 // around it: quotes and their lookalikes, backslashes, and invisible ones (control, bidi, separators
@@ -90,7 +83,7 @@ func word(what, s string, most int) error {
 	before := ' '
 	for _, r := range s {
 		switch {
-		case !unicode.IsPrint(r) || inkless(r):
+		case !unicode.IsPrint(r) || inkless.has(r):
 			return fmt.Errorf("%s %q holds %U, an invisible character: remove it", what, s, r)
 		case r == '\\' || unicode.Is(unicode.Quotation_Mark, r) || slices.Contains(lookalikes, r):
 			return fmt.Errorf("%s %q holds %q: quotes and backslashes are not allowed", what, s, r)

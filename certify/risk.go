@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -169,14 +170,7 @@ func (j riskSumJSON) read() (RiskSum, error) {
 	if err != nil || len(digits) != 16 {
 		return RiskSum{}, fmt.Errorf("certify: risk sum %q is not 32 hexadecimal digits", j.Sum)
 	}
-	read := RiskSum{count: j.N}
-	for i, b := range digits {
-		if i < 8 {
-			read.hi = read.hi<<8 | uint64(b)
-		} else {
-			read.lo = read.lo<<8 | uint64(b)
-		}
-	}
+	read := RiskSum{binary.BigEndian.Uint64(digits), binary.BigEndian.Uint64(digits[8:]), j.N}
 	return read, read.validate()
 }
 

@@ -126,11 +126,12 @@ func about(c certify.Certificate) []Field {
 	for _, t := range c.LossSums {
 		unproven += t.Unproven
 	}
+	next, _ := c.Dependence.Correlation(1)
 	fields := []Field{
 		{"rows", rows},
 		{"split", split(c)},
 		{"row rules", "every used value is a finite number of at most 1e30, integers at most 2^53"},
-		{"dependence", fmt.Sprintf("correlation %.3f of the targets of consecutive rows", c.Dependence.Correlation(1))},
+		{"dependence", fmt.Sprintf("correlation %.3f of the targets of consecutive rows", next)},
 		{"features", strconv.Itoa(len(c.Features()))},
 		{"kernel", family + ", " + kind},
 		{"accuracy", fmt.Sprintf("predictions are within %s of exact arithmetic; %s beyond that, counted as missed", words.AtMostDigits(c.Model.Accuracy), words.Count(unproven, "row"))},
