@@ -13,13 +13,12 @@ import (
 
 // Stored reads columns of one file, of any flat type, without converting their values.
 type Stored struct {
-	store   *objects.View
 	file    *dataFile
 	columns []StoredColumn
 	most    int64 // bytes of a page
-	cache   footerCache
 
-	open  objects.File
+	open  objects.File  // nil: no column is read
+	known kept          // its footer
 	group int           // index of the next row group
 	left  int64         // rows that are left of the current one
 	cells []storedCells // of the current one, by column
@@ -39,8 +38,6 @@ type StoredColumn struct {
 type storedCells interface {
 	// read reads the next len(dst) values.
 	read(dst []parquet.Value) error
-	// finish returns an error if there are more.
-	finish() error
 }
 
 // leastStored is the size of a page that is allowed in any case.
@@ -58,9 +55,18 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 	if len(files) != 1 {
 		return nil, fmt.Errorf("lake: %s: want one file, it is %d", path, len(files))
 	}
-	s := &Stored{store: from, file: files[0], most: max(most, leastStored), cells: make([]storedCells, len(names)), out: make([][]parquet.Value, len(names))}
+	s := &Stored{file: files[0], known: kept{file: files[0]}, most: max(most, leastStored), cells: make([]storedCells, len(names)), out: make([][]parquet.Value, len(names))}
+	if len(names) == 0 {
+		return s, nil
+	}
+	if s.open, err = from.Open(ctx, path); err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	if err := s.known.read(s.open); err != nil {
+		return nil, errors.Join(fmt.Errorf("lake: %s: %w", path, err), s.Close())
+	}
 	for _, name := range names {
-		switch err := s.add(ctx, name); {
+		switch err := s.add(name); {
 		case err != nil && s.file.Rows == 0:
 			s.columns = append(s.columns, StoredColumn{Name: name, Node: parquet.String()})
 		case err != nil:
@@ -70,7 +76,7 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 	return s, nil
 }
 
-func (s *Stored) add(ctx context.Context, name string) error {
+func (s *Stored) add(name string) error {
 	path := s.file.Path
 	at, ok := s.file.positions[name]
 	if !ok {
@@ -84,7 +90,7 @@ func (s *Stored) add(ctx context.Context, name string) error {
 		return fmt.Errorf("lake: %s has %d columns named %q%s; rename or remove all but one", path, n, name, of)
 	}
 	c := &s.file.columns[at]
-	node, err := s.node(ctx, c)
+	node, err := s.node(c)
 	if err != nil {
 		return fmt.Errorf("lake: %s, column %q: %w", path, name, err)
 	}
@@ -121,8 +127,10 @@ func (s *Stored) Next(ctx context.Context, n int) ([][]parquet.Value, error) {
 			continue
 		}
 		for c, cells := range s.cells {
-			if err := guard(cells.finish); err != nil {
-				return nil, s.fault(c, err)
+			if chunk, ok := cells.(*storedCursor); ok {
+				if err := guard(chunk.finish); err != nil {
+					return nil, s.fault(c, err)
+				}
 			}
 		}
 	}
@@ -142,10 +150,6 @@ func (s *Stored) begin(ctx context.Context) error {
 	}
 	g := s.file.groups[s.group]
 	s.group, s.left = s.group+1, g.rows
-	known, err := s.footer(ctx)
-	if err != nil {
-		return fmt.Errorf("lake: %s: %w", s.file.Path, err)
-	}
 	var record arrow.Record
 	for c, column := range s.columns {
 		switch {
@@ -157,7 +161,7 @@ func (s *Stored) begin(ctx context.Context) error {
 		case s.file.arrow:
 			if record == nil {
 				err := guard(func() (err error) {
-					record, err = known.arrow.Read(s.open, g.batch)
+					record, err = s.known.arrow.Read(s.open, g.batch)
 					return err
 				})
 				if err != nil {
@@ -166,7 +170,7 @@ func (s *Stored) begin(ctx context.Context) error {
 			}
 			s.cells[c] = &storedArray{of: record.Column(column.column.leaf), rows: g.rows}
 		default:
-			ch, err := known.foot.storedChunk(g.index, column.column)
+			ch, err := s.known.foot.storedChunk(g.index, column.column)
 			if err != nil {
 				return s.fault(c, err)
 			}
@@ -176,37 +180,19 @@ func (s *Stored) begin(ctx context.Context) error {
 	return nil
 }
 
-// footer returns the footer of the file, which it opens and keeps open.
-func (s *Stored) footer(ctx context.Context) (kept, error) {
-	if s.open == nil {
-		var err error
-		if s.open, err = s.store.Open(ctx, s.file.Path); err != nil {
-			return kept{}, err
-		}
-	}
-	return s.cache.find(s.file, s.open)
-}
-
-// node returns the type of a column in the schema of a Parquet file.
-func (s *Stored) node(ctx context.Context, c *column) (parquet.Node, error) {
+// node returns the type of a column in the schema of a Parquet file. Texts have a dictionary, which their
+// writer ends where it does not pay.
+func (s *Stored) node(c *column) (node parquet.Node, err error) {
 	switch {
 	case c.leaf < 0:
-		return indexed(parquet.String(), nil)
-	case !s.file.arrow && c.refused != "":
-		return nil, errors.New(c.refused)
+		node = parquet.String()
+	case s.file.arrow:
+		node, err = arrowNode(s.known.arrow.Schema.Field(c.leaf).Type)
+	case c.refused != "":
+		err = errors.New(c.refused)
+	default:
+		node, err = c.node()
 	}
-	if s.file.arrow {
-		known, err := s.footer(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return indexed(arrowNode(known.arrow.Schema.Field(c.leaf).Type))
-	}
-	return indexed(c.node())
-}
-
-// indexed encodes texts with a dictionary, which their writer ends where it does not pay.
-func indexed(node parquet.Node, err error) (parquet.Node, error) {
 	if err != nil || node.Type().Kind() != parquet.ByteArray {
 		return node, err
 	}
@@ -253,5 +239,3 @@ func (v storedConstant) read(dst []parquet.Value) error {
 	}
 	return nil
 }
-
-func (storedConstant) finish() error { return nil }

@@ -79,8 +79,6 @@ func (a *storedArray) read(dst []parquet.Value) error {
 	return nil
 }
 
-func (a *storedArray) finish() error { return nil }
-
 // arrowValue returns a value of an array, in the type of arrowNode.
 func arrowValue(column arrow.Array, i int) (parquet.Value, error) {
 	if column.IsNull(i) {
