@@ -3,35 +3,19 @@ package lake
 import (
 	"fmt"
 
-	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 )
 
-// An arrowBatch is a record batch that is read.
-type arrowBatch struct {
-	record  arrow.Record
-	columns []arrow.Array // by used column; nil: a key of the path
-}
-
-func (a *arrowBatch) has(j int) bool { return a != nil && a.columns[j] != nil }
-
-func (a *arrowBatch) release() {
-	if a != nil && a.record != nil {
-		a.record.Release()
-		a.record, a.columns = nil, nil
-	}
-}
-
+// startArrow reads the record batch of an Arrow file, whose columns have no cursors.
 func (b *batches) startArrow(in *arrowipc.File) error {
-	b.arrow = &arrowBatch{columns: make([]arrow.Array, len(b.src.columns))}
 	// Stored and unpacked: packed columns of numbers have about a quarter of their size.
 	err := (&share{allowance: &b.tools.pages}).reserve(5 * b.shard.group.batch.Bytes)
 	if err == nil {
 		err = guard(func() (err error) {
-			b.arrow.record, err = in.Read(b.file, b.shard.group.batch)
+			b.record, err = in.Read(b.file, b.shard.group.batch)
 			return err
 		})
 	}
@@ -39,18 +23,14 @@ func (b *batches) startArrow(in *arrowipc.File) error {
 		return fmt.Errorf("lake: %s, record batch %d: %w", b.shard.file.Path, b.shard.group.index, err)
 	}
 	return b.columns(func(j int, col *column) error {
-		column := b.arrow.record.Column(col.leaf)
-		if err := arrowipc.Nulls(column); err != nil {
-			return err
-		}
-		b.arrow.columns[j] = column
-		return nil
+		b.arrays[j] = b.record.Column(col.leaf)
+		return arrowipc.Nulls(b.arrays[j])
 	})
 }
 
 func (b *batches) readArrow(j int, values []float64) error {
 	return guard(func() error {
-		slice := array.NewSlice(b.arrow.columns[j], b.read, b.read+int64(len(values)))
+		slice := array.NewSlice(b.arrays[j], b.read, b.read+int64(len(values)))
 		defer slice.Release()
 		got, err := arrowipc.Append(values[:0:len(values)], slice)
 		if err == nil && len(got) != len(values) {

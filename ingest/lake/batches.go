@@ -25,7 +25,8 @@ type batches struct {
 	tools   *tools
 	cursors []*cursor     // by column; nil for a key of the path
 	fixed   []float64     // by column, the values of keys of the path
-	arrow   *arrowBatch   // the columns of an Arrow file, which have no cursors
+	arrays  []arrow.Array // of the record batch of an Arrow file, by column; nil: it has a cursor, or none
+	record  arrow.Record  // that has them
 	reasons *storedCursor // of rejected rows; nil: the values tell them
 	finite  []bool        // by column: all values of this batch are good
 	digests []*ingest.Digester
@@ -154,7 +155,7 @@ func (b *batches) eachColumn(f func(j int) error) error {
 
 func (b *batches) readColumn(j int, values []float64) error {
 	c := b.cursors[j]
-	if b.arrow.has(j) {
+	if b.arrays[j] != nil {
 		return b.readArrow(j, values)
 	}
 	if c == nil {
@@ -207,7 +208,10 @@ func (b *batches) Close() error {
 	err := b.file.Close()
 	b.src.tools.Put(b.tools)
 	b.file, b.tools, b.cursors = nil, nil, nil
-	b.arrow.release()
+	if b.record != nil {
+		b.record.Release()
+		b.record, b.arrays = nil, nil
+	}
 	if b.err == nil {
 		b.err = errClosed
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/apache/arrow/go/v15/arrow"
+
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -282,7 +284,7 @@ func (b *batches) openReasons(foot *footer) error {
 // columns opens the columns of the file and keeps the values of keys of its path.
 func (b *batches) columns(open func(j int, col *column) error) error {
 	f, n := b.shard.file, len(b.src.columns)
-	b.finite, b.fixed, b.cursors = make([]bool, n), make([]float64, n), make([]*cursor, n)
+	b.finite, b.fixed, b.cursors, b.arrays = make([]bool, n), make([]float64, n), make([]*cursor, n), make([]arrow.Array, n)
 	for j, name := range b.src.columns {
 		if b.src.digests {
 			b.digests = append(b.digests, ingest.NewDigester())
