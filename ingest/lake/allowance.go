@@ -59,20 +59,21 @@ type allowance struct {
 	held atomic.Int64
 }
 
-// A share is the part of an allowance that the cursors of a lane use. Their pages share buffers.
-type share struct {
-	*allowance
-
-	shared int64 // bytes of the shared buffers
-}
-
-// reserve adds bytes to those in use. Too many are an error.
-func (s *share) reserve(bytes int64) error {
-	if s == nil || s.most == 0 {
+// reserve adds bytes to those in use. Too many are an error; nil has no limit.
+func (a *allowance) reserve(bytes int64) error {
+	if a == nil || a.most == 0 {
 		return nil
 	}
-	if held := s.held.Add(max(bytes, 0)); held > s.most {
-		return fmt.Errorf("its pages need %d MiB of memory to be read, and a reader has %d: give more memory, read with fewer workers, or write smaller pages", held>>20+1, s.most>>20)
+	if held := a.held.Add(max(bytes, 0)); held > a.most {
+		return fmt.Errorf("its pages need %d MiB of memory to be read, and a reader has %d: give more memory, read with fewer workers, or write smaller pages", held>>20+1, a.most>>20)
 	}
 	return nil
+}
+
+// A lane has the buffers of one of the goroutines among which the columns of a row group are divided. Its
+// cursors share them.
+type lane struct {
+	codec  decompressor
+	stored []byte
+	held   int64 // bytes of both that are reserved
 }

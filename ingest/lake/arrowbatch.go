@@ -12,7 +12,7 @@ import (
 // startArrow reads the record batch of an Arrow file, whose columns have no cursors.
 func (b *batches) startArrow(in *arrowipc.File) error {
 	// Stored and unpacked: packed columns of numbers have about a quarter of their size.
-	err := (&share{allowance: &b.tools.pages}).reserve(5 * b.shard.group.batch.Bytes)
+	err := b.tools.pages.reserve(5 * b.shard.group.batch.Bytes)
 	if err == nil {
 		err = guard(func() (err error) {
 			b.record, err = in.Read(b.file, b.shard.group.batch)

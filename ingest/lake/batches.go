@@ -42,13 +42,6 @@ type tools struct {
 	cursors []*cursor
 }
 
-// A lane has the buffers of one of the goroutines among which the columns are divided.
-type lane struct {
-	share  share
-	codec  decompressor
-	stored []byte
-}
-
 func (t *tools) cursor(j int) *cursor {
 	for len(t.cursors) <= j {
 		t.cursors = append(t.cursors, new(cursor))

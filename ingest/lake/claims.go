@@ -13,13 +13,12 @@ func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
 		return nil
 	}
 	var c cursor
-	var codec decompressor
-	var stored []byte
+	var l lane
 	for col, ch := range f.chunks() {
 		if col.Text || ch.rows/rowsOfByte <= ch.end-ch.start {
 			continue
 		}
-		c.reset(file, col, ch, &codec, &stored, pageSlack)
+		c.reset(file, col, ch, &l, pageSlack)
 		err := guard(func() error { return c.skim(ctx) })
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -41,10 +41,9 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 		} {
 			for deep := range int32(2) {
 				var c cursor
-				var codecs decompressor
-				var stored []byte
+				var l lane
 				ch := chunk{end: int64(len(page)), rows: 10, uncompressed: math.MaxInt64, codec: codec, lo: unknownBound, hi: unknownBound}
-				c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, deep: deep}, ch, &codecs, &stored, pageSlack)
+				c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, deep: deep}, ch, &l, pageSlack)
 				before := allocated()
 				err := c.read(make([]float64, 10))
 				if !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "values, which have") {

@@ -26,14 +26,13 @@ type cursor struct {
 	failed error              // of a label
 }
 
-// reset puts c before the first row of a chunk and keeps its buffers. The cursors of one
-// goroutine may use one buffer shared.
-func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte, slack int64) {
+// reset puts c before the first row of a chunk and keeps its buffers.
+func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, l *lane, slack int64) {
 	width := col.width
 	if col.Text {
 		width = -1
 	}
-	c.walker.reset(src, col, width, ch, codec, shared)
+	c.walker.reset(src, col, width, ch, l)
 	c.make, c.null, c.slack, c.seen, c.failed = c.numbers, ingest.Null.Cell(), slack, newStatistics(), nil
 	if col.Text {
 		c.make, c.texts, c.known = c.labels, job.ColumnTexts{}, map[string]float64{}

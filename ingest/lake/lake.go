@@ -238,7 +238,7 @@ func (s *Source) Open(ctx context.Context, i int) (dataset.Batches, error) {
 
 func (b *batches) start(foot *footer) error {
 	for i := range b.tools.lanes {
-		b.tools.lanes[i].share = share{allowance: &b.tools.pages}
+		b.tools.lanes[i].held = 0
 	}
 	var chunks []chunk
 	var of []int // columns
@@ -255,9 +255,9 @@ func (b *batches) start(foot *footer) error {
 		col := b.shard.file.column(b.src.columns[j])
 		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]
 		slack := min(max(slackOfAll/max(len(b.src.columns), 1), leastSlack), pageSlack) // of a page
-		c.reset(src, col, ch, &l.codec, &l.stored, int64(slack))
-		if c.allowed = &l.share; col.Text {
-			c.allowed = nil // it has a bound of its own
+		c.reset(src, col, ch, l, int64(slack))
+		if !col.Text { // which has a bound of its own
+			c.allowed = &b.tools.pages
 		}
 		if b.src.texts.Column == col.Name {
 			c.texts = b.src.texts

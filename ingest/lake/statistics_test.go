@@ -86,7 +86,7 @@ func TestNullCounts(t *testing.T) {
 		ch, err := foot.chunk(0, c)
 		fatal.If(t, err)
 		var cur cursor
-		cur.reset(file, c, ch, new(decompressor), new([]byte), pageSlack)
+		cur.reset(file, c, ch, new(lane), pageSlack)
 		fatal.If(t, cur.read(make([]float64, ch.rows)))
 		return counts{sum.Nulls, sum.UncountedRows}, cur.finish()
 	}

@@ -117,7 +117,7 @@ type storedCursor struct{ walker[parquet.Value] }
 // many bytes.
 func newStoredCursor(src io.ReaderAt, col *column, ch chunk, most int64) *storedCursor {
 	c := new(storedCursor)
-	c.reset(src, col, plainWidth(col), ch, new(decompressor), &c.raw)
+	c.reset(src, col, plainWidth(col), ch, new(lane))
 	c.make, c.page.keeps = c.stored, col.physical == format.FixedLenByteArray
 	c.bound(most)
 	return c

@@ -18,7 +18,7 @@ type walker[V any] struct {
 	col   *column
 	chunk chunk
 	pages pageReader
-	codec *decompressor
+	lane  *lane
 	left  int64 // rows of the chunk that are in later pages
 	make  func(dst []V, from *decoded, at int)
 
@@ -28,10 +28,10 @@ type walker[V any] struct {
 	table []V // the dictionary
 	null  V
 
-	most     int64  // if not 0: pages may have so many bytes
-	slack    int64  // bytes of a page next to its values
-	allowed  *share // nil means no limit
-	reserved int64  // own bytes of the allowance
+	most     int64      // if not 0: pages may have so many bytes
+	slack    int64      // bytes of a page next to its values
+	allowed  *allowance // nil means no limit
+	reserved int64      // own bytes of the allowance
 
 	rows  int    // rows of the page that are still to be read
 	level []byte // their levels; nil if none is null
@@ -39,13 +39,13 @@ type walker[V any] struct {
 }
 
 // reset puts c before the first row of a chunk, whose values have width bytes in PLAIN. It keeps its
-// buffers. shared is a buffer for stored pages that the walkers of one goroutine may share.
-func (c *walker[V]) reset(src io.ReaderAt, col *column, width int, ch chunk, codec *decompressor, shared *[]byte) {
-	c.col, c.chunk, c.codec, c.left = col, ch, codec, ch.rows
+// buffers, and uses those of a lane.
+func (c *walker[V]) reset(src io.ReaderAt, col *column, width int, ch chunk, l *lane) {
+	c.col, c.chunk, c.lane, c.left = col, ch, l, ch.rows
 	c.page.col, c.page.width = col, width
 	c.most, c.slack, c.allowed, c.reserved = 0, pageSlack, nil, 0
 	c.page.most, c.rows, c.table = maxPage, 0, nil
-	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: shared}
+	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: &l.stored}
 	if ch.codec == format.Uncompressed {
 		c.pages.raw = &c.raw // values are read from where the page was stored
 	}
@@ -215,7 +215,7 @@ func (c *walker[V]) unpacked(codec format.CompressionCodec, stored []byte, size,
 		copy(dst, stored)
 		return dst, nil
 	}
-	return dst, c.codec.decompress(codec, dst, stored)
+	return dst, c.lane.codec.decompress(codec, dst, stored)
 }
 
 func (c *walker[V]) dictionary(h *parquetmeta.PageHeader) error {
@@ -362,7 +362,7 @@ func (c *walker[V]) reservePage() error {
 		return nil
 	}
 	need := c.col.pageOverhead(&c.chunk, &c.pages)
-	more := max(0, need.own-c.reserved) + max(0, need.shared-c.allowed.shared)
-	c.reserved, c.allowed.shared = max(c.reserved, need.own), max(c.allowed.shared, need.shared)
+	more := max(0, need.own-c.reserved) + max(0, need.shared-c.lane.held)
+	c.reserved, c.lane.held = max(c.reserved, need.own), max(c.lane.held, need.shared)
 	return c.allowed.reserve(more)
 }
