@@ -1,9 +1,9 @@
 package main
 
 import (
+	"errors"
 	"image/color"
 	"math"
-	"path/filepath"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -26,7 +26,7 @@ func faint(c color.NRGBA) color.NRGBA {
 }
 
 // savePanels writes panels side by side as PNG.
-func savePanels(path string, panels [][]*plot.Plot, width, height vg.Length) error {
+func savePanels(paths []string, panels [][]*plot.Plot, width, height vg.Length) error {
 	image := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))
 	tiles := draw.Tiles{Rows: len(panels), Cols: len(panels[0]), PadX: vg.Points(14), PadY: vg.Points(14), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
 	cells := plot.Align(panels, tiles, draw.New(image))
@@ -37,7 +37,11 @@ func savePanels(path string, panels [][]*plot.Plot, width, height vg.Length) err
 			}
 		}
 	}
-	return measured.SavePNG(path+".png", image)
+	var err error
+	for _, path := range paths {
+		err = errors.Join(err, measured.SavePNG(path, image))
+	}
+	return err
 }
 
 // The parts of panels are made without the plotter's constructors, which return errors about
@@ -148,9 +152,9 @@ func oneScale(panels [][]*plot.Plot) {
 }
 
 // drawBoston draws the rows of boston over the tolerance.
-func drawBoston(rows []row, out string) error {
+func drawBoston(rows []row, o options) error {
 	panels := [][]*plot.Plot{curves("boston", "ε", rows, func(r row) float64 { return r.Epsilon }, func(r row) string { return r.Method })}
-	return savePanels(filepath.Join(out, "boston"), panels, vg.Points(1150), vg.Points(260))
+	return savePanels(o.paths("boston.png"), panels, vg.Points(1150), vg.Points(260))
 }
 
 // errorBar is the standard error of a number of the paper.

@@ -47,6 +47,15 @@ func (o options) pathOf(name string) string {
 	return filepath.Join(filepath.Dir(o.page), "paper-"+name)
 }
 
+// paths are those of a file of results: in the folder for them and, with -write, next to the page.
+func (o options) paths(file string) []string {
+	all := []string{filepath.Join(o.out, file)}
+	if o.write {
+		all = append(all, o.pathOf(file))
+	}
+	return all
+}
+
 // command is the command that makes a section.
 func (o options) command(name string) string {
 	words := []string{"go -C bench run ./paper", name}

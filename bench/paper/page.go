@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,24 +13,17 @@ import (
 
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/model"
 )
 
 // writeFigure writes the numbers of a figure, the figure, and its section of the page: a table, or for none the
 // numbers next to the page.
 func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, width, height float64, o options) error {
-	text, folders := fmt.Sprintf("`%s`; %s", o.command(name), measured.Machine(model.InstructionSet())), []string{filepath.Join(o.out, name+".csv")}
+	text, csv := fmt.Sprintf("`%s`; %s", o.command(name), measured.Machine(model.InstructionSet())), o.paths(name+".csv")
 	if shown != nil {
-		text = measured.Table(shown).String() + "\n" + text
-	} else if o.write {
-		folders = append(folders, o.pathOf(name+".csv"))
+		text, csv = measured.Table(shown).String()+"\n"+text, csv[:1]
 	}
-	var err error
-	for _, path := range folders {
-		err = errors.Join(err, writeCSV(path, records))
-	}
-	return errors.Join(err, savePanels(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)), o.storeFigure(name), o.onPage(name, text))
+	return errors.Join(writeCSV(csv, records), savePanels(o.paths(name+".png"), panels, vg.Points(width), vg.Points(height)), o.onPage(name, text))
 }
 
 // writeCurves writes a figure of panels as curves draws them; of names a row, and more says what the
@@ -50,18 +41,6 @@ func writeCurves(name string, head []string, more string, digits int, rows []row
 		records = append(records, line)
 	}
 	return writeFigure(name, records, nil, panels, 1150, 250*float64(len(panels)), o)
-}
-
-// storeFigure puts a figure next to the page, with -write.
-func (o options) storeFigure(name string) error {
-	if !o.write {
-		return nil
-	}
-	figure, err := os.ReadFile(filepath.Join(o.out, name+".png")) //nolint:gosec // below the folder that the user named
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(durable.OS{}, o.pathOf(name+".png"), figure)
 }
 
 // onPage writes a section of the page, with -write.

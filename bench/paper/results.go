@@ -81,7 +81,7 @@ func writeRows(path string, rows []row) error {
 		}
 		records = append(records, record)
 	}
-	return writeCSV(path, records)
+	return writeCSV([]string{path}, records)
 }
 
 // keep puts rows into the stored results, instead of those of the same units.
@@ -144,12 +144,13 @@ func (o options) results(table string) ([]row, error) {
 	return rows, err
 }
 
-func writeCSV(path string, records [][]string) error {
+func writeCSV(paths []string, records [][]string) error {
 	var out bytes.Buffer
-	if err := csv.NewWriter(&out).WriteAll(records); err != nil {
-		return err
+	err := csv.NewWriter(&out).WriteAll(records)
+	for _, path := range paths {
+		err = errors.Join(err, durable.WriteFile(durable.OS{}, path, out.Bytes()))
 	}
-	return durable.WriteFile(durable.OS{}, path, out.Bytes())
+	return err
 }
 
 // publishedTables has the cells of the paper's tables, as CSV with comments.

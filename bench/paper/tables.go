@@ -188,7 +188,7 @@ func writeTable(name string, rows []row, o options) error {
 		}
 	}
 	if name == "boston" {
-		err = errors.Join(drawBoston(rows, o.out), o.storeFigure(name))
+		err = drawBoston(rows, o)
 	}
 	return errors.Join(err, o.onPage(name, text))
 }
