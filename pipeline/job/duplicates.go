@@ -20,7 +20,7 @@ type DuplicatesDecl struct {
 }
 
 // setDuplicates fills in the default and finds faults.
-func (j *Job) setDuplicates(fault func(string, ...any)) {
+func (j *Job) setDuplicates(faults *faultList) {
 	d := &j.Duplicates
 	if d.Policy == "" {
 		d.Policy = DuplicatesDropped
@@ -30,13 +30,13 @@ func (j *Job) setDuplicates(fault func(string, ...any)) {
 	}
 	switch {
 	case !(0 <= d.Limit && d.Limit <= 1):
-		fault("duplicates: %v is no share of the rows between 0 and 1", d.Limit)
+		faults.add("duplicates: %v is no share of the rows between 0 and 1", d.Limit)
 	case d.Policy != DuplicatesDropped && d.Policy != DuplicatesKept && d.Policy != DuplicatesLimited:
-		fault("duplicates: %q is none of %s, %s and %s", d.Policy, DuplicatesDropped, DuplicatesKept, DuplicatesLimited)
+		faults.add("duplicates: %q is none of %s, %s and %s", d.Policy, DuplicatesDropped, DuplicatesKept, DuplicatesLimited)
 	case d.Policy != DuplicatesLimited && d.Limit != 0:
-		fault("duplicates: %s has no limit", d.Policy)
+		faults.add("duplicates: %s has no limit", d.Policy)
 	case d.Policy == DuplicatesDropped && j.Split.Outside > 0:
-		fault("duplicates: %s does not go with split.outside: the model of the column may have seen a copy of a row that certifies", DuplicatesDropped)
+		faults.add("duplicates: %s does not go with split.outside: the model of the column may have seen a copy of a row that certifies", DuplicatesDropped)
 	}
 }
 

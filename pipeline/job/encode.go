@@ -194,7 +194,7 @@ func (e Encoding) ordered() Encoding {
 }
 
 // withEncodings completes the declaration.
-func (j Job) withEncodings(fault func(string, ...any)) Job {
+func (j Job) withEncodings(faults *faultList) Job {
 	all := slices.Clone(j.Encode)
 	for i, e := range all {
 		all[i] = e.ordered()
@@ -208,24 +208,24 @@ func (j Job) withEncodings(fault func(string, ...any)) Job {
 			e.OneHot = []float64{0} // to check the rest
 		}
 		if text := e.Fill.fault(j, all[i]); text != "" {
-			fault("fill: %q: %s", e.Column, text)
+			faults.add("fill: %q: %s", e.Column, text)
 			continue
 		}
 		switch err := e.filledWith(0).validate(); {
 		case levels != nil:
-			fault("encode: %q: the levels are those of the prior rows", e.Column)
+			faults.add("encode: %q: the levels are those of the prior rows", e.Column)
 		case certify.ColumnName(e.Column) != nil:
-			fault("%s: %w", key, certify.ColumnName(e.Column))
+			faults.add("%s: %w", key, certify.ColumnName(e.Column))
 		case err != nil:
-			fault("%s: %q: %w", key, e.Column, err)
+			faults.add("%s: %q: %w", key, e.Column, err)
 		case i > 0 && all[i-1].Column == e.Column:
-			fault("encode: %q has two encodings", e.Column)
+			faults.add("encode: %q has two encodings", e.Column)
 		case slices.Contains(others, e.Column) || j.Features != nil && !slices.Contains(j.Features, e.Column):
-			fault("%s: %q is no feature (hint: where features are listed, list it there)", key, e.Column)
+			faults.add("%s: %q is no feature (hint: where features are listed, list it there)", key, e.Column)
 		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
-			fault("%s: %q has groups by texts, and is no feature", key, e.Column)
+			faults.add("%s: %q has groups by texts, and is no feature", key, e.Column)
 		case open && j.Scaling == ScalingNone:
-			fault("encode: without scaling no prior rows can show the levels of %q", e.Column)
+			faults.add("encode: without scaling no prior rows can show the levels of %q", e.Column)
 		}
 	}
 	return j

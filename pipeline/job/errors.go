@@ -75,3 +75,20 @@ var ErrData = errors.New("unusable rows")
 func percent(share float64) string {
 	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
 }
+
+// A faultList gathers what is wrong with a job.
+type faultList []error
+
+func (f *faultList) add(format string, args ...any) {
+	*f = append(*f, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+}
+
+// when adds a fault if there is one.
+func (f *faultList) when(fault bool, format string, args ...any) {
+	if fault {
+		f.add(format, args...)
+	}
+}
+
+// of adds the fault of a key, if there is one.
+func (f *faultList) of(key string, err error) { f.when(err != nil, "%s: %w", key, err) }

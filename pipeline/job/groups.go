@@ -56,25 +56,20 @@ func (d GroupsDecl) Declared() (of ColumnTexts) {
 }
 
 // withGroups completes the declaration and the methods. Groups need no method of their own name.
-func (j Job) withGroups(fault func(string, ...any)) Job {
+func (j Job) withGroups(faults *faultList) Job {
 	applies := certify.Delta{Methods: j.Guarantees}.Applies
 	if !j.Groups.Given() {
-		if applies(certify.MethodGroups) || len(j.Groups.Values) > 0 {
-			fault("groups: name the column whose values make the groups")
-		}
+		faults.when(applies(certify.MethodGroups) || len(j.Groups.Values) > 0,
+			"groups: name the column whose values make the groups")
 		return j
 	}
-	if err := certify.ColumnName(j.Groups.Column); err != nil {
-		fault("groups: %w", err)
-	}
+	faults.of("groups", certify.ColumnName(j.Groups.Column))
 	if len(j.Groups.Texts) > 0 {
 		texts := slices.Clone(j.Groups.Texts)
 		slices.SortFunc(texts, func(a, b string) int { return cmp.Compare(certify.Label(a), certify.Label(b)) })
 		j.Groups.Texts, j.Groups.Values = texts, nil
 		for _, text := range texts {
-			if err := certify.GroupText(text); err != nil {
-				fault("groups: %w", err)
-			}
+			faults.of("groups", certify.GroupText(text))
 			j.Groups.Values = append(j.Groups.Values, certify.Label(text))
 		}
 	}
@@ -84,24 +79,22 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 			values[i] += 0 // no −0
 		}
 		slices.Sort(values)
-		if err := certify.GroupValues(values); err != nil {
-			fault("groups: %w", err)
-		}
+		faults.of("groups", certify.GroupValues(values))
 		j.Groups.Values = values
 	}
 	switch {
 	case j.Groups.Column == j.Target:
-		fault("groups: %q is the target", j.Target)
+		faults.add("groups: %q is the target", j.Target)
 	case j.Groups.Texts != nil && slices.Contains(j.Features, j.Groups.Column):
-		fault("groups: they are texts, and %q is a feature, which has numbers", j.Groups.Column)
+		faults.add("groups: they are texts, and %q is a feature, which has numbers", j.Groups.Column)
 	case len(j.Groups.Values) == 0 && j.Scaling == ScalingNone:
-		fault("groups: list them, for without scaling no prior rows can show them")
+		faults.add("groups: list them, for without scaling no prior rows can show them")
 	case !j.Loss.Kind.Counts():
-		fault("groups: the rows of a group are counted as missed or not, and the loss %s does not count them", j.Loss.Kind)
+		faults.add("groups: the rows of a group are counted as missed or not, and the loss %s does not count them", j.Loss.Kind)
 	case j.Mean.Given():
-		fault("groups: they do not go with a column of the mean")
+		faults.add("groups: they do not go with a column of the mean")
 	case j.Unit.Given():
-		fault("groups: they do not go with unit, for their rows are counted one by one")
+		faults.add("groups: they do not go with unit, for their rows are counted one by one")
 	}
 	if len(j.Guarantees) == 0 {
 		j.Guarantees = both(j.Loss.heldOut())

@@ -145,76 +145,58 @@ func (r Resources) WithDefaults() Resources {
 // WithDefaults returns the job with its defaults filled in, or all faults that
 // it has, each wrapping [ErrConfig].
 func (j Job) WithDefaults() (Job, error) {
-	var faults []error
-	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-	}
-	j.checkColumns(fault)
-	if !(0 < j.Delta && j.Delta < 1) {
-		fault("delta: %s", needDelta(j.Delta))
-	}
-	j.Loss = j.Loss.withDefaults(fault)
+	faults := &faultList{}
+	j.checkColumns(faults)
+	faults.when(!(0 < j.Delta && j.Delta < 1), "delta: %s", needDelta(j.Delta))
+	j.Loss = j.Loss.withDefaults(faults)
 	if j.Kernel.Family == nil {
 		j.Kernel.Family = []string{certify.KernelSquaredExponential}
 	}
 	for _, err := range parts(certify.KernelFamilies(j.Kernel.Family)) {
-		fault("kernel: %w", err)
+		faults.add("kernel: %w", err)
 	}
 	for _, m := range j.Inducing {
-		if m < 1 || m > certify.MaxInducing {
-			fault("inducing: %d is not in 1..%d", m, certify.MaxInducing)
-		}
+		faults.when(m < 1 || m > certify.MaxInducing, "inducing: %d is not in 1..%d", m, certify.MaxInducing)
 	}
-	j.Scaling = j.Scaling.withDefaults(fault)
-	j = j.withEncodings(fault)
-	j.Grid = j.Grid.withDefaults(j.Scaling == ScalingReference, fault)
-	if j.Grid.Prior == certify.PriorPeaked && j.Scaling != ScalingReference {
-		fault("grid.prior: peaked needs scaling by prior rows, for the prior rows' estimate is its centre")
-	}
-	if j.Loss.EpsilonStd != 0 && j.Scaling == ScalingNone {
-		fault("loss.epsilon: std means standard deviations over prior rows; without scaling give epsilon in raw units")
-	}
+	j.Scaling = j.Scaling.withDefaults(faults)
+	j = j.withEncodings(faults)
+	j.Grid = j.Grid.withDefaults(j.Scaling == ScalingReference, faults)
+	faults.when(j.Grid.Prior == certify.PriorPeaked && j.Scaling != ScalingReference,
+		"grid.prior: peaked needs scaling by prior rows, for the prior rows' estimate is its centre")
+	faults.when(j.Loss.EpsilonStd != 0 && j.Scaling == ScalingNone,
+		"loss.epsilon: std means standard deviations over prior rows; without scaling give epsilon in raw units")
 	if j.Split.Key == "" {
 		j.Split.Key = DefaultKey
 	}
-	if err := certify.SplitKey(j.Split.Key); err != nil {
-		fault("split.key: %w", err)
-	}
-	if j.Split.Last && j.Split.Holdout == 0 {
-		fault("split.holdout: how many of the last rows are held-out rows?")
-	}
-	j = j.withMethods(fault)
-	j.setDuplicates(fault)
-	j.Rejected.validate(fault)
-	j.Train = j.Train.withDefaults(j.Inducing, fault)
-	j.checkMean(fault)
-	j.checkUnit(fault)
-	return j, errors.Join(faults...)
+	faults.of("split.key", certify.SplitKey(j.Split.Key))
+	faults.when(j.Split.Last && j.Split.Holdout == 0, "split.holdout: how many of the last rows are held-out rows?")
+	j = j.withMethods(faults)
+	j.setDuplicates(faults)
+	j.Rejected.validate(faults)
+	j.Train = j.Train.withDefaults(j.Inducing, faults)
+	j.checkMean(faults)
+	j.checkUnit(faults)
+	return j, errors.Join(*faults...)
 }
 
 // checkColumns finds faults of the named columns.
-func (j Job) checkColumns(fault func(format string, args ...any)) {
+func (j Job) checkColumns(faults *faultList) {
 	if j.Target == "" {
-		fault("target: name the column to predict")
+		faults.add("target: name the column to predict")
 	} else if err := certify.ColumnName(j.Target); err != nil {
-		fault("target: %w", err)
+		faults.add("target: %w", err)
 	}
 	for _, list := range []struct {
 		key   string
 		names []string
 	}{{"features", j.Features}, {"exclude", j.Exclude}} {
 		for _, name := range list.names {
-			if err := certify.ColumnName(name); err != nil {
-				fault("%s: %w", list.key, err)
-			}
+			faults.of(list.key, certify.ColumnName(name))
 		}
 	}
-	if slices.Contains(j.Features, j.Target) && j.Target != "" {
-		fault("features: %q is the target", j.Target)
-	}
-	if len(j.Features) > 0 && len(j.Exclude) > 0 {
-		fault("exclude: the features are named, so that there is nothing to exclude from")
-	}
+	faults.when(slices.Contains(j.Features, j.Target) && j.Target != "", "features: %q is the target", j.Target)
+	faults.when(len(j.Features) > 0 && len(j.Exclude) > 0,
+		"exclude: the features are named, so that there is nothing to exclude from")
 }
 
 // Complete returns the faults of a job, or an error if its defaults are not filled in.
@@ -283,7 +265,7 @@ func (g GridDecl) forRows(n int64) GridDecl {
 }
 
 // withDefaults completes the grid. estimated: prior rows may say where its peaks are.
-func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridDecl {
+func (g GridDecl) withDefaults(estimated bool, faults *faultList) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
 		g.Min, g.Max = -6, 6
 	}
@@ -299,51 +281,41 @@ func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridD
 	}
 	for _, step := range g.steps() {
 		if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && 0 < step && step <= g.Max-g.Min && (g.Max-g.Min)/step <= certify.MaxGridCount-1) {
-			fault("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, step)
+			faults.add("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, step)
 			break
 		}
 	}
-	if g.Prior != certify.PriorFlat && g.Prior != certify.PriorPeaked {
-		fault("grid.prior: %q is neither flat nor peaked", g.Prior)
-	}
-	if g.Prior == certify.PriorFlat && g.Width != 0 {
-		fault("grid.width: it belongs to a peaked prior")
-	}
-	if g.Prior == certify.PriorPeaked && !(g.Width > 0 && g.Width <= 100) {
-		fault("grid.width: %v is not in (0, 100]", g.Width)
-	}
+	faults.when(g.Prior != certify.PriorFlat && g.Prior != certify.PriorPeaked,
+		"grid.prior: %q is neither flat nor peaked", g.Prior)
+	faults.when(g.Prior == certify.PriorFlat && g.Width != 0, "grid.width: it belongs to a peaked prior")
+	faults.when(g.Prior == certify.PriorPeaked && !(g.Width > 0 && g.Width <= 100),
+		"grid.width: %v is not in (0, 100]", g.Width)
 	return g
 }
 
-func (s Scaling) withDefaults(fault func(string, ...any)) Scaling {
-	if s != "" && s != ScalingReference && s != ScalingNone {
-		fault("scaling: %q is neither %s nor %s%s", s, ScalingReference, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingReference) + "?"}[s == "reference"])
-	}
+func (s Scaling) withDefaults(faults *faultList) Scaling {
+	faults.when(s != "" && s != ScalingReference && s != ScalingNone,
+		"scaling: %q is neither %s nor %s%s", s, ScalingReference, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingReference) + "?"}[s == "reference"])
 	return cmp.Or(s, ScalingReference)
 }
 
-func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) TrainDecl {
-	t.checkMethod(inducing, fault)
+func (t TrainDecl) withDefaults(inducing []int, faults *faultList) TrainDecl {
+	t.checkMethod(inducing, faults)
 	if t.Mode == "" {
 		if t.Mode = TrainMiniBatch; t.Method != MethodFreeForm {
 			t.Mode = TrainFullPass
 		}
 	}
-	if t.Mode != TrainMiniBatch && t.Mode != TrainFullPass {
-		fault("train.mode: %q is none of %s, %s", t.Mode, TrainMiniBatch, TrainFullPass)
-	}
+	faults.when(t.Mode != TrainMiniBatch && t.Mode != TrainFullPass,
+		"train.mode: %q is none of %s, %s", t.Mode, TrainMiniBatch, TrainFullPass)
 	if t.Buffer == 0 && (t.Method == MethodFreeForm || t.Stochastic()) {
 		t.Buffer = 1 << 16
 	}
-	if t.Batch < 0 || t.Buffer < 0 || t.Batch > maxRowsAtOnce || t.Buffer > maxRowsAtOnce {
-		fault("train: batch %d, buffer %d: want numbers of rows, up to %d", t.Batch, t.Buffer, maxRowsAtOnce)
-	}
-	if !(t.Passes >= 0 && t.Passes <= maxPasses) {
-		fault("train.passes: %v: want a number from 0 to %d", t.Passes, maxPasses)
-	}
-	if t.Time < 0 {
-		fault("train.time: %v is negative", time.Duration(t.Time))
-	}
+	faults.when(t.Batch < 0 || t.Buffer < 0 || t.Batch > maxRowsAtOnce || t.Buffer > maxRowsAtOnce,
+		"train: batch %d, buffer %d: want numbers of rows, up to %d", t.Batch, t.Buffer, maxRowsAtOnce)
+	faults.when(!(t.Passes >= 0 && t.Passes <= maxPasses),
+		"train.passes: %v: want a number from 0 to %d", t.Passes, maxPasses)
+	faults.when(t.Time < 0, "train.time: %v is negative", time.Duration(t.Time))
 	return t
 }
 

@@ -48,7 +48,7 @@ const needEpsilon = "choose from which error above 0 on a prediction is a miss: 
 	"in its standard deviations, as in epsilon: {std: 0.6}; or at every tolerance, as in tolerance: any; " +
 	"it has no default, because only you know which error hurts"
 
-func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
+func (l LossDecl) withDefaults(faults *faultList) LossDecl {
 	if l.Kind == "" {
 		l.Kind = certify.LossZeroOne
 	}
@@ -58,44 +58,38 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 			l.EpsilonStd = trainedStd
 		}
 	case l.Tolerance != "":
-		fault("loss.tolerance: %q with the %s loss: the one value is %s, with %s", l.Tolerance, l.Kind, certify.AnyTolerance, certify.LossZeroOne)
+		faults.add("loss.tolerance: %q with the %s loss: the one value is %s, with %s", l.Tolerance, l.Kind, certify.AnyTolerance, certify.LossZeroOne)
 	}
 	tolerances := l.Kind.Tolerances()
 	switch tolerances {
 	case certify.OneTolerance:
 		switch {
 		case l.Epsilon == 0 && l.EpsilonStd == 0:
-			fault("loss.epsilon: %s", needEpsilon)
+			faults.add("loss.epsilon: %s", needEpsilon)
 		case l.Epsilon != 0 && l.EpsilonStd != 0:
-			fault("loss.epsilon: give it in raw units or in standard deviations, not both")
+			faults.add("loss.epsilon: give it in raw units or in standard deviations, not both")
 		case !(l.Epsilon+l.EpsilonStd > 0) || math.IsInf(l.Epsilon+l.EpsilonStd, 0):
-			fault("loss.epsilon: %v is not positive and finite", l.Epsilon+l.EpsilonStd)
+			faults.add("loss.epsilon: %v is not positive and finite", l.Epsilon+l.EpsilonStd)
 		}
 	case certify.ShareTolerance:
-		if l.EpsilonStd != 0 || !(0 < l.Epsilon && l.Epsilon <= certify.MostShare) {
-			fault("loss.epsilon: the %s loss takes a share of the target, above 0 and at most %d: 0.1 makes a prediction a miss when it is off by more than 10 %% of the target", l.Kind, certify.MostShare)
-		}
+		faults.when(l.EpsilonStd != 0 || !(0 < l.Epsilon && l.Epsilon <= certify.MostShare),
+			"loss.epsilon: the %s loss takes a share of the target, above 0 and at most %d: 0.1 makes a prediction a miss when it is off by more than 10 %% of the target", l.Kind, certify.MostShare)
 	case certify.TwoSided:
-		if !(l.Below > 0 && l.Above > 0) || math.IsInf(l.Below+l.Above, 0) {
-			fault("loss: a band needs below > 0 and above > 0: a prediction from the target minus below to the target plus above is no miss")
-		}
+		faults.when(!(l.Below > 0 && l.Above > 0) || math.IsInf(l.Below+l.Above, 0),
+			"loss: a band needs below > 0 and above > 0: a prediction from the target minus below to the target plus above is no miss")
 	case certify.NoTolerance:
 		if !slices.Contains(certify.LossKinds(), l.Kind) {
-			fault("loss.kind: %q is none of %s", l.Kind, lossNames())
+			faults.add("loss.kind: %q is none of %s", l.Kind, lossNames())
 		} else if l.Epsilon != 0 || l.EpsilonStd != 0 {
-			fault("loss.epsilon: the %s loss has no tolerance", l.Kind)
+			faults.add("loss.epsilon: the %s loss has no tolerance", l.Kind)
 		}
 	}
-	if tolerances != certify.TwoSided && (l.Below != 0 || l.Above != 0) {
-		fault("loss: below and above belong to a band, not to %s", l.Kind)
-	}
-	if tolerances == certify.TwoSided && (l.Epsilon != 0 || l.EpsilonStd != 0) {
-		fault("loss.epsilon: a band has below and above instead")
-	}
+	faults.when(tolerances != certify.TwoSided && (l.Below != 0 || l.Above != 0),
+		"loss: below and above belong to a band, not to %s", l.Kind)
+	faults.when(tolerances == certify.TwoSided && (l.Epsilon != 0 || l.EpsilonStd != 0),
+		"loss.epsilon: a band has below and above instead")
 	if l.Unit != "" {
-		if err := certify.UnitName(l.Unit); err != nil {
-			fault("loss.unit: %w", err)
-		}
+		faults.of("loss.unit", certify.UnitName(l.Unit))
 	}
 	return l
 }

@@ -46,36 +46,32 @@ func (d SplitDecl) sets() (n int64) {
 }
 
 // checkMean finds faults of the column, and of the rows that it was fitted on.
-func (j Job) checkMean(fault func(string, ...any)) {
+func (j Job) checkMean(faults *faultList) {
 	share := j.Split.Outside
 	switch {
 	case !j.Mean.Given() && share != 0:
-		fault("split.outside: these rows are for fitting the column of mean, which the job does not name")
+		faults.add("split.outside: these rows are for fitting the column of mean, which the job does not name")
 	case share != 0 && !(0.05 <= share && share <= 0.6 && share+j.Split.Holdout <= 0.9):
-		fault("split.outside: %v is no share of the rows from 0.05 to 0.6 that makes at most 0.9 with the held-out rows", share)
+		faults.add("split.outside: %v is no share of the rows from 0.05 to 0.6 that makes at most 0.9 with the held-out rows", share)
 	}
 	if !j.Mean.Given() {
 		return
 	}
-	if err := certify.ColumnName(j.Mean.Column); err != nil {
-		fault("mean: %w", err)
-	}
-	if j.Mean.Column == j.Target || slices.Contains(j.Features, j.Mean.Column) {
-		fault("mean: %q is the target or a feature; name a column of predictions that is neither", j.Mean.Column)
-	}
-	if j.Loss.Kind.Relative() {
-		fault("mean: the loss %s is relative to the whole target, and the process models its difference from the column; take %s, with a tolerance in the target's units", j.Loss.Kind, certify.LossZeroOne)
-	}
+	faults.of("mean", certify.ColumnName(j.Mean.Column))
+	faults.when(j.Mean.Column == j.Target || slices.Contains(j.Features, j.Mean.Column),
+		"mean: %q is the target or a feature; name a column of predictions that is neither", j.Mean.Column)
+	faults.when(j.Loss.Kind.Relative(),
+		"mean: the loss %s is relative to the whole target, and the process models its difference from the column; take %s, with a tolerance in the target's units", j.Loss.Kind, certify.LossZeroOne)
 }
 
 // withInside completes the methods of a job whose column may have been fitted on training rows, which
 // certify nothing then. It may name the method of held-out rows alone.
-func (j Job) withInside(fault func(string, ...any)) Job {
+func (j Job) withInside(faults *faultList) Job {
 	switch methods := j.Guarantees; {
 	case len(methods) == 0:
 		j.Guarantees = both(j.Loss.heldOut())
 	case !(certify.Delta{Methods: methods}).Uses(certify.SubsetHoldout):
-		fault("guarantees: the column of mean may have been fitted on the training rows, so that they certify nothing: name %s, or set rows apart for the column (split.outside)", certify.MethodHoldout)
+		faults.add("guarantees: the column of mean may have been fitted on the training rows, so that they certify nothing: name %s, or set rows apart for the column (split.outside)", certify.MethodHoldout)
 	case len(methods) == 1:
 		j.Guarantees = both(methods[0])
 	}

@@ -76,29 +76,22 @@ func (t TrainDecl) Stochastic() bool {
 func (t TrainDecl) BatchRows() int { return cmp.Or(t.Batch, paperBatch) }
 
 // checkMethod finds the faults of the method's keys.
-func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
+func (t TrainDecl) checkMethod(inducing []int, faults *faultList) {
 	if names := Methods(); t.Method != MethodFreeForm && !slices.Contains(names[1:], string(t.Method)) {
-		fault("train.method: %q is none of %v", string(t.Method), names)
+		faults.add("train.method: %q is none of %v", string(t.Method), names)
 		return
 	}
 	if t.Method == MethodFreeForm {
-		if t.Objective != "" && !slices.Contains(Objectives(), t.Objective) {
-			fault("train.objective: %q is none of %v", t.Objective, Objectives())
-		}
+		faults.when(t.Objective != "" && !slices.Contains(Objectives(), t.Objective),
+			"train.objective: %q is none of %v", t.Objective, Objectives())
 		return
 	}
-	if t.Objective != "" {
-		fault("train.objective: it belongs to the method %s; %s has its own", methodFreeFormYML, t.Method)
-	}
-	if t.Method.Exact() && len(inducing) > 0 {
-		fault("inducing: %s makes each row an inducing point", t.Method)
-	}
-	if t.WarmStart {
-		fault("train: a warm start belongs to the method %s", methodFreeFormYML)
-	}
-	if !t.Stochastic() && (t.Batch != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch) {
-		fault("train: mode mini-batch, batch and buffer belong to the methods %s, %s and %s; %s uses all rows for each gradient", methodFreeFormYML, MethodKLPACSGP, MethodSqrtPACSGP, t.Method)
-	}
+	faults.when(t.Objective != "",
+		"train.objective: it belongs to the method %s; %s has its own", methodFreeFormYML, t.Method)
+	faults.when(t.Method.Exact() && len(inducing) > 0, "inducing: %s makes each row an inducing point", t.Method)
+	faults.when(t.WarmStart, "train: a warm start belongs to the method %s", methodFreeFormYML)
+	faults.when(!t.Stochastic() && (t.Batch != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch),
+		"train: mode mini-batch, batch and buffer belong to the methods %s, %s and %s; %s uses all rows for each gradient", methodFreeFormYML, MethodKLPACSGP, MethodSqrtPACSGP, t.Method)
 }
 
 const (
@@ -133,11 +126,11 @@ func both(id certify.MethodID) []certify.MethodID {
 
 // withMethods completes the methods and the share of the held-out rows, as far as they do
 // not depend on the number of rows.
-func (j Job) withMethods(fault func(string, ...any)) Job {
+func (j Job) withMethods(faults *faultList) Job {
 	if j.Mean.Given() && !j.Outside() {
-		j = j.withInside(fault)
+		j = j.withInside(faults)
 	}
-	j = j.withGroups(fault)
+	j = j.withGroups(faults)
 	if len(j.Guarantees) == 0 {
 		if j.Split.Holdout == 0 && !j.Loss.any() {
 			j.Guarantees = nil
@@ -145,21 +138,19 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 		}
 		j.Guarantees = both(j.Loss.heldOut())
 	}
-	if err := certify.ValidMethods(j.Guarantees); err != nil {
-		fault("guarantees: %w", err)
-	}
+	faults.of("guarantees", certify.ValidMethods(j.Guarantees))
 	switch curve := (certify.Delta{Methods: j.Guarantees}).Applies(certify.MethodCurve); {
 	case curve && j.Loss.Kind != certify.LossZeroOne:
-		fault("guarantees: %s is about errors beyond a tolerance, and goes with loss.kind %s", certify.MethodCurve, certify.LossZeroOne)
+		faults.add("guarantees: %s is about errors beyond a tolerance, and goes with loss.kind %s", certify.MethodCurve, certify.LossZeroOne)
 	case !curve && j.Loss.any():
-		fault("loss.tolerance: %s needs the method %s among guarantees", certify.AnyTolerance, certify.MethodCurve)
+		faults.add("loss.tolerance: %s needs the method %s among guarantees", certify.AnyTolerance, certify.MethodCurve)
 	}
 	share := j.Split.Holdout
 	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.SubsetHoldout); {
 	case holdout && !(0 <= share && share <= 0.9):
-		fault("split.holdout: %v is no share of the rows above 0 and at most 0.9", share)
+		faults.add("split.holdout: %v is no share of the rows above 0 and at most 0.9", share)
 	case !holdout && share != 0:
-		fault("split.holdout: held-out rows are for the methods %s and %s, of which guarantees names none", certify.MethodHoldout, certify.MethodCurve)
+		faults.add("split.holdout: held-out rows are for the methods %s and %s, of which guarantees names none", certify.MethodHoldout, certify.MethodCurve)
 	}
 	return j
 }

@@ -15,10 +15,9 @@ type RejectedDecl struct {
 	Tolerance float64 `json:"limit"`
 }
 
-func (d RejectedDecl) validate(fault func(string, ...any)) {
-	if !(0 <= d.Tolerance && d.Tolerance < 1) {
-		fault("rejected.limit: %v is no share of the rows from 0 to below 1", d.Tolerance)
-	}
+func (d RejectedDecl) validate(faults *faultList) {
+	faults.when(!(0 <= d.Tolerance && d.Tolerance < 1),
+		"rejected.limit: %v is no share of the rows from 0 to below 1", d.Tolerance)
 }
 
 // Some reports whether the job tolerates rejected rows.

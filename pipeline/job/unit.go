@@ -27,18 +27,15 @@ func (j Job) ShowsCount() bool {
 }
 
 // checkUnit finds faults of the units, and what does not go with them.
-func (j Job) checkUnit(fault func(string, ...any)) {
+func (j Job) checkUnit(faults *faultList) {
 	d := j.Unit
 	if !d.Given() {
 		return
 	}
 	for i, name := range d.Columns {
-		if err := certify.ColumnName(name); err != nil {
-			fault("unit: %w", err)
-		}
-		if name == j.Target || slices.Contains(j.Features, name) || slices.Contains(d.Columns[:i], name) {
-			fault("unit: %q is the target, a feature, or named twice: a fresh unit has a value that no model has seen", name)
-		}
+		faults.of("unit", certify.ColumnName(name))
+		faults.when(name == j.Target || slices.Contains(j.Features, name) || slices.Contains(d.Columns[:i], name),
+			"unit: %q is the target, a feature, or named twice: a fresh unit has a value that no model has seen", name)
 	}
 	for _, other := range []struct {
 		given bool
@@ -49,9 +46,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		{j.Duplicates.Policy == DuplicatesDropped, "duplicates: drop"},
 		{j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ")"},
 	} {
-		if other.given {
-			fault("unit: it does not go with %s", other.words)
-		}
+		faults.when(other.given, "unit: it does not go with %s", other.words)
 	}
 }
 
