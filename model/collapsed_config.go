@@ -1,8 +1,6 @@
 package model
 
 import (
-	"errors"
-	"fmt"
 	"math"
 )
 
@@ -70,41 +68,26 @@ func (c CollapsedConfig) withDefaults() (CollapsedConfig, error) {
 		return c, err
 	}
 	c.Config = inner
-	var faults []error
-	if !(c.Alpha >= 0 && c.Alpha <= 1) {
-		faults = append(faults, fmt.Errorf("model: α is %g, want 0 to 1", c.Alpha))
-	}
-	if c.Objective == EvidenceBound && c.Alpha != 0 {
-		faults = append(faults, errors.New("model: the bound of the evidence has α = 0"))
-	}
-	if a := c.PosteriorAlpha; a != nil && !(*a >= 0 && *a <= 1) {
-		faults = append(faults, fmt.Errorf("model: α of the posterior is %g, want 0 to 1", *a))
-	}
-	if c.Objective < BoundKL || c.Objective > EvidenceBound {
-		faults = append(faults, fmt.Errorf("model: no objective %d", c.Objective))
-	}
 	if c.Evaluations == 0 {
 		c.Evaluations = DefaultEvaluations
 	}
-	if c.Evaluations < 1 {
-		faults = append(faults, fmt.Errorf("model: %d evaluations", c.Evaluations))
+	var faults faultList
+	faults.when(!(c.Alpha >= 0 && c.Alpha <= 1), "α is %g, want 0 to 1", c.Alpha)
+	faults.when(c.Objective == EvidenceBound && c.Alpha != 0, "the bound of the evidence has α = 0")
+	if a := c.PosteriorAlpha; a != nil {
+		faults.when(!(*a >= 0 && *a <= 1), "α of the posterior is %g, want 0 to 1", *a)
 	}
-	if c.Z != nil && len(c.Z) == 0 || len(c.Z)%max(1, c.Dim) != 0 || firstNotFinite(c.Z) >= 0 || c.Z != nil && (c.Exact || len(c.Starts) == 0) {
-		faults = append(faults, fmt.Errorf("model: %d coordinates of inducing points of %d features: want finite numbers, of starts of a sparse process", len(c.Z), c.Dim))
-	}
-	if c.Batch < 0 || c.Batch > 0 && c.Exact {
-		faults = append(faults, fmt.Errorf("model: mini-batches of %d rows; an exact process has none", c.Batch))
-	}
+	faults.when(c.Objective < BoundKL || c.Objective > EvidenceBound, "no objective %d", c.Objective)
+	faults.when(c.Evaluations < 1, "%d evaluations", c.Evaluations)
+	starts := len(c.Z) > 0 && len(c.Z)%max(1, c.Dim) == 0 && firstNotFinite(c.Z) < 0 && !c.Exact && len(c.Starts) > 0
+	faults.when(c.Z != nil && !starts, "%d coordinates of inducing points of %d features: want finite numbers, of starts of a sparse process", len(c.Z), c.Dim)
+	faults.when(c.Batch < 0 || c.Batch > 0 && c.Exact, "mini-batches of %d rows; an exact process has none", c.Batch)
 	if int64(c.Batch) >= c.N {
 		c.Batch = 0
 	}
 	for i, s := range c.Starts {
-		if len(s.Theta) != c.Parameters() || firstNotFinite(s.Theta) >= 0 || math.IsNaN(s.LnNoise) || math.IsInf(s.LnNoise, 0) {
-			faults = append(faults, fmt.Errorf("model: start %d is %v, want %d finite numbers and the logarithm of the noise", i, s, c.Parameters()))
-		}
+		faults.when(len(s.Theta) != c.Parameters() || firstNotFinite(s.Theta) >= 0 || math.IsNaN(s.LnNoise) || math.IsInf(s.LnNoise, 0),
+			"start %d is %v, want %d finite numbers and the logarithm of the noise", i, s, c.Parameters())
 	}
-	if len(faults) > 0 {
-		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
-	}
-	return c, nil
+	return c, faults.err()
 }

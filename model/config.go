@@ -95,30 +95,25 @@ var (
 
 // withDefaults fills in the defaults and reports every fault.
 func (c Config) withDefaults() (Config, error) {
-	var faults []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
-	fault(c.Dim < 1, "model: %d inputs, want at least 1", c.Dim)
-	fault(!c.fit(c.Dim), "model: %d inputs, and features of %d", c.Dim, c.Widths)
-	fault(c.N < 1, "model: %d training rows, want at least 1", c.N)
-	fault(!(c.Delta > 0 && c.Delta < 1), "model: delta is %g, want 0 < delta < 1", c.Delta)
-	fault(c.Loss == nil, "model: no loss")
-	fault(c.Inducing < 0, "model: %d inducing points", c.Inducing)
-	fault(!(c.Jitter >= 0 && c.Jitter <= 0.1), "model: relative jitter is %g, want 0 (default) to 0.1", c.Jitter)
-	fault(c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0 || c.Plan.EstimateRows < 0, "model: a plan with %d rows a batch, %d steps of settling with batches of %d, and an estimate on %d rows: want no negative number",
+	var faults faultList
+	faults.when(c.Dim < 1, "%d inputs, want at least 1", c.Dim)
+	faults.when(!c.fit(c.Dim), "%d inputs, and features of %d", c.Dim, c.Widths)
+	faults.when(c.N < 1, "%d training rows, want at least 1", c.N)
+	faults.when(!(c.Delta > 0 && c.Delta < 1), "delta is %g, want 0 < delta < 1", c.Delta)
+	faults.when(c.Loss == nil, "no loss")
+	faults.when(c.Inducing < 0, "%d inducing points", c.Inducing)
+	faults.when(!(c.Jitter >= 0 && c.Jitter <= 0.1), "relative jitter is %g, want 0 (default) to 0.1", c.Jitter)
+	faults.when(c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0 || c.Plan.EstimateRows < 0, "a plan with %d rows a batch, %d steps of settling with batches of %d, and an estimate on %d rows: want no negative number",
 		c.Plan.Batch, c.Plan.Settle, c.Plan.SettleBatch, c.Plan.EstimateRows)
-	fault(!(c.Choice >= 0) || math.IsInf(c.Choice, 1), "model: the choice of the kernel costs %g nats", c.Choice)
-	fault(len(c.Grids) != c.Parameters(), "model: %d grids for %d hyper-parameters", len(c.Grids), c.Parameters())
+	faults.when(!(c.Choice >= 0) || math.IsInf(c.Choice, 1), "the choice of the kernel costs %g nats", c.Choice)
+	faults.when(len(c.Grids) != c.Parameters(), "%d grids for %d hyper-parameters", len(c.Grids), c.Parameters())
 	for i, g := range c.Grids {
 		if err := g.validate(fmt.Sprintf("hyper-parameter %d", i)); err != nil {
 			faults = append(faults, err)
 		}
 	}
-	if len(faults) > 0 {
-		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+	if err := faults.err(); err != nil {
+		return c, err
 	}
 	if c.Kernel == nil {
 		c.Kernel = kernel.Families()[0]
@@ -132,6 +127,24 @@ func (c Config) withDefaults() (Config, error) {
 	c.Workers = max(1, c.Workers)
 	c.Plan = c.Plan.withDefaults(c.N, c.Inducing, c.ELBO)
 	return c, nil
+}
+
+// A faultList gathers what is wrong with a configuration.
+type faultList []error
+
+// when adds a fault if there is one.
+func (f *faultList) when(fault bool, format string, args ...any) {
+	if fault {
+		*f = append(*f, fmt.Errorf("model: "+format, args...))
+	}
+}
+
+// err is all of them, nil if there is none.
+func (f faultList) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(f...))
 }
 
 const (
