@@ -4,7 +4,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"sync"
+	"sort"
+	"sync/atomic"
 )
 
 // A band bounds the probability to be beyond a threshold, for all thresholds at once, by the number
@@ -39,18 +40,14 @@ func bandRanks(n int64) (ranks []int64) {
 	return append(ranks, last)
 }
 
-// bands caches computed bands by number of draws and part of δ: a document is derived several times.
-var bands struct {
-	sync.Mutex
-	of map[bandKey]*band
-}
+// lastBand is the one that was made last: a document is derived several times.
+var lastBand atomic.Pointer[madeBand]
 
-type bandKey struct {
+type madeBand struct {
 	n    int64
 	part float64
+	*band
 }
-
-const mostBands = 16
 
 // leastPart is the part of δ below which there is no band for n draws. For 10⁻ⁿ all limits would be
 // above 0.9, and some too near to 1 for a float64.
@@ -64,24 +61,14 @@ func leastPart(n int64) float64 {
 // newBand returns a band for n draws that fails with probability at most part. Of the levels part/q,
 // q a power of 2^(1/16), it has the largest that is proven to do.
 func newBand(n int64, part float64) *band {
-	key := bandKey{n, part}
-	bands.Lock()
-	b := bands.of[key]
-	bands.Unlock()
-	if b != nil {
-		return b
+	if last := lastBand.Load(); last != nil && last.n == n && last.part == part {
+		return last.band
 	}
-	b = &band{}
+	b := &band{}
 	if part >= leastPart(n) {
-		t := newTails(n, bandRanks(n))
-		b = t.widest(part)
+		b = newTails(n, bandRanks(n)).widest(part)
 	}
-	bands.Lock()
-	defer bands.Unlock()
-	if bands.of == nil || len(bands.of) >= mostBands {
-		bands.of = make(map[bandKey]*band, mostBands)
-	}
-	bands.of[key] = b
+	lastBand.Store(&madeBand{n, part, b})
 	return b
 }
 
@@ -119,17 +106,12 @@ func newTails(n int64, ranks []int64) *tails {
 
 // widest returns the band of the largest level that is proven to fail with probability at most part.
 func (t *tails) widest(part float64) *band {
+	at := func(level float64) *band { return &band{level, t.ranks, t.limits(level)} }
 	if t.n > mostDraws { // a union over the ranks
-		level := part / float64(len(t.ranks)+1)
-		return &band{level, t.ranks, t.limits(level)}
+		return at(part / float64(len(t.ranks)+1))
 	}
-	try := func(ratio int) *band {
-		level := part / ratioOf(ratio)
-		b := &band{level, t.ranks, t.limits(level)}
-		if t.crossing(b.limits, part)*(1+bandRoom) <= part { // written so that NaN fails
-			return b
-		}
-		return nil
+	passes := func(ratio int) bool {
+		return t.crossing(t.limits(part/ratioOf(ratio)), part)*(1+bandRoom) <= part // written so that NaN fails
 	}
 	// The ratio that passes is a little below 2 ln n ln ln n.
 	ln1 := max(1, lnFloat(float64(t.n)))
@@ -137,30 +119,10 @@ func (t *tails) widest(part float64) *band {
 	for ratioOf(high) < 2*ln1*max(0.5, lnFloat(ln1)) {
 		high++
 	}
-	found := try(high)
-	for found == nil { // a union over the ranks ends it: see leastPart
+	for !passes(high) { // a union over the ranks ends it: see leastPart
 		high += ratiosPerTwo
-		found = try(high)
 	}
-	low := -1 // no ratio below 1 passes
-	for step := 4; high > 0; step *= 2 {
-		below := max(0, high-step)
-		b := try(below)
-		if b == nil {
-			low = below
-			break
-		}
-		high, found = below, b
-	}
-	for high-low > 1 {
-		middle := (low + high) / 2
-		if b := try(middle); b != nil {
-			high, found = middle, b
-		} else {
-			low = middle
-		}
-	}
-	return found
+	return at(part / ratioOf(sort.Search(high, passes)))
 }
 
 // ratioOf is 2^(i/16), its fraction rounded to four decimals.

@@ -206,10 +206,9 @@ func (c Certificate) About(predictor Predictor) Claim {
 
 // Claim returns the claim with the identifier.
 func (c Certificate) Claim(id ClaimID) (Claim, bool) {
-	for _, g := range c.Claims {
-		if g.ID == id {
-			return g, true
-		}
+	at := slices.IndexFunc(c.Claims, func(g Claim) bool { return g.ID == id })
+	if at < 0 {
+		return Claim{}, false
 	}
-	return Claim{}, false
+	return c.Claims[at], true
 }
