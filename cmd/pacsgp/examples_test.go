@@ -99,3 +99,85 @@ func TestPrometheusFiles(t *testing.T) {
 		}
 	}
 }
+
+// Plan refuses what train refuses before it trains, as far as footers tell it, with
+// the same status.
+func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
+	long, high, around := make([]int64, 40), make([]float64, 40), make([]float64, 40)
+	for i := range long {
+		long[i], high[i], around[i] = 1<<53-int64(i), 1e15+float64(i), 1000+float64(i)
+	}
+	long[17] = 1<<53 + 1
+	one, nothing := make([]float64, 40), make([]any, 40)
+	for i := range nothing[1:] {
+		nothing[i] = float64(i)
+	}
+	moments := make([]int64, 40)
+	for i := range moments {
+		moments[i] = 1_700_000_000 + int64(i)
+	}
+	for name, c := range map[string]struct {
+		rows   table
+		change jobFile
+		status int
+		words  string // of plan
+	}{
+		"integer beyond 2^53":   {lines(40).with("x2", long), nil, exitFailure, `column "x2" has numbers of more digits than a float64 holds`},
+		"units by such":         {lines(40).with("k", long), jobFile{"unit": "k"}, exitFailure, "store the column as text if it names units"},
+		"no target":             {lines(40).with("y", nothing), nil, exitFailure, "a target cannot be filled"},
+		"five rows":             {lines(5), nil, exitFailure, "5 rows leave 0 prior rows"},
+		"one value":             {lines(40).with("y", one), nil, exitFailure, "there is nothing to learn"},
+		"too coarse":            {lines(40).with("y", high), nil, exitFailure, "subtract a constant near to it where the column is made"},
+		"unix times":            {lines(40).with("y", moments), jobFile{"loss": "{epsilon: 60}"}, 0, ""},
+		"too small a tolerance": {lines(40).with("y", around), jobFile{"loss": "{epsilon: 1e-9}"}, exitFailure, "declare a larger one"},
+		"a share of the target": {lines(40).with("y", around), jobFile{"loss": "{kind: relative-zero-one, epsilon: 1 %}"}, 0, ""},
+		"a name that reverses":  {lines(40).with("x\u202e3", one), nil, exitFailure, "rename it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c.rows.write(t, lakeFile(dir, 0))
+			job := tiny(c.change).write(t, dir)
+			plan := pacsgp(t, "plan", "-c", job)
+			if plan.status != c.status || !strings.Contains(plan.message, c.words) {
+				t.Errorf("plan: status %d, want %d, and %q in %q", plan.status, c.status, c.words, plan.message)
+			}
+			train := pacsgp(t, "train", "-c", job)
+			if c.status != 0 && strings.Contains(train.log, `"msg":"train"`) {
+				t.Errorf("it trains before it is refused: %s", train.log)
+			}
+			if train.status == exitNotCertified {
+				train.status = 0 // it was not refused
+			}
+			if train.status != c.status {
+				t.Errorf("train: status %d, want %d: %s", train.status, c.status, train.message)
+			}
+		})
+	}
+}
+
+// Differences whose squares are 0 are no reason to say that a column has one value.
+func TestSmallDifferencesAreNoSingleValue(t *testing.T) {
+	small := make([]float64, 40)
+	for i := range small {
+		small[i] = float64(i) * 1e-200
+	}
+	dir := t.TempDir()
+	lines(40).with("x2", small).write(t, lakeFile(dir, 0))
+	pacsgp(t, "train", "-c", tiny(nil).write(t, dir)).says(t, exitFailure, `column "x2"`, "change its unit")
+}
+
+// Lint opens the files of a job, without --offline, and predict says what a folder is.
+func TestLintLooksAtTheSource(t *testing.T) {
+	dir := t.TempDir()
+	lines(40).write(t, lakeFile(dir, 0))
+	good := tiny(nil).write(t, dir)
+	pacsgp(t, "lint", good).says(t, 0, good+": ok")
+	for words, change := range map[string]jobFile{`has no column "z"`: {"target": "z"}, "nowhere does not exist": {"source": "nowhere/"}} {
+		bad := tiny(change).write(t, dir)
+		if a := pacsgp(t, "lint", bad); a.status != exitConfig || !strings.Contains(a.stdout, words) {
+			t.Errorf("status %d, %q, want %q", a.status, a.stdout, words)
+		}
+		pacsgp(t, "lint", "--offline", bad).says(t, 0, ": ok")
+	}
+	pacsgp(t, "predict", dir, dir, "-o", "x.parquet").says(t, exitFailure, "name the output directory first, and then the data")
+}
