@@ -89,11 +89,11 @@ func (c JobFile) job() job.Job {
 		},
 		Delta:      float64(c.Delta),
 		Kernel:     job.KernelDecl{Family: c.Kernel},
-		Grid:       c.grid(),
+		Grid:       map[string]job.GridDecl{paperGrid: job.PaperGrid}[c.Grid],
 		Inducing:   c.Inducing,
 		Scaling:    job.Scaling(c.Scaling),
 		Unit:       job.UnitDecl{Columns: c.Unit},
-		Split:      c.Split.declared(),
+		Split:      job.SplitDecl{Key: c.Split.Key, Holdout: float64(c.Split.Holdout.share), Last: c.Split.Holdout.last, Outside: float64(c.Split.Outside)},
 		Duplicates: job.DuplicatesDecl(c.Duplicates),
 		Rejected:   job.RejectedDecl{Tolerance: float64(c.Rejected.Tolerance)},
 		Train: job.TrainDecl{
@@ -102,18 +102,6 @@ func (c JobFile) job() job.Job {
 		},
 		Guarantees: c.Guarantees,
 	}
-}
-
-func (r splitConfig) declared() job.SplitDecl {
-	return job.SplitDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside)}
-}
-
-// grid is the declared grid.
-func (c JobFile) grid() job.GridDecl {
-	if c.Grid == paperGrid {
-		return job.PaperGrid
-	}
-	return job.GridDecl{}
 }
 
 // relativeTo makes the file's relative paths relative to the file's folder.

@@ -33,9 +33,9 @@ func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	return of
 }
 
-// choiceLocated returns faults of a choice of columns as faults of the job file.
-func choiceLocated(err error, file *yamlfile.File, j job.Job) error {
-	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
+// Located adds the positions in the job file to the faults of a choice of columns.
+func (p Task) Located(err error, j job.Job) error {
+	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || p.file == nil {
 		return err
 	}
 	all := yamlfile.Separate(err)
@@ -49,7 +49,7 @@ func choiceLocated(err error, file *yamlfile.File, j job.Job) error {
 		if choice.Index >= 0 {
 			key = fmt.Sprintf("%s[%d]", key, choice.Index)
 		}
-		at := cmp.Or(file.Position(key), file.Position(choice.Key))
+		at := cmp.Or(p.file.Position(key), p.file.Position(choice.Key))
 		all[i] = fmt.Errorf("%w: %s%s: %s", job.ErrConfig, at, choice.Key, choice.Text)
 	}
 	return errors.Join(all...)

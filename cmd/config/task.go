@@ -64,7 +64,7 @@ func ReadJob(_ context.Context, path string, env Environment, o Overrides) (Task
 	c.relativeTo(filepath.Dir(path))
 	c.Source.file, c.Source.scheduled = path, o.scheduled
 	c.Kafka.Warning = env.Warning
-	o.apply(&c)
+	c.Output, c.Workers, c.Memory = cmp.Or(o.Output, c.Output), cmp.Or(o.Workers, c.Workers), cmp.Or(o.Memory, c.Memory)
 	p, faults := c.task()
 	p.file = t
 	return p, t.Merge(faults)
@@ -74,15 +74,6 @@ func ReadJob(_ context.Context, path string, env Environment, o Overrides) (Task
 func NewTask(c JobFile) (Task, error) {
 	p, faults := c.task()
 	return p, faults.Err(job.ErrConfig)
-}
-
-// setCluster gives the topic of rows its cluster.
-func (c *JobFile) setCluster(faults *yamlfile.Faults) {
-	rows := c.Source.Kafka.declared()
-	c.Kafka.check(rows || c.Publish.Kafka != (topicsConfig{}), faults)
-	if rows {
-		c.Source.Kafka.Cluster = c.Kafka
-	}
 }
 
 // task fills in the defaults and finds all faults.
@@ -96,7 +87,11 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	}
 	faults.Unless(!c.Loss.Epsilon.percent || c.Loss.Kind == string(certify.LossRelativeZeroOne), "loss.epsilon", "a share of the target goes with loss.kind "+string(certify.LossRelativeZeroOne))
 	c.Source.deadLetters = c.Rejected.To.topic
-	c.setCluster(&faults)
+	rows := c.Source.Kafka.declared()
+	c.Kafka.check(rows || c.Publish.Kafka != (topicsConfig{}), &faults)
+	if rows {
+		c.Source.Kafka.Cluster = c.Kafka
+	}
 	from := c.Source.origin(job, c.Output, &faults)
 	to := c.artifactTopics(&faults)
 	_, files := from.(Lake)
@@ -144,11 +139,6 @@ func insideSource(source string) string {
 	return "%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or ."
 }
 
-// apply changes a file.
-func (o Overrides) apply(c *JobFile) {
-	c.Output, c.Workers, c.Memory = cmp.Or(o.Output, c.Output), cmp.Or(o.Workers, c.Workers), cmp.Or(o.Memory, c.Memory)
-}
-
 // Open opens the source with the columns of the job. spooled, if not nil, gets the number of
 // spooled rows.
 func (p Task) Open(ctx context.Context, spooled func(rows int64)) (dataset.Opened, error) {
@@ -157,11 +147,6 @@ func (p Task) Open(ctx context.Context, spooled func(rows int64)) (dataset.Opene
 		return nil, p.Located(err, p.Job)
 	}
 	return src, nil
-}
-
-// Located adds the position in the job file to an error of opening the source.
-func (p Task) Located(err error, job job.Job) error {
-	return choiceLocated(err, p.file, job)
 }
 
 // artifactTopics are those of the section, or nil.

@@ -66,9 +66,7 @@ func (h TrainingState) Trained(ctx context.Context) (pass.Model, error) {
 	return m, err
 }
 
-// Sink gives the trained model, and publishes nothing.
-func (h TrainingState) Sink() pass.Sink { return trainedModel{from: h} }
-
+// trainedModel gives the trained model, and publishes nothing.
 type trainedModel struct {
 	pass.Sink // none: nothing is published
 	from      TrainingState
@@ -93,7 +91,7 @@ func Prepare(ctx context.Context, p Task, h TrainingState) (*pass.Prepared, erro
 		Open: func(ctx context.Context, features []string) (dataset.Source, error) {
 			return dataset.Open(ctx, p.Job, p.Source, features, p.Resources, nil)
 		},
-		Sink: h.Sink(), Resources: p.Resources,
+		Sink: trainedModel{from: h}, Resources: p.Resources,
 	})
 }
 
