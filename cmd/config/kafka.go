@@ -48,10 +48,6 @@ type SpoolSection struct {
 // declared reports whether the section is there.
 func (k KafkaSection) declared() bool { return !reflect.ValueOf(k).IsZero() }
 
-func (k *TopicSection) files() []*string {
-	return []*string{&k.Schema}
-}
-
 // window sets the beginning and the end of a job's only window, or of one of a stream.
 func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	var err error

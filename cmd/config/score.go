@@ -43,7 +43,7 @@ type followed struct {
 // resolve makes relative paths those of the folder of the file.
 func (c *followed) resolve(path string, output *string) {
 	c.Folder = filepath.Dir(path)
-	relativePaths(c.Folder, c.Source.Kafka.files(), c.Kafka.files(), []*string{&c.Model.Folder, output})
+	relativePaths(c.Folder, c.Kafka.files(), []*string{&c.Source.Kafka.Schema, &c.Model.Folder, output})
 }
 
 // check adds the faults of all but the rows.

@@ -35,7 +35,7 @@ func (s *SourceSection) relativeTo(folder string) {
 	for i := range s.Paths {
 		relativePaths(folder, []*string{&s.Paths[i]})
 	}
-	relativePaths(folder, s.Kafka.files(), []*string{&s.Spool.Folder})
+	relativePaths(folder, []*string{&s.Kafka.Schema, &s.Spool.Folder})
 }
 
 // origin is the origin that the section declares for a job.

@@ -66,14 +66,12 @@ func (d *display) shows(level slog.Level) bool { return level >= d.w.log.from() 
 // stepEvery is the least time between two steps in a log, below the level debug.
 const stepEvery = time.Second
 
-// observer shows progress; watch gets each step as well.
-func (d *display) observer(watch ...func(job.Progress)) job.Observer {
+// observer shows progress; watch, if not nil, gets each step as well.
+func (d *display) observer(watch func(job.Progress)) job.Observer {
 	return job.Observer{Warning: d.warning, Event: d.event, Starting: d.starting, Fitting: d.fitting, Progress: func(p job.Progress) {
 		d.progress(p)
-		for _, also := range watch {
-			if also != nil {
-				also(p)
-			}
+		if watch != nil {
+			watch(p)
 		}
 	}}
 }

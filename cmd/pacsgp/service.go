@@ -25,62 +25,40 @@ func streamCommand(w system) *cobra.Command {
 			"topics with the offsets that were read, and go on with the next. While one window trains the\n" +
 			"next is spooled. Of several processes of one group one works and the others stand by. Ended\n" +
 			"by SIGTERM, it goes on from its spool when it is started again; docs/howto/kafka.md says more.",
-	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error {
-		s, err := newService(p, w)
-		if err != nil {
-			return err
-		}
-		return s.run(ctx)
-	})
+	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error { return streamJob(ctx, w, p) })
 }
 
-// A service trains window after window.
-type service struct {
-	*config.Member
-
-	w       system
-	show    *display
-	metrics *metrics
-}
-
-// newService prepares a stream.
-func newService(p config.Task, w system) (*service, error) {
+// streamJob trains window after window until ctx is done, which is no error, or until a permanent failure.
+func streamJob(ctx context.Context, w system, p config.Task) error {
 	m, err := p.Member()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, m.Quota.Limit())}
-	s.metrics.group.shared = m.Stream.Shared()
-	m.Service = config.Service{FS: w.fs, Said: s.show.event, Warned: s.show.warning, OnChange: s.metrics.group.membership, Lags: s.metrics.group.behind}
-	m.Failed = s.metrics.errors.Inc
+	show, of := newDisplay(w), newMetrics(m.Quota.Used, m.Quota.Limit())
+	of.group.shared = m.Stream.Shared()
+	m.Service = config.Service{FS: w.fs, Said: show.event, Warned: show.warning, OnChange: of.group.membership, Lags: of.group.behind}
+	m.Failed = of.errors.Inc
 	m.Waits = func(err error) {
-		if s.metrics.why.set(err); err != nil {
-			s.show.warning(err.Error() + "; it is tried again")
+		if of.why.set(err); err != nil {
+			show.warning(err.Error() + "; it is tried again")
 		}
 	}
-	return s, nil
-}
-
-// run works until ctx is done, which is no error, or until a permanent failure.
-func (s *service) run(ctx context.Context) error {
-	if err := s.metrics.stands(ctx, config.OutputIn(s.Output, s.w.fs)); err != nil && ctx.Err() == nil {
-		s.show.warning(err.Error())
+	if err := of.stands(ctx, config.OutputIn(m.Output, w.fs)); err != nil && ctx.Err() == nil {
+		show.warning(err.Error())
 	}
-	return operate(ctx, s.show, s.Serve, s.metrics.registry, s.metrics.ready, []string{s.Output}, true, func() error {
-		how := howTo(s.w, s.show, s.Task, nil, s.metrics.progress)
-		return s.Run(ctx, stream.Stream{How: how, Software: versionLine(), Events: s.metrics, Train: s.train})
+	train := func(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, as pipeline.RunConfig) (*pipeline.Outcome, error) {
+		show := newDisplay(w) // of the window
+		defer show.end()
+		p, to := m.Into(job, rows, out)
+		how := howTo(w, show, p, to, of.progress)
+		how.Parent, how.Publisher, how.Certified, how.Conclude = as.Parent, as.Publisher, as.Certified, as.Conclude
+		how.Keep = m.Stream.Kept()
+		return pipeline.Train(ctx, job, rows, to, how)
+	}
+	return operate(ctx, show, m.Serve, of.registry, of.ready, []string{m.Output}, true, func() error {
+		how := howTo(w, show, m.Task, nil, of.progress)
+		return m.Run(ctx, stream.Stream{How: how, Software: versionLine(), Events: of, Train: train})
 	})
-}
-
-// train runs the job of a window.
-func (s *service) train(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, of pipeline.RunConfig) (*pipeline.Outcome, error) {
-	show := newDisplay(s.w)
-	defer show.end()
-	p, to := s.Into(job, rows, out)
-	how := howTo(s.w, show, p, to, s.metrics.progress)
-	how.Parent, how.Publisher, how.Certified, how.Conclude = of.Parent, of.Publisher, of.Certified, of.Conclude
-	how.Keep = s.Stream.Kept()
-	return pipeline.Train(ctx, job, rows, to, how)
 }
 
 // metrics are those of a stream, listed in docs/reference/metrics.md.
@@ -143,19 +121,15 @@ func newMetrics(used func() int64, limit int64) *metrics {
 // it. rows come from an earlier process.
 func (m *metrics) Fills(rows int64) func(rows int64) {
 	var mu sync.Mutex
-	most := rows
-	show := func() {
-		m.fill.Set(float64(most))
-	}
-	show()
-	return func(rows int64) {
+	m.fill.Set(float64(rows))
+	return func(now int64) {
 		mu.Lock()
 		defer mu.Unlock()
-		if rows > most {
-			m.spooled.Add(float64(rows - most))
-			most = rows
+		if now > rows {
+			m.spooled.Add(float64(now - rows))
+			m.fill.Set(float64(now))
+			rows = now
 		}
-		show()
 	}
 }
 

@@ -39,11 +39,15 @@ func verifyCommand(w system) *cobra.Command {
 			"be checked was not. 1: the certificate is refused.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := v.read(cmd.Context(), w, args, job)
-			if err == nil {
-				err = v.together()
+			var rest []string
+			var err error
+			if v.model, v.certificate, rest, err = config.ArtifactPaths(cmd.Context(), args); err != nil {
+				return err
 			}
-			if err != nil {
+			if v.from, err = dataOf(cmd.Context(), w, rest, job); err != nil {
+				return err
+			}
+			if err := v.together(); err != nil {
 				return err
 			}
 			found, err := v.run(cmd.Context(), w)
@@ -83,15 +87,6 @@ type verification struct {
 	retrain            bool
 	parent             string // reference of the model that training began with; "": none
 	config.Budget
-}
-
-// read reads the arguments: artifacts, then data, instead of which a job file may be given.
-func (v *verification) read(ctx context.Context, w system, args []string, job string) (err error) {
-	if v.model, v.certificate, args, err = config.ArtifactPaths(ctx, args); err != nil {
-		return err
-	}
-	v.from, err = dataOf(ctx, w, args, job)
-	return err
 }
 
 // together refuses options that do not go together.
@@ -172,7 +167,7 @@ func (v verification) again(ctx context.Context, w system, out *verified, open d
 		}
 		parent = &began
 	}
-	err := out.Found.Retrain(ctx, open, modelDigest, parent, config.Software(), res, show.observer())
+	err := out.Found.Retrain(ctx, open, modelDigest, parent, config.Software(), res, show.observer(nil))
 	if errors.Is(err, pipeline.ErrNotRepeatable) {
 		out.Unrepeated, err = err, nil
 	}
