@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -56,7 +57,7 @@ func referenceFeatures(p *Posterior, x []float64) []doubleDouble {
 			t.Quo(t, exact(p.Kernel.Lengthscales[j]))
 			q.Add(q, t.Mul(t, t))
 		}
-		k := p.Kernel.Family.Exact(q)
+		k := exactKernel(p.Kernel.Family, q)
 		rest := nearest(k.Mul(k, exact(p.Kernel.Variance)))
 		for j, l := range p.L[i*m : i*m+i] {
 			rest = rest.minus(phi[j].times(l))
@@ -64,6 +65,22 @@ func referenceFeatures(p *Posterior, x []float64) []doubleDouble {
 		phi[i] = rest.over(p.L[i*m+i])
 	}
 	return phi
+}
+
+// exactKernel is the value of a family at t, but for a few units of the precision.
+func exactKernel(f *kernel.Family, t *big.Float) *big.Float {
+	of := func(x float64) *big.Float { return new(big.Float).SetPrec(loss.Precision).SetFloat64(x) }
+	if f == kernel.SquaredExponential {
+		return loss.Exp(of(0).Mul(t, of(-0.5)))
+	}
+	a := of(0).Mul(t, of(f.Stretch)) // √(stretch·t)
+	a.Sqrt(a)
+	polynomial := of(0).Add(of(1), a)
+	if f == kernel.Matern52 {
+		third := of(0).Quo(of(0).Mul(a, a), of(3))
+		polynomial.Add(polynomial, third)
+	}
+	return polynomial.Mul(polynomial, loss.Exp(of(0).Neg(a)))
 }
 
 // nearest returns the doubleDouble nearest to x, nearly.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
@@ -20,8 +19,6 @@ type Family struct {
 	*linalg.Profile
 	// Values replaces every t by the value there, with the same bits on every machine.
 	Values func(t []float64)
-	// Exact returns the value at t to the precision of t, but for a few units.
-	Exact func(t *big.Float) *big.Float
 	// Errors are the constants of the proven errors.
 	Errors Errors
 }

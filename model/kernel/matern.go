@@ -2,10 +2,8 @@ package kernel
 
 import (
 	"math"
-	"math/big"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
-	"github.com/pacsgp/pacsgp/model/loss"
 )
 
 // Matern32 is (1 + a)·exp(−a), a = √(3t): functions with one derivative.
@@ -18,10 +16,6 @@ var Matern32 = &Family{
 	Name:    "matern-3/2",
 	Profile: linalg.Matern32,
 	Values:  func(t []float64) { matern(t, 3, func(a float64) float64 { return 1 + a }) },
-	Exact: func(t *big.Float) *big.Float {
-		a := root(t, 3)
-		return product(a.plus1(), a.decay())
-	},
 	Errors: Errors{
 		Shift: 0.46, Scale: 1.03, Root: 1, Last: 5.4, Vanish: 300,
 		RowScale: 0.28, RowRoot: 10, RowLast: 7,
@@ -36,11 +30,6 @@ var Matern52 = &Family{
 	Name:    "matern-5/2",
 	Profile: linalg.Matern52,
 	Values:  func(t []float64) { matern(t, 5, func(a float64) float64 { return 1 + float64(a*(1+a/3)) }) },
-	Exact: func(t *big.Float) *big.Float {
-		a := root(t, 5)
-		third := quotient(product(a.Float, a.Float), 3)
-		return product(third.Add(third, a.plus1()), a.decay())
-	},
 	Errors: Errors{
 		Shift: 0.37, Scale: 1.15, Root: 1, Last: 7.4, Vanish: 300,
 		RowScale: 0.31, RowRoot: 10, RowLast: 10,
@@ -65,24 +54,4 @@ func matern(t []float64, stretch float64, polynomial func(a float64) float64) {
 		}
 		t = t[n:]
 	}
-}
-
-// distance is the a of a Matérn family, to many bits.
-type distance struct{ *big.Float }
-
-func root(t *big.Float, stretch float64) distance {
-	a := product(t, big.NewFloat(stretch))
-	return distance{a.Sqrt(a)}
-}
-
-func (a distance) plus1() *big.Float {
-	return new(big.Float).SetPrec(a.Prec()).Add(a.Float, big.NewFloat(1))
-}
-
-func (a distance) decay() *big.Float { return loss.Exp(product(a.Float, big.NewFloat(-1))) }
-
-func product(a, b *big.Float) *big.Float { return new(big.Float).SetPrec(a.Prec()).Mul(a, b) }
-
-func quotient(a *big.Float, b float64) *big.Float {
-	return new(big.Float).SetPrec(a.Prec()).Quo(a, big.NewFloat(b))
 }

@@ -1,11 +1,6 @@
 package kernel
 
-import (
-	"math/big"
-
-	"github.com/pacsgp/pacsgp/model/internal/linalg"
-	"github.com/pacsgp/pacsgp/model/loss"
-)
+import "github.com/pacsgp/pacsgp/model/internal/linalg"
 
 // SquaredExponential is exp(−t/2).
 //
@@ -22,7 +17,6 @@ var SquaredExponential = &Family{
 		}
 		linalg.Exp(t, t)
 	},
-	Exact: func(t *big.Float) *big.Float { return loss.Exp(product(t, big.NewFloat(-0.5))) },
 	Errors: Errors{
 		Shift: 1.25, Scale: 1.5, Root: 0, Last: 3.4, Vanish: 20,
 		RowScale: 1 / 2.7, RowRoot: 7, RowLast: 6,
