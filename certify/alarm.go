@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // An Alarm is raised when a fixed predictor loses more than a bound allows. If the expected
@@ -57,12 +58,7 @@ const leastError = 1e-15
 
 // staked reports whether stakes can be those of so many bets.
 func staked(stakes []float64, bets int) bool {
-	for _, s := range stakes {
-		if !(0 <= s && s <= math.MaxFloat64) {
-			return false
-		}
-	}
-	return len(stakes) == bets
+	return len(stakes) == bets && !slices.ContainsFunc(stakes, func(s float64) bool { return !(0 <= s && s <= math.MaxFloat64) })
 }
 
 // Add adds the losses of rows in their order, in units of 2⁻⁶⁰ ([Units]). A loss above

@@ -80,13 +80,7 @@ func (l Counts) Of(subset Subset) int64 {
 	if u := l.Units; u != nil {
 		train, holdout = u.Train, u.Holdout
 	}
-	switch subset {
-	case SubsetTraining:
-		return train
-	case SubsetHoldout:
-		return holdout
-	}
-	return 0
+	return map[Subset]int64{SubsetTraining: train, SubsetHoldout: holdout}[subset]
 }
 
 // validateConstant checks the baseline's constant and its origin.

@@ -174,10 +174,7 @@ func (g Grid) lnInverseWeight(i int) *big.Float {
 
 // lnInversePeaked is lnInverseWeight of a peaked prior with its normaliser.
 func (g Grid) lnInversePeaked(i int, normaliser *big.Float) *big.Float {
-	steps := i - g.Centre
-	if steps < 0 {
-		steps = -steps
-	}
+	steps := max(i-g.Centre, g.Centre-i)
 	weight := expNegDown(empty().Mul(g.rate(), exactInt(int64(steps))))
 	weight.Quo(weight, normaliser)
 	weight.Mul(weight, exact(1-flatShare))

@@ -49,23 +49,13 @@ func xi(n uint64) *big.Float {
 		}
 	}
 	lo, carry = bits.Add64(lo, t, 0)
-	return fixedPoint(hi+carry, lo)
+	sum := empty().SetInt(RiskSum{hi: hi + carry, lo: lo}.total())
+	return sum.SetMantExp(sum, -xiBits)
 }
 
 // mulDivUp returns ⌈a·b/d⌉, which must fit into 64 bits.
 func mulDivUp(a, b, d uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	quotient, rest := bits.Div64(hi, lo, d)
-	if rest > 0 {
-		quotient++
-	}
-	return quotient
-}
-
-// fixedPoint returns (hi·2⁶⁴ + lo)·2⁻⁶² without error.
-func fixedPoint(hi, lo uint64) *big.Float {
-	x := empty().SetUint64(hi)
-	x.SetMantExp(x, 64)
-	x.Add(x, empty().SetUint64(lo))
-	return x.SetMantExp(x, -xiBits)
+	return quotient + min(rest, 1)
 }

@@ -67,7 +67,7 @@ func boundMutants() []mutant {
 		{"betting: the bound alone", "certify", "TestUsesShowOneOfSoManyAnswers", []edit{{"certify/bound.go", "g.Risk, g.shown = nil, LossSum{Risk: RiskSum{count: g.N}, Bound: g.Bound}", "g.shown = LossSum{Risk: RiskSum{count: g.N}, Bound: g.Bound}"}}},
 		{"betting: another delta", "pipeline", "TestBoundsAtAnotherDeltaPay", []edit{{"pipeline/fit/log.go", "if !j.ShowsCount() {", "if j.Unit.given() {"}}},
 		{"the probability that a band fails", "certify", "TestBandIsSoundOnVectors", []edit{{"certify/band.go", "for m := k; m >= least; m-- {", "for m := k; m >= k; m-- {"}}},
-		{"the level of a band", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "*(1+bandRoom) <= part {", "*(1+bandRoom) <= 30*part {"}}},
+		{"the level of a band", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "*(1+bandRoom) <= part ", "*(1+bandRoom) <= 30*part "}}},
 		{"the rank of a limit", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "	return b.limits[i]\n", "	return b.limits[max(0, i-1)]\n"}}},
 		{"the share of a curve", "certify", "TestCurveSteps", []edit{{"certify/curve.go", "partDown(ev.Delta.Declared, share)", "partDown(ev.Delta.Declared, Share{})"}}},
 		{"the end of reuse", "pipeline", "TestCurveEndsReuse", []edit{{"pipeline/fit/log.go", "paid.Ended = paid.Ended || o.Curve", "paid.Ended = paid.Ended && o.Curve"}}},
