@@ -118,7 +118,7 @@ func (b *block) write(to io.Writer, partition int64) error {
 	w := parquet.NewGenericWriter[any](to, schema,
 		parquet.CreatedBy("pacsgp", "1", ""),
 		parquet.Compression(packed),
-		parquet.MaxRowsPerRowGroup(MaxSegmentRows),
+		parquet.MaxRowsPerRowGroup(maxSegmentRows),
 	)
 	columns := w.ColumnWriters()
 	for i, path := range schema.Columns() {

@@ -15,11 +15,11 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// FormatJSON is the format of records that are one JSON object each.
-const FormatJSON = "json"
+// formatJSON is the format of records that are one JSON object each.
+const formatJSON = "json"
 
 // Formats are the formats of records. The first one is the default.
-var Formats = []string{FormatJSON, FormatAvro}
+var Formats = []string{formatJSON, FormatAvro}
 
 // A decoder makes a row of a record's value.
 type decoder interface {
@@ -61,7 +61,7 @@ type Config struct {
 	From, To   Position
 	Rows       int64         // if not 0, the window closes with so many rows, not at To
 	Group      string        // of consumers, for the position Committed
-	Format     string        // of the records: one of Formats; "" means FormatJSON
+	Format     string        // of the records: one of Formats; "" means formatJSON
 	Schema     string        // with [FormatAvro]: the schema of all records, or ""
 	Registry   *Schemas      // with [FormatAvro]: the schemas whose ids begin the records, or nil
 	Columns    []string      // features and target
@@ -79,13 +79,13 @@ type Config struct {
 	// Progress is called often, from several goroutines, with the number of rows so far.
 	Progress func(rows int64)
 
-	segmentRows int        // 0 means MaxSegmentRows
+	segmentRows int        // 0 means maxSegmentRows
 	fetchBytes  int32      // 0 means the client's default
 	files       durable.FS // nil means [durable.OS]
 }
 
-// MaxSegmentRows is the largest number of rows of a segment.
-const MaxSegmentRows = 1 << 16
+// maxSegmentRows is the largest number of rows of a segment.
+const maxSegmentRows = 1 << 16
 
 // tailsAtOnce is the number of partitions that are read at a time, each with a segment in memory.
 const tailsAtOnce = 4
@@ -97,7 +97,7 @@ func (cfg Config) withDefaults() (Config, error) {
 			faults = append(faults, fmt.Errorf("kafka: "+format, args...))
 		}
 	}
-	cfg.Format = cmp.Or(cfg.Format, FormatJSON)
+	cfg.Format = cmp.Or(cfg.Format, formatJSON)
 	avro := cfg.Schema != "" || cfg.Registry != nil
 	demand(topicName.MatchString(cfg.Topic), "%q is no name of a topic", cfg.Topic)
 	demand(slices.Contains(Formats, cfg.Format), "format %q is none of %q", cfg.Format, Formats)
@@ -110,7 +110,7 @@ func (cfg Config) withDefaults() (Config, error) {
 	if cfg.Rows > 0 {
 		cfg.To = Position{Time: broker.Latest}
 	}
-	cfg.segmentRows = cmp.Or(cfg.segmentRows, MaxSegmentRows)
+	cfg.segmentRows = cmp.Or(cfg.segmentRows, maxSegmentRows)
 	if cfg.files == nil {
 		cfg.files = durable.OS{}
 	}

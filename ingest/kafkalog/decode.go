@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// A Decoder makes rows of records without a spool. It is for one goroutine at a time.
-type Decoder struct {
+// A rowDecoder makes rows of records without a spool. It is for one goroutine at a time.
+type rowDecoder struct {
 	cfg     Config
 	keep    []string
 	decode  decoder
@@ -26,18 +26,18 @@ func CanKeep(format, name string) error {
 	if slices.Contains(placeColumns, name) {
 		return fmt.Errorf("%q is no member of a record's value", name)
 	}
-	if format != FormatJSON && format != "" {
+	if format != formatJSON && format != "" {
 		return fmt.Errorf("%q: only members of JSON objects can be passed through, and the format is %s", name, format)
 	}
 	return nil
 }
 
-// Decoders returns n decoders of the columns of cfg. They share a registry of schemas and keep
+// decoders returns n decoders of the columns of cfg. They share a registry of schemas and keep
 // these members of records next to the columns (see [CanKeep]). ctx ends requests to the registry.
 // It uses the fields Format, Schema, Registry, Columns and Encoded.
-func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decoder, error) {
+func (cfg Config) decoders(ctx context.Context, n int, keep ...string) ([]*rowDecoder, error) {
 	known := cfg.schemas()
-	all := make([]*Decoder, n)
+	all := make([]*rowDecoder, n)
 	for i := range all {
 		decode, err := cfg.decoder(ctx, known)
 		if err != nil {
@@ -46,13 +46,13 @@ func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decod
 		if r, ok := decode.(*jsonReader); ok {
 			r.keep(keep)
 		}
-		all[i] = &Decoder{cfg: cfg, keep: keep, decode: decode, columns: make([][]float64, len(cfg.decoded())), records: ingest.NewRecords(cfg.Columns, true, cfg.Encoded)}
+		all[i] = &rowDecoder{cfg: cfg, keep: keep, decode: decode, columns: make([][]float64, len(cfg.decoded())), records: ingest.NewRecords(cfg.Columns, true, cfg.Encoded)}
 	}
 	return all, nil
 }
 
-// A Decoded has the rows of some records, one a record.
-type Decoded struct {
+// A decodedRows has the rows of some records, one a record.
+type decodedRows struct {
 	Batch  arrow.Record   // with rejected rows marked; the caller releases it
 	Faults map[int]string // reasons, by row, for records that cannot be read
 	Kept   [][]byte       // kept members as JSON, row by row; nil: the record has no such member
@@ -61,8 +61,8 @@ type Decoded struct {
 }
 
 // Rows decodes records. A record that cannot be read becomes a row of bad cells.
-func (d *Decoder) Rows(records []Record) (Decoded, error) {
-	out := Decoded{Faults: map[int]string{}}
+func (d *rowDecoder) rows(records []Record) (decodedRows, error) {
+	out := decodedRows{Faults: map[int]string{}}
 	for j := range d.columns {
 		d.columns[j] = d.columns[j][:0]
 	}
@@ -112,7 +112,7 @@ func (d *Decoder) Rows(records []Record) (Decoded, error) {
 }
 
 // record appends the row of a record to the columns.
-func (d *Decoder) record(r *Record) error {
+func (d *rowDecoder) record(r *Record) error {
 	if r.Value == nil {
 		return errors.New("it is a tombstone, without a value")
 	}

@@ -16,7 +16,7 @@ import (
 // object keeps nothing.
 func TestDecoder(t *testing.T) {
 	cfg := Config{Topic: "rows", Columns: []string{"$timestamp", "b.c", "a", "$offset", "$partition"}}
-	decoders, err := cfg.Decoders(t.Context(), 2, "a", "b", "id")
+	decoders, err := cfg.decoders(t.Context(), 2, "a", "b", "id")
 	fatal.If(t, err)
 	record := func(offset int64, value string) Record {
 		return Record{1, broker.Record{Offset: offset, Time: 1500, Value: []byte(value)}}
@@ -30,7 +30,7 @@ func TestDecoder(t *testing.T) {
 	}
 	for _, d := range decoders { // each is used again
 		for range 2 {
-			got, err := d.Rows(records)
+			got, err := d.rows(records)
 			fatal.If(t, err)
 			var last []float64
 			for j := range cfg.Columns {
@@ -65,7 +65,7 @@ func TestDecoder(t *testing.T) {
 // A whole object keeps its members whatever is wrong with its columns. A member that is
 // named twice, or is no UTF-8, is a fault and kept of none.
 func TestDecoderKeepsOfRejectedRows(t *testing.T) {
-	decoders, err := Config{Topic: "rows", Columns: []string{"x1", "x2"}}.Decoders(t.Context(), 1, "id", "x2", "in.id")
+	decoders, err := Config{Topic: "rows", Columns: []string{"x1", "x2"}}.decoders(t.Context(), 1, "id", "x2", "in.id")
 	fatal.If(t, err)
 	type found struct{ Fault, ID, X2, In string }
 	texts := []string{
@@ -93,7 +93,7 @@ func TestDecoderKeepsOfRejectedRows(t *testing.T) {
 	for _, text := range texts {
 		records = append(records, Record{0, broker.Record{Value: []byte(text)}})
 	}
-	rows, err := decoders[0].Rows(records)
+	rows, err := decoders[0].rows(records)
 	fatal.If(t, err)
 	defer rows.Batch.Release()
 	var got []found

@@ -34,12 +34,12 @@ const (
 	identityEvery = 5 * time.Second
 )
 
-// Follow calls use with the records from these offsets on, by partition, and waits for more, until
+// follow calls use with the records from these offsets on, by partition, and waits for more, until
 // ctx is done, use returns an error or, with once, the end is reached. use owns its batch. Other
 // partitions begin at their earliest offset. After the topic was made again it soon returns
 // [broker.ErrAnother], if brokers tell; the last batches may be of either topic. It uses the fields
 // Client, Topic and Identity.
-func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Batch) error) error {
+func (cfg Config) follow(ctx context.Context, from map[int]int64, once bool, use func(Batch) error) error {
 	f := follower{rounds: rounds{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
 	f.clear()
 	for {

@@ -15,11 +15,11 @@ func TestFollowBehindTheEnd(t *testing.T) {
 	cfg.Group = "scorers"
 	rows := 0
 	count := func(taken Batch) error { rows += len(taken.Records); return nil }
-	err := cfg.Follow(t.Context(), map[int]int64{0: 0, 1: 7}, true, count)
+	err := cfg.follow(t.Context(), map[int]int64{0: 0, 1: 7}, true, count)
 	if err == nil || !strings.Contains(err.Error(), "partition 1 of topic \"rows\" ends at offset 1") || !strings.Contains(err.Error(), "made again") {
 		t.Errorf("%v, want what is wrong with partition 1", err)
 	}
-	if err := cfg.Follow(t.Context(), map[int]int64{0: 0, 1: 1}, true, count); err != nil || rows == 0 {
+	if err := cfg.follow(t.Context(), map[int]int64{0: 0, 1: 1}, true, count); err != nil || rows == 0 {
 		t.Errorf("%d rows: %v", rows, err)
 	}
 }

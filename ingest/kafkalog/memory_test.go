@@ -30,7 +30,7 @@ func spoolAndTell(order string) {
 	client, err := broker.NewClient(broker.Config{Brokers: part[:1]})
 	if err == nil {
 		cfg := configIn(client, part[1])
-		cfg.Topic, cfg.segmentRows = part[2], MaxSegmentRows
+		cfg.Topic, cfg.segmentRows = part[2], maxSegmentRows
 		var w *Window
 		if w, err = Spool(context.Background(), cfg); err == nil {
 			fmt.Fprintln(os.Stdout, w.Rows())

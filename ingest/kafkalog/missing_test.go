@@ -18,14 +18,14 @@ import (
 // A record without a filled feature makes a good row, of a decoder and of a spool that tolerates none.
 func TestMissingValues(t *testing.T) {
 	cfg := Config{Columns: []string{"a", "b"}, Encoded: job.Encodings{{Column: "a", Scaled: true, Fill: &job.Fill{}}}}
-	decoders, err := cfg.Decoders(t.Context(), 1)
+	decoders, err := cfg.decoders(t.Context(), 1)
 	fatal.If(t, err)
 	lines := []string{`{"b": 1}`, `{"a": null, "b": 2}`, `{"a": 9007199254740993, "b": 3}`, `{"a": 1, "b": null}`}
 	var records []Record
 	for _, line := range lines {
 		records = append(records, Record{0, broker.Record{Value: []byte(line)}})
 	}
-	got, err := decoders[0].Rows(records)
+	got, err := decoders[0].rows(records)
 	fatal.If(t, err)
 	a, reasons := got.Batch.Column(0).(*array.Float64), got.Batch.Column(2).(*array.String)
 	for i := range lines {

@@ -31,7 +31,7 @@ type Unpredicted struct {
 	begin   map[int]int64 // offsets, by partition
 	offsets *broker.Writer
 	by      *score.Predictor // the predictor of the decoders
-	free    chan *Decoder    // unused decoders
+	free    chan *rowDecoder // unused decoders
 	warned  map[string]bool  // warnings so far
 }
 
@@ -117,7 +117,7 @@ func (u *Unpredicted) Read(ctx context.Context, use func(score.Unit[score.Record
 	}()
 	go func() {
 		defer close(batches)
-		ended <- u.Follow(ctx, u.begin, u.Once, func(t Batch) error {
+		ended <- u.follow(ctx, u.begin, u.Once, func(t Batch) error {
 			select {
 			case batches <- t:
 				return nil
@@ -144,13 +144,13 @@ type unpredictedBatch struct {
 func (unpredictedBatch) File(context.Context) (score.File, error) { return score.File{}, nil }
 
 // decodersOf returns n decoders of a model's features.
-func (u *Unpredicted) decodersOf(ctx context.Context, m pass.Model, n int) ([]*Decoder, error) {
+func (u *Unpredicted) decodersOf(ctx context.Context, m pass.Model, n int) ([]*rowDecoder, error) {
 	cfg := u.Config
 	cfg.Columns, cfg.Encoded = m.Meta.Inputs(), m.Meta.Encode
 	if u.Labels {
 		cfg.Columns = append(cfg.Columns, m.Meta.Target.Name)
 	}
-	return cfg.Decoders(ctx, n, u.Keep...)
+	return cfg.decoders(ctx, n, u.Keep...)
 }
 
 // Fits returns an error if no record has some feature of a model.
@@ -159,7 +159,7 @@ func (t unpredictedBatch) Fits(ctx context.Context, m pass.Model) error {
 	if err != nil || len(t.Records) == 0 {
 		return err
 	}
-	rows, err := decoders[0].Rows(t.Records)
+	rows, err := decoders[0].rows(t.Records)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
 	if err != nil {
 		return err
 	}
-	u.by, u.free = by, make(chan *Decoder, len(decoders))
+	u.by, u.free = by, make(chan *rowDecoder, len(decoders))
 	for _, d := range decoders {
 		u.free <- d
 	}
@@ -240,12 +240,12 @@ type recordPiece struct {
 	records []Record
 	keep    int           // number of kept members of a record
 	ends    map[int]int64 // offsets behind the piece, by partition
-	rows    Decoded
+	rows    decodedRows
 }
 
 // predict decodes and predicts a piece.
-func (l *recordPiece) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Prediction, score.Records) error) (err error) {
-	if l.rows, err = d.Rows(l.records); err != nil {
+func (l *recordPiece) predict(d *rowDecoder, ready *pipeline.Ready, use func([]pipeline.Prediction, score.Records) error) (err error) {
+	if l.rows, err = d.rows(l.records); err != nil {
 		return err
 	}
 	defer l.rows.Batch.Release()
@@ -307,7 +307,7 @@ func (u *Unpredicted) Hint(err error, output string) error {
 			"as with kafka-consumer-groups --group %s --topic %s:%d --reset-offsets --to-offset %d --execute; "+
 			"or predict all that is left, with another group and another output %s)", err, u.Group, gone.Topic, gone.Partition, gone.Start, output)
 	}
-	_, behind := errors.AsType[*BehindError](err)
+	_, behind := errors.AsType[*behindError](err)
 	if !behind && !errors.Is(err, broker.ErrAnother) {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 // A Window has the spooled rows of a frozen window of a topic.
 type Window struct {
 	Segments []dataset.Segment // the shards, in order
-	Paths    []string          // of the shards' files
+	paths    []string          // of the shards' files
 	Firsts   map[int]int64     // offset at which the window begins, by partition; empty for a replay
 	Ends     map[int]int64     // offset behind the window, by partition; empty for a replay
 	Identity broker.Identity   // of the topic; zero for a replay, or if brokers do not tell
@@ -27,7 +27,7 @@ func (s *spool) window() *Window {
 	w := &Window{Firsts: map[int]int64{}, Ends: map[int]int64{}, Identity: s.m.Identity}
 	for _, g := range s.m.Segments {
 		w.Segments = append(w.Segments, g.Segment)
-		w.Paths = append(w.Paths, filepath.Join(s.cfg.Folder, g.File))
+		w.paths = append(w.paths, filepath.Join(s.cfg.Folder, g.File))
 		deadLetters := g.DeadLetters
 		if deadLetters != "" {
 			deadLetters = filepath.Join(s.cfg.Folder, deadLetters)
@@ -60,19 +60,19 @@ var _ dataset.Source = (*Source)(nil)
 
 // Open opens the spool. A window without rows is [dataset.ErrNoRows].
 func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error) {
-	if len(w.Paths) == 0 {
+	if len(w.paths) == 0 {
 		return nil, fmt.Errorf("kafka: %w", dataset.ErrNoRows)
 	}
 	src, err := lake.Open(ctx, lake.Config{
-		Paths: w.Paths, Reasons: columnReason,
+		Paths: w.paths, Reasons: columnReason,
 		Choice: dataset.Choice{Features: want.Features, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, Mark: want.Mark, Decoders: want.Decoders},
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := &Source{src, w.Segments}
-	if len(src.Shards()) != len(w.Paths) {
-		return nil, fmt.Errorf("kafka: the spool has %d row groups for %d segments: somebody changed its files; remove the folder", len(src.Shards()), len(w.Paths))
+	if len(src.Shards()) != len(w.paths) {
+		return nil, fmt.Errorf("kafka: the spool has %d row groups for %d segments: somebody changed its files; remove the folder", len(src.Shards()), len(w.paths))
 	}
 	return s, nil
 }

@@ -75,9 +75,9 @@ func (cfg Config) hintGone(err error, spooled bool) error {
 	return fmt.Errorf("%w (hint: %s)", err, strings.Join(steps, "; "))
 }
 
-// Holds reports whether [Spool] can use the folder: it has a spool of this window, or none. It also
+// holds reports whether [Spool] can use the folder: it has a spool of this window, or none. It also
 // returns the number of rows there.
-func (cfg Config) Holds() (rows int64, ours bool, err error) {
+func (cfg Config) holds() (rows int64, ours bool, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
 		return 0, false, err
@@ -264,7 +264,7 @@ func (s *spool) partition(ctx context.Context, of pipeline.WindowPart) error {
 		}
 		end := of.End
 		if s.cfg.Quota != nil { // which is asked again before more is read
-			end = min(end, first+MaxSegmentRows)
+			end = min(end, first+maxSegmentRows)
 		}
 		at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: first, End: end, FetchBytes: s.cfg.fetchBytes}
 		if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {

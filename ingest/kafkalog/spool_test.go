@@ -72,7 +72,7 @@ func TestWindow(t *testing.T) {
 		t.Errorf("a segment twice: %v, want ErrRefused", err)
 	}
 
-	folder := filepath.Dir(w.Paths[0])
+	folder := filepath.Dir(w.paths[0])
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Choice: dataset.Choice{Features: []string{"x"}, Target: "in.y"}})
 	fatal.If(t, err)
 	if _, got := read(t, src); !slices.Equal(got, digests) {

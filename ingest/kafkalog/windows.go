@@ -38,7 +38,7 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fill
 		cfg.Partitions = slices.Sorted(maps.Keys(cfg.From.Offsets))
 	}
 	cfg.Folder = s.Folder(n)
-	held, ours, err := cfg.Holds()
+	held, ours, err := cfg.holds()
 	if err != nil {
 		return nil, err
 	}

@@ -46,8 +46,8 @@ func (w *writer) add(r *broker.Record) error {
 		}
 	}
 	w.spool.progress()
-	if rows := w.block.rows(); rows > MaxSegmentRows {
-		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, MaxSegmentRows))
+	if rows := w.block.rows(); rows > maxSegmentRows {
+		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, maxSegmentRows))
 	}
 	return nil
 }

@@ -41,14 +41,14 @@ const headerBytes = 61
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrIncomplete says that the bytes end within a batch: a broker cuts its answer there.
-var ErrIncomplete = errors.New("the bytes end within a batch")
+// errIncomplete says that the bytes end within a batch: a broker cuts its answer there.
+var errIncomplete = errors.New("the bytes end within a batch")
 
 // NextBatch checks and reads the first batch of data, and returns the rest. Its records are
 // unpacked into buf, which grows.
 func NextBatch(data []byte, buf *[]byte) (b Batch, rest []byte, err error) {
 	if len(data) < 17 {
-		return b, nil, ErrIncomplete
+		return b, nil, errIncomplete
 	}
 	b.First = int64(binary.BigEndian.Uint64(data))
 	size := int64(int32(binary.BigEndian.Uint32(data[8:]))) + 12
@@ -59,7 +59,7 @@ func NextBatch(data []byte, buf *[]byte) (b Batch, rest []byte, err error) {
 		return b, nil, fmt.Errorf("a batch of %d bytes", size)
 	}
 	if size > int64(len(data)) {
-		return b, nil, ErrIncomplete
+		return b, nil, errIncomplete
 	}
 	body := data[:size]
 	if sum, want := crc32.Checksum(body[21:], castagnoli), binary.BigEndian.Uint32(body[17:]); sum != want {
@@ -124,8 +124,8 @@ func (b *Batch) Next(r *Record) error {
 
 var errRecord = errors.New("a record's lengths contradict its batch")
 
-// Commits reports whether the marker of a control batch commits its transaction.
-func (b *Batch) Commits() (bool, error) {
+// commits reports whether the marker of a control batch commits its transaction.
+func (b *Batch) commits() (bool, error) {
 	var r Record
 	if err := b.Next(&r); err != nil {
 		return false, err

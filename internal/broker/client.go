@@ -27,7 +27,7 @@ type Config struct {
 
 // A Client speaks to one cluster. Its methods may be called from several goroutines.
 type Client struct {
-	Kafka  *kafka.Client
+	kafka  *kafka.Client
 	link   *kafka.Transport
 	config Config
 	once   sync.Once
@@ -61,7 +61,7 @@ func NewClient(cfg Config) (*Client, error) {
 		},
 		config: cfg,
 	}
-	c.Kafka = &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: requestTimeout, Transport: c.link}
+	c.kafka = &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: requestTimeout, Transport: c.link}
 	return c, nil
 }
 
@@ -84,7 +84,7 @@ const (
 // Partitions returns the numbers of a topic's partitions, ascending.
 func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 	var found []int
-	err := c.Retry(ctx, ofTopic(topic, ask(c.Kafka.Metadata, kafka.MetadataRequest{Topics: []string{topic}}, func(answer *kafka.MetadataResponse) error {
+	err := c.Retry(ctx, ofTopic(topic, ask(c.kafka.Metadata, kafka.MetadataRequest{Topics: []string{topic}}, func(answer *kafka.MetadataResponse) error {
 		found = found[:0]
 		for _, t := range answer.Topics {
 			if t.Name != topic {

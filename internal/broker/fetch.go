@@ -108,8 +108,8 @@ type fetched struct {
 	batches []byte // see [NextBatch]; the last one may be incomplete
 }
 
-// ErrOutOfRange says that a partition has no such offset: deleted, or not written yet.
-var ErrOutOfRange = kafka.OffsetOutOfRange
+// errOutOfRange says that a partition has no such offset: deleted, or not written yet.
+var errOutOfRange = kafka.OffsetOutOfRange
 
 // fetch returns record batches of a range from an offset on. It waits up to a second if there is
 // none.

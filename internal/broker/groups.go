@@ -34,14 +34,14 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 		for _, p := range partitions {
 			offsets = append(offsets, kafka.OffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
 		}
-		return w.retry(ctx, ask(w.client.Kafka.OffsetCommit, kafka.OffsetCommitRequest{
+		return w.retry(ctx, ask(w.client.kafka.OffsetCommit, kafka.OffsetCommitRequest{
 			GroupID: group, GenerationID: as.Generation, MemberID: as.ID, Topics: map[string][]kafka.OffsetCommit{topic: offsets},
 		}, func(answer *kafka.OffsetCommitResponse) error {
 			return each(partitions, answer.Topics[topic], func(p kafka.OffsetCommitPartition) (int, error) { return p.Partition, p.Error })
 		}))
 	}
 	w.open = true
-	err := w.retry(ctx, ask(w.client.Kafka.AddOffsetsToTxn, kafka.AddOffsetsToTxnRequest{
+	err := w.retry(ctx, ask(w.client.kafka.AddOffsetsToTxn, kafka.AddOffsetsToTxnRequest{
 		TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
 	}, func(answer *kafka.AddOffsetsToTxnResponse) error { return answer.Error }))
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 	for _, p := range partitions {
 		offsets = append(offsets, kafka.TxnOffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
 	}
-	return w.retry(ctx, ask(w.client.Kafka.TxnOffsetCommit, kafka.TxnOffsetCommitRequest{
+	return w.retry(ctx, ask(w.client.kafka.TxnOffsetCommit, kafka.TxnOffsetCommitRequest{
 		TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
 		GenerationID: as.Generation, MemberID: as.ID, Topics: map[string][]kafka.TxnOffsetCommit{topic: offsets},
 	}, func(answer *kafka.TxnOffsetCommitResponse) error {
@@ -113,7 +113,7 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, part
 func (c *Client) Committed(ctx context.Context, group, topic string, partitions []int) (map[int]int64, map[int]string, error) {
 	found, texts := map[int]int64{}, map[int]string{}
 	request := kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: partitions}}
-	err := c.Retry(ctx, ask(c.Kafka.OffsetFetch, request, func(answer *kafka.OffsetFetchResponse) error {
+	err := c.Retry(ctx, ask(c.kafka.OffsetFetch, request, func(answer *kafka.OffsetFetchResponse) error {
 		if errors.Is(answer.Error, kafka.GroupIdNotFound) {
 			for _, p := range partitions {
 				found[p] = -1

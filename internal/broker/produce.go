@@ -62,7 +62,7 @@ func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, 
 
 // begin takes an id from the cluster.
 func (w *Writer) begin(ctx context.Context, timeout time.Duration) error {
-	return w.client.Retry(ctx, ask(w.client.Kafka.InitProducerID, kafka.InitProducerIDRequest{
+	return w.client.Retry(ctx, ask(w.client.kafka.InitProducerID, kafka.InitProducerIDRequest{
 		// The zero values of id and epoch would mean an earlier producer.
 		TransactionalID: w.transactional, TransactionTimeoutMs: int(timeout / time.Millisecond), ProducerID: -1, ProducerEpoch: -1,
 	}, func(answer *kafka.InitProducerIDResponse) error {
@@ -99,7 +99,7 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 	}
 	batch.number(w.producer, w.sequences[at])
 	err := w.retry(ctx, ofTopic(topic, func(ctx context.Context) error {
-		answer, err := w.client.Kafka.RawProduce(ctx, &kafka.RawProduceRequest{
+		answer, err := w.client.kafka.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, TransactionalID: w.transactional,
 			// The library sends raw records as they are, and so without their length.
 			RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(batch.framed)},
@@ -136,7 +136,7 @@ func (w *Writer) join(ctx context.Context, at topicPartition) error {
 		return nil
 	}
 	w.open = true
-	err := w.retry(ctx, ofTopic(at.topic, ask(w.client.Kafka.AddPartitionsToTxn, kafka.AddPartitionsToTxnRequest{
+	err := w.retry(ctx, ofTopic(at.topic, ask(w.client.kafka.AddPartitionsToTxn, kafka.AddPartitionsToTxnRequest{
 		TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch),
 		Topics: map[string][]kafka.AddPartitionToTxn{at.topic: {{Partition: at.partition}}},
 	}, func(answer *kafka.AddPartitionsToTxnResponse) error {
@@ -215,7 +215,7 @@ func (w *Writer) end(ctx context.Context, commit bool) error {
 	if !w.open {
 		return nil
 	}
-	err := w.retry(ctx, ask(w.client.Kafka.EndTxn, kafka.EndTxnRequest{
+	err := w.retry(ctx, ask(w.client.kafka.EndTxn, kafka.EndTxnRequest{
 		TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), Committed: commit,
 	}, func(answer *kafka.EndTxnResponse) error { return answer.Error }))
 	if err != nil {

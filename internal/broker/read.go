@@ -39,7 +39,7 @@ func (r Range) isolation() int8 {
 
 // Read calls use for every record of the range that a transactional consumer would see, in order:
 // no markers, none of an aborted transaction. A record is valid during the call. A missing offset
-// is an error that wraps [ErrOutOfRange].
+// is an error that wraps [errOutOfRange].
 func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) error {
 	t := &tail{Range: r, offset: r.First, limit: r.FetchBytes}
 	if t.limit <= 0 {
@@ -49,7 +49,7 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	defer ahead.drop()
 	for t.offset < t.End {
 		found, err := ahead.take(ctx, t.offset, t.limit)
-		if errors.Is(err, ErrOutOfRange) {
+		if errors.Is(err, errOutOfRange) {
 			return &OffsetError{t.Topic, t.Partition, t.offset, found.start}
 		}
 		if err != nil {
@@ -66,7 +66,7 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	return nil
 }
 
-// An OffsetError names a missing offset. It wraps [ErrOutOfRange].
+// An OffsetError names a missing offset. It wraps [errOutOfRange].
 type OffsetError struct {
 	Topic     string
 	Partition int
@@ -79,8 +79,8 @@ func (e *OffsetError) Error() string {
 	return fmt.Sprintf("kafka: topic %q, partition %d: there is no offset %d", e.Topic, e.Partition, e.Offset)
 }
 
-// Unwrap returns ErrOutOfRange.
-func (e *OffsetError) Unwrap() error { return ErrOutOfRange }
+// Unwrap returns errOutOfRange.
+func (e *OffsetError) Unwrap() error { return errOutOfRange }
 
 // A tail is what is left of a range.
 type tail struct {
@@ -110,7 +110,7 @@ func (t *tail) batches(ctx context.Context, found fetched, use func(*Record) err
 			return err
 		}
 		b, rest, err := NextBatch(data, &t.buf)
-		if errors.Is(err, ErrIncomplete) {
+		if errors.Is(err, errIncomplete) {
 			if len(data) < len(found.batches) {
 				return nil
 			}
@@ -197,7 +197,7 @@ func (a *aborted) hides(b *Batch) (bool, error) {
 	if !b.Control {
 		return b.Transactional && a.producers[b.Producer], nil
 	}
-	commits, err := b.Commits()
+	commits, err := b.commits()
 	if err == nil && !commits {
 		delete(a.producers, b.Producer)
 	}

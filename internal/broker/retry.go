@@ -64,7 +64,7 @@ func ask[Q, A any](do func(context.Context, *Q) (*A, error), request Q, verdict 
 func exchange[A protocol.Message](ctx context.Context, c *Client, request protocol.Message) (answer A, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, request)
+	message, err := c.link.RoundTrip(ctx, c.kafka.Addr, request)
 	if err != nil {
 		return answer, err
 	}

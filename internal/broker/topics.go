@@ -17,7 +17,7 @@ func (c *Client) CreateTopic(ctx context.Context, topic string, partitions, repl
 	for name, value := range settings {
 		config.ConfigEntries = append(config.ConfigEntries, kafka.ConfigEntry{ConfigName: name, ConfigValue: value})
 	}
-	err = c.Retry(ctx, ask(c.Kafka.CreateTopics, kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{config}}, func(answer *kafka.CreateTopicsResponse) error {
+	err = c.Retry(ctx, ask(c.kafka.CreateTopics, kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{config}}, func(answer *kafka.CreateTopicsResponse) error {
 		err, spoken := answer.Errors[topic]
 		if !spoken {
 			return errors.New("the answer does not speak of the topic")
@@ -37,7 +37,7 @@ func (c *Client) CreateTopic(ctx context.Context, topic string, partitions, repl
 // TopicSettings returns the settings of a topic.
 func (c *Client) TopicSettings(ctx context.Context, topic string) (Settings, error) {
 	found := Settings{}
-	err := c.Retry(ctx, ask(c.Kafka.DescribeConfigs, kafka.DescribeConfigsRequest{
+	err := c.Retry(ctx, ask(c.kafka.DescribeConfigs, kafka.DescribeConfigsRequest{
 		Resources: []kafka.DescribeConfigRequestResource{{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic}},
 	}, func(answer *kafka.DescribeConfigsResponse) error {
 		for _, r := range answer.Resources {

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoFolder says that there is a file where a folder is to be.
-var ErrNoFolder = errors.New("a file of this name is in the way")
+// errNoFolder says that there is a file where a folder is to be.
+var errNoFolder = errors.New("a file of this name is in the way")
 
 // ErrLocked says that another process has the lock, until it gives it back or ends.
 var ErrLocked = errors.New("in use by another process")
@@ -97,7 +97,7 @@ func (o OS) MkdirAll(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil {
 		if !info.IsDir() {
-			return &fs.PathError{Op: "mkdir", Path: dir, Err: ErrNoFolder}
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: errNoFolder}
 		}
 		return nil
 	}

@@ -33,8 +33,8 @@ const (
 	credentialsTime = 5 * time.Second
 )
 
-// ErrChanged says that an object is not what it was when it was first seen.
-var ErrChanged = errors.New("it has changed, or is gone, since it was first read; start again when nothing writes to it")
+// errChanged says that an object is not what it was when it was first seen.
+var errChanged = errors.New("it has changed, or is gone, since it was first read; start again when nothing writes to it")
 
 // A client makes requests to the store of the environment.
 type client struct {
@@ -104,11 +104,11 @@ func (c *client) do(ctx context.Context, address string, size int64, request fun
 		if of, ok := errors.AsType[*url.Error](err); ok {
 			err = of.Err
 		}
-		if !errors.Is(err, ErrChanged) {
+		if !errors.Is(err, errChanged) {
 			err = unsure{errors.New(err.Error())} // no io.EOF, which readers take for the end of the object
 		}
 	case of.StatusCode == http.StatusPreconditionFailed, of.Code == "ConditionalRequestConflict", of.Code == "OperationAborted":
-		err = ErrChanged
+		err = errChanged
 	case of.Code == minio.NoSuchKey || of.StatusCode == http.StatusNotFound && of.Code != minio.NoSuchBucket:
 		err = fs.ErrNotExist
 	default:
@@ -183,7 +183,7 @@ func (c *client) get(ctx context.Context, address string, at *Info, p []byte, fr
 			defer func() { _ = body.Close() }() // what matters of it was read
 			switch {
 			case o.ETag != at.tag:
-				return ErrChanged
+				return errChanged
 			case o.Size != int64(len(p)):
 				return errors.New("the server sends no parts of it (HTTP ranges); copy the file")
 			}
@@ -194,7 +194,7 @@ func (c *client) get(ctx context.Context, address string, at *Info, p []byte, fr
 			return nil
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", address, ErrChanged)
+			return fmt.Errorf("%s: %w", address, errChanged)
 		}
 		if err == nil || !broken || n == c.tries || ctx.Err() != nil {
 			return err
@@ -206,7 +206,7 @@ func (c *client) get(ctx context.Context, address string, at *Info, p []byte, fr
 const markKey = "Pacsgp"
 
 // put writes an object if its ETag is was, "" for an object that does not exist, and returns the new
-// ETag. An object with another ETag is [ErrChanged], unless this write has made it, and its answer was
+// ETag. An object with another ETag is [errChanged], unless this write has made it, and its answer was
 // lost. Equal bytes are no sign of that: two writers may write the same.
 func (c *client) put(ctx context.Context, address, was string, data []byte, mark string) (tag string, err error) {
 	sum := sha256.Sum256(data)
@@ -223,11 +223,11 @@ func (c *client) put(ctx context.Context, address, was string, data []byte, mark
 		}
 		return err
 	})
-	if errors.Is(err, ErrChanged) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, errChanged) || errors.Is(err, fs.ErrNotExist) {
 		if at, fault := c.head(ctx, address); fault == nil && at.mark == mark {
 			return at.tag, nil
 		}
-		return "", fmt.Errorf("%s: %w", address, ErrChanged)
+		return "", fmt.Errorf("%s: %w", address, errChanged)
 	}
 	return tag, err
 }

@@ -112,7 +112,7 @@ func (f *Files) write(name string, data []byte) error {
 		was = at.version()
 	}
 	tag, err := f.client.put(ctx, name, was, data, rand.Text())
-	if errors.Is(err, ErrChanged) {
+	if errors.Is(err, errChanged) {
 		return errMeanwhile(name)
 	}
 	if err == nil {
@@ -169,7 +169,7 @@ func (f *Files) Open(name string) (io.ReadCloser, error) {
 	}
 	data := make([]byte, at.size)
 	if err := f.client.get(ctx, name, at, data, 0); err != nil {
-		if errors.Is(err, ErrChanged) {
+		if errors.Is(err, errChanged) {
 			err = errMeanwhile(name)
 		}
 		return nil, err
@@ -216,8 +216,8 @@ func (f *Files) List(dir string) ([]string, error) {
 	return names, err
 }
 
-// ErrUnconditional says that a store cannot be an output.
-var ErrUnconditional = errors.New("the store writes without regard to If-None-Match or If-Match, so that two runs could take one number; name a store with conditional writes, or a directory of the machine")
+// errUnconditional says that a store cannot be an output.
+var errUnconditional = errors.New("the store writes without regard to If-None-Match or If-Match, so that two runs could take one number; name a store with conditional writes, or a directory of the machine")
 
 // lockName is the name of the file that tries the conditions of a store.
 const lockName = ".lock"
@@ -231,8 +231,8 @@ func (f *Files) Lock(name string) (io.Closer, error) {
 			_, err := f.client.put(context.Background(), name, was, content, rand.Text())
 			switch {
 			case err == nil && n > 0:
-				return nil, fmt.Errorf("%s: %w", name, ErrUnconditional)
-			case err != nil && !errors.Is(err, ErrChanged):
+				return nil, fmt.Errorf("%s: %w", name, errUnconditional)
+			case err != nil && !errors.Is(err, errChanged):
 				return nil, err
 			}
 		}

@@ -237,8 +237,8 @@ func TestStoresWithoutConditions(t *testing.T) {
 			return false
 		})
 		_, err := hasty().Lock(s.Address("out/" + lockName))
-		if !errors.Is(err, ErrUnconditional) {
-			t.Errorf("a store without %s: %v, want ErrUnconditional", header, err)
+		if !errors.Is(err, errUnconditional) {
+			t.Errorf("a store without %s: %v, want errUnconditional", header, err)
 		}
 		silent(t, err)
 	}

@@ -286,8 +286,8 @@ func TestTheFirstSightCounts(t *testing.T) {
 	if diff := cmp.Diff(old.Tag(), at.Tag()); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := open(t, v, s.Address("lake/x")).ReadAt(make([]byte, 3), 0); !errors.Is(err, ErrChanged) {
-		t.Errorf("reading an object that was replaced: %v, want ErrChanged", err)
+	if _, err := open(t, v, s.Address("lake/x")).ReadAt(make([]byte, 3), 0); !errors.Is(err, errChanged) {
+		t.Errorf("reading an object that was replaced: %v, want errChanged", err)
 	}
 }
 

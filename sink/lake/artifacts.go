@@ -83,11 +83,11 @@ func (o *Output) GetModel(ctx context.Context, digest string) (pass.Model, error
 // under the SHA-256 of the document, which is returned. The document becomes visible last. An error
 // while files are written leaves none of them visible.
 func (o *Output) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
-	return o.PutSigned(ctx, c, nil)
+	return o.putSigned(ctx, c, nil)
 }
 
-// PutSigned is [Output.PutCertificate] with more signatures, which it does not check.
-func (o *Output) PutSigned(ctx context.Context, c certify.Certificate, signatures [][]byte) (id string, err error) {
+// putSigned is [Output.PutCertificate] with more signatures, which it does not check.
+func (o *Output) putSigned(ctx context.Context, c certify.Certificate, signatures [][]byte) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -145,7 +145,7 @@ func PutFiles(ctx context.Context, fsys durable.FS, folder string, a stream.Arti
 	if err != nil {
 		return nil, err
 	}
-	id, err := d.PutSigned(ctx, c, a.Signatures)
+	id, err := d.putSigned(ctx, c, a.Signatures)
 	if err != nil {
 		return nil, err
 	}
