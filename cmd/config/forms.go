@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -268,26 +267,6 @@ func (a *atLeast) Form() (yamlfile.Form, string) {
 		*a = atLeast(n)
 		return err == nil && n >= 1
 	}), "want a whole number of at least 1"
-}
-
-// timeBack is a time with its unit, days among them.
-type timeBack time.Duration
-
-var inDays = regexp.MustCompile(`^([0-9]{1,6})d$`)
-
-// Form is days or another time.
-func (b *timeBack) Form() (yamlfile.Form, string) {
-	days := yamlfile.Accept(schema{"type": "string", "pattern": inDays.String()}, func(node ast.Node) bool {
-		m := inDays.FindStringSubmatch(node.GetToken().Value)
-		if m == nil {
-			return false
-		}
-		n, _ := strconv.Atoi(m[1]) // six digits
-		*b = timeBack(time.Duration(min(n, 100_000)) * 24 * time.Hour)
-		return true
-	})
-	other, _ := (*yamlfile.Duration)(b).Form()
-	return yamlfile.Any(days, other), "want a time such as 30d or 12h"
 }
 
 type schema = yamlfile.Schema

@@ -64,9 +64,9 @@ func (t Trigger) due() schedule.Trigger {
 
 // A filesConfig chooses the files of a run: all, new ones, or those of a last period.
 type filesConfig struct {
-	Which schedule.Which `yaml:"-"`
-	Last  timeBack       `yaml:"last"`
-	Key   string         `yaml:"key"`
+	Which schedule.Which    `yaml:"-"`
+	Last  yamlfile.Duration `yaml:"last"`
+	Key   string            `yaml:"key"`
 }
 
 const wantFiles = "want all, new, or {last: 30d, key: day} by a date in the paths"

@@ -14,10 +14,10 @@ import (
 type WatchFile struct {
 	followed
 
-	State string      `yaml:"state"` // folder
-	Unit  watchedUnit `yaml:"unit"`  // what is counted; rows without it
-	Alarm *Share      `yaml:"alarm"` // chance that it is false
-	Delay timeBack    `yaml:"delay"` // until labels have come
+	State string            `yaml:"state"` // folder
+	Unit  watchedUnit       `yaml:"unit"`  // what is counted; rows without it
+	Alarm *Share            `yaml:"alarm"` // chance that it is false
+	Delay yamlfile.Duration `yaml:"delay"` // until labels have come
 
 	// Files are model and certificate, instead of Model.
 	Files struct{ Model, Certificate string }

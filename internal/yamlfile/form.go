@@ -203,16 +203,23 @@ func Int(to *int) Form {
 	})
 }
 
-// Duration is a time with its unit: a plain number would be taken for seconds by
+// Duration is a time with its unit, days among them: a plain number would be taken for seconds by
 // its writer and for nanoseconds by Go.
 type Duration time.Duration
 
+var inDays = regexp.MustCompile(`^([0-9]{1,6})d$`)
+
 // Form is a time that is not negative.
 func (s *Duration) Form() (Form, string) {
-	pattern := Schema{"type": "string", "pattern": `^[+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
+	pattern := Schema{"type": "string", "pattern": inDays.String() + `|^[+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
 	return Form{pattern, func(node ast.Node) error {
 		var text string
 		err := yaml.NodeToValue(node, &text)
+		if m := inDays.FindStringSubmatch(text); m != nil {
+			n, _ := strconv.Atoi(m[1]) // six digits
+			*s = Duration(min(n, 100_000)) * Duration(24*time.Hour)
+			return nil
+		}
 		d, parsed := time.ParseDuration(text)
 		switch *s = Duration(d); {
 		case err != nil || parsed != nil:
@@ -221,7 +228,7 @@ func (s *Duration) Form() (Form, string) {
 			return At(node, d.String()+" is negative")
 		}
 		return nil
-	}}, "want a time such as 90s, 15m or 2h"
+	}}, "want a time such as 90s, 15m, 2h or 30d"
 }
 
 // Size is a number of bytes with an optional unit: 512MiB, 2GB.
