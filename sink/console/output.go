@@ -113,18 +113,14 @@ func read(folder string, now time.Time) *output {
 		}
 	}
 	o.addRuns(folder)
-	if path := filepath.Join(folder, lake.PlotFile); exists(path) {
-		o.Plot = path
+	plot := filepath.Join(folder, lake.PlotFile)
+	if info, err := os.Stat(plot); err == nil && info.Mode().IsRegular() { //nolint:gosec // G703: below a folder that find has listed
+		o.Plot = plot
 	}
 	o.Test = watched(folder, o.Current.ID)
 	o.explain(now)
 	slices.SortStableFunc(o.State, func(a, b remark) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
 	return o
-}
-
-func exists(path string) bool {
-	info, err := os.Stat(path) //nolint:gosec // G703: below a folder that find has listed
-	return err == nil && info.Mode().IsRegular()
 }
 
 func (o *output) find(l level, words, hint string) {
@@ -194,13 +190,14 @@ func (o *output) explain(now time.Time) {
 	if o.Test != nil && o.Test.Raised() != "" {
 		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Raised()+".", watch.Ends)
 	}
-	last := o.ended()
-	if last == nil {
+	ended := slices.IndexFunc(o.Runs, func(r *pipeline.RunState) bool { return r.Ended != nil })
+	if ended < 0 {
 		if o.State == nil {
 			o.find(map[bool]level{true: good, false: warn}[o.Promise != nil], "There is no record of a finished run.", "")
 		}
 		return
 	}
+	last := o.Runs[ended]
 	reason := why(last)
 	why, hint := reason[0], reason[1]
 	is := func(l level, words string) { o.find(l, words+why, hint) }
@@ -221,22 +218,12 @@ func (o *output) explain(now time.Time) {
 	if of == nil {
 		return
 	}
-	if of.Due != nil && last == o.Runs[0] && now.Sub(*of.Due) > 10*time.Minute {
+	if of.Due != nil && ended == 0 && now.Sub(*of.Due) > 10*time.Minute {
 		o.find(bad, fmt.Sprintf("A run was due at %s UTC, and none has begun.", minute(of.Due.UTC())), "Is the scheduler at work? Its log says what it waits for.")
 	}
 	if of.Rewritten() != "" {
 		o.find(warn, of.Rewritten()+".", "Their rows count as new ones: put new rows into new files.")
 	}
-}
-
-// ended is the newest run that has ended, nil without one.
-func (o *output) ended() *pipeline.RunState {
-	for _, r := range o.Runs {
-		if r.Ended != nil {
-			return r
-		}
-	}
-	return nil
 }
 
 // why returns why a run ended as it did, and what to do.
