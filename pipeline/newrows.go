@@ -36,13 +36,13 @@ func (m Manifest) Holds(ctx context.Context, src dataset.Source, workers int) (b
 		for i, s := range layout {
 			sizes[i] = s.Rows
 		}
-		left := like
+		left, before := like, int64(0)
 		err := hashRuns(ctx, src, sizes, workers, func(i int, columns []dataset.ColumnDigest) error {
 			left = slices.DeleteFunc(slices.Clone(left), func(at span) bool {
 				s := m.shards(at)[i]
-				return s.Digest != dataset.ShardDigest(at.first+sum(sizes[:i]), s.Rows, columns).String()
+				return s.Digest != dataset.ShardDigest(at.first+before, s.Rows, columns).String()
 			})
-			if len(left) == 0 {
+			if before += sizes[i]; len(left) == 0 {
 				return errOtherRows
 			}
 			return nil
@@ -99,13 +99,6 @@ func (m Manifest) shards(of span) (all []dataset.ManifestShard) {
 		all = append(all, f.Shards...)
 	}
 	return all
-}
-
-func sum(all []int64) (n int64) {
-	for _, v := range all {
-		n += v
-	}
-	return n
 }
 
 // hashRuns cuts the rows of a source into runs of these sizes, and calls use with the digests of

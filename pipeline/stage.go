@@ -2,13 +2,12 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -242,7 +241,7 @@ func (s ownNumber) PutCertificate(ctx context.Context, c certify.Certificate) (s
 	if err != nil {
 		return "", err
 	}
-	if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != s.certified {
+	if digest.Of(document) != s.certified {
 		return "", fmt.Errorf("number %[2]d of sequence %[3]q already has certificate %[1]s, and this run made another one: rows or program have changed since", s.certified, c.Delta.Sequence.Number, c.Delta.Sequence.Name)
 	}
 	return s.Sink.PutCertificate(ctx, c)

@@ -1,12 +1,10 @@
 package pipeline
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 )
 
 // Incomparable says why two certificates cannot be compared; "": they can, and their models
@@ -24,14 +22,7 @@ func Incomparable(a, b certify.Certificate) string {
 
 // Subject is a digest of sixteen hexadecimal digits: equal for models that can replace each
 // other.
-func Subject(c certify.Certificate) (string, error) {
-	text, err := json.Marshal([]any{c.Loss})
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])[:16], nil
-}
+func Subject(c certify.Certificate) string { return digest.OfValues(c.Loss)[:16] }
 
 // CarriedID is the id that predictions carry, or random draws: that of their certificate, if it certifies them.
 func CarriedID(c certify.Certificate, id string, of certify.Predictor) string {

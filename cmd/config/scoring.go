@@ -132,9 +132,9 @@ func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 	}
 	f := s.follower(from, about.Says, "another group and another topic")
 	if first != nil {
-		err = f.ContinueFrom(*first)
+		f.ContinueFrom(*first)
 	}
-	return f, about, err
+	return f, about, nil
 }
 
 // reading completes how the files of the source are read.

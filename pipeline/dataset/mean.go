@@ -12,16 +12,10 @@ import (
 )
 
 // Open opens the rows of a job with these features (nil: the job's own), then the columns next to
-// them and the target. spooled may be nil.
+// them and the target. Its warnings are those of the job's own features. spooled may be nil.
 func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.Resources, spooled func(int64)) (Opened, error) {
 	c := ChoiceOf(j, features, res)
 	c.Spooled = spooled
-	return open(ctx, j, rows, c)
-}
-
-// open opens rows by a choice, and the columns next to the features behind them. Its warnings are those of
-// the job's own features.
-func open(ctx context.Context, j job.Job, rows Rows, c Choice) (Opened, error) {
 	src, all, err := withColumns(ctx, j, rows.Open, c)
 	if err != nil || all == nil {
 		return src, err

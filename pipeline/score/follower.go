@@ -168,10 +168,8 @@ func NewFollower(cfg Config) *Follower {
 func (f *Follower) Continue(subject string) { f.subject = cmp.Or(f.subject, subject) }
 
 // ContinueFrom sets the subject from the certificate of an earlier model.
-func (f *Follower) ContinueFrom(first certify.Certificate) (err error) {
-	f.first = &first
-	f.subject, err = pipeline.Subject(first)
-	return err
+func (f *Follower) ContinueFrom(first certify.Certificate) {
+	f.first, f.subject = &first, pipeline.Subject(first)
 }
 
 // Close frees the model.
@@ -260,10 +258,7 @@ func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) 
 			return nil, fmt.Errorf("%w: %s%s", job.ErrRefused, why, f.cfg.Keeps())
 		}
 	}
-	subject, err := pipeline.Subject(a.Certificate)
-	if err != nil {
-		return nil, err
-	}
+	subject := pipeline.Subject(a.Certificate)
 	if f.first == nil && f.subject != "" && f.subject != subject {
 		return nil, fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin again, choose %s)", job.ErrRefused, f.cfg.Again)
 	}
