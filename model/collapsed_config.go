@@ -56,7 +56,7 @@ type CollapsedConfig struct {
 // DefaultEvaluations is the greatest number of gradients of a search, as in the published experiments.
 const DefaultEvaluations = 1000
 
-// A Start is the start of a minimisation.
+// A Start is the start of a minimisation, such as an [Estimate].
 type Start struct {
 	Theta   []float64 // ln lengthscales, ln variance
 	LnNoise float64   // ln σ_n²

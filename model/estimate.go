@@ -8,25 +8,17 @@ import (
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-// Estimated is a maximum a posteriori estimate of the hyper-parameters.
-type Estimated struct {
-	// Theta is ln lengthscales and last ln variance.
-	Theta []float64
-	// LnNoise is the logarithm of the noise variance.
-	LnNoise float64
-}
-
 // Estimate fits an exact Gaussian process with Gaussian noise to the first
 // EstimateRows rows, by gradient ascent of the log evidence with a fixed number of
 // steps: the evidence often has a plateau and rises again behind it. The logarithms of
 // the lengthscales have a normal prior around their start, because few rows say little
 // about many features. All logarithms stay within ±6. The result depends on the rows alone.
-func Estimate(rows Rows, family *kernel.Family, scales Scales, workers int) (Estimated, error) {
+func Estimate(rows Rows, family *kernel.Family, scales Scales, workers int) (Start, error) {
 	if err := rows.Validate(); err != nil {
-		return Estimated{}, err
+		return Start{}, err
 	}
 	if rows.Len() == 0 {
-		return Estimated{}, fmt.Errorf("model: estimate of the hyper-parameters needs at least one row")
+		return Start{}, fmt.Errorf("model: estimate of the hyper-parameters needs at least one row")
 	}
 	pool := linalg.NewPool(max(1, workers))
 	defer pool.Close()
@@ -45,7 +37,7 @@ const (
 
 // estimate is [Estimate] on all rows, the first early steps on at most estimateFew. It calls stepped
 // after each step.
-func estimate(pool *linalg.Pool, rows Rows, early int, family *kernel.Family, scales Scales, stepped func()) (Estimated, error) {
+func estimate(pool *linalg.Pool, rows Rows, early int, family *kernel.Family, scales Scales, stepped func()) (Start, error) {
 	e := newEvidence(pool, rows.Slice(0, min(rows.Len(), estimateFew)), family, scales)
 	theta := make([]float64, e.parameters+1)                    // the noise is last
 	start := 0.5 * math.Log(float64(scales.features(rows.Dim))) // typical distance 1 in whitened units
@@ -62,7 +54,7 @@ func estimate(pool *linalg.Pool, rows Rows, early int, family *kernel.Family, sc
 		}
 		nll, ok := e.negativeLog(theta, gradient)
 		if !ok {
-			return Estimated{}, fmt.Errorf("model: kernel matrix of %d rows is not positive definite at ln θ = %v: %w", rows.Len(), theta, ErrNotPositiveDefinite)
+			return Start{}, fmt.Errorf("model: kernel matrix of %d rows is not positive definite at ln θ = %v: %w", rows.Len(), theta, ErrNotPositiveDefinite)
 		}
 		for i := range e.parameters - 1 {
 			off := (theta[i] - start) / lnDeviation
@@ -81,7 +73,7 @@ func estimate(pool *linalg.Pool, rows Rows, early int, family *kernel.Family, sc
 		theta[e.parameters] = max(math.Log(1e-4), theta[e.parameters])
 		stepped()
 	}
-	return Estimated{Theta: at[:e.parameters], LnNoise: at[e.parameters]}, nil
+	return Start{Theta: at[:e.parameters], LnNoise: at[e.parameters]}, nil
 }
 
 // evidence computes the exact process's negative log evidence with gradient.

@@ -109,14 +109,14 @@ func (c *Collapsed) trainedPosition(rows Rows) (position, error) {
 
 // estimatedStart is the estimate of the exact process on some rows.
 func (c *Collapsed) estimatedStart(rows Rows) (Start, error) {
-	e, err := estimate(c.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), 0, c.cfg.Kernel, c.cfg.Scales, func() {})
+	s, err := estimate(c.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), 0, c.cfg.Kernel, c.cfg.Scales, func() {})
 	if err != nil {
-		return Start{}, err
+		return s, err
 	}
 	for i, g := range c.cfg.Grids {
-		e.Theta[i] = g.clamp(e.Theta[i])
+		s.Theta[i] = g.clamp(s.Theta[i])
 	}
-	return Start{Theta: e.Theta, LnNoise: e.LnNoise}, nil
+	return s, nil
 }
 
 // newPosition returns the position of parameters.
