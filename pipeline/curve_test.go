@@ -77,7 +77,7 @@ func errorsOf(t *testing.T, m pass.Model, l *lake, n int64, share float64) (off 
 		all = append(all, batch...)
 		return nil
 	}))
-	r := splitOf(n, share, nil)
+	r := splitOf(n, share)
 	for _, i := range holdoutRows(r, 77) {
 		off = append(off, math.Abs(all[i].Mean-l.columns[len(l.columns)-1][i]))
 	}

@@ -129,7 +129,7 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 const trainingRow = 57
 
 func priorRow() int64 {
-	return splitOf(200, 0, nil).PriorRows[3]
+	return splitOf(200, 0).PriorRows[3]
 }
 
 func swap(columns [][]float64, i, j int) {

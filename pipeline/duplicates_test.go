@@ -146,7 +146,7 @@ func TestZeroesOfBothSignsAreDuplicates(t *testing.T) {
 // because it is constant on the prior rows tells no rows apart.
 func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	columns := repeated(100, 2, 0.3, 73)
-	reference := splitOf(200, 0, nil).PriorRows
+	reference := splitOf(200, 0).PriorRows
 	rare := make([]float64, 200)
 	for i := range rare {
 		if !slices.Contains(reference, int64(i)) {
@@ -169,7 +169,7 @@ func TestDroppedDuplicatesAreNotCertifiedOn(t *testing.T) {
 	columns := repeated(400, 50, 0.5, 70)
 	p := publish(t, newLake(columns, 9000, 11_000), drop)
 	c := p.certificate
-	reference := splitOf(20_000, 0, nil).PriorRows
+	reference := splitOf(20_000, 0).PriorRows
 	var both int64
 	for _, i := range firsts(columns) {
 		if slices.Contains(reference, i) {

@@ -97,7 +97,7 @@ func TestPredictionsAreBoundedByDrawsAroundThem(t *testing.T) {
 	}
 	around := *m.Posterior
 	around.Mean = m.Predictive.Mean
-	rows := splitOf(700, 0.3, nil)
+	rows := splitOf(700, 0.3)
 	train, _ := trainingRows(rows, 700)
 	risk := riskOf(t, columns, train, m.Meta, &around)
 	draw, _ := p.certificate.Claim(certify.ClaimDraw)

@@ -96,7 +96,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 // know nothing of batches and shards.
 func TestFullPassChunks(t *testing.T) {
 	columns := waves(9000, 0.1, 21)
-	split := splitOf(9000, 0, nil).PriorRows
+	split := splitOf(9000, 0).PriorRows
 	var want []float64
 	for i, y := range columns[2] {
 		if !slices.Contains(split, int64(i)) {

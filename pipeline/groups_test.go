@@ -67,7 +67,7 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 		if !ok || !slices.Equal(r.Certificate.Grouping.Values, want) || !r.Certificate.Grouping.NotAFeature || !slices.Equal(r.Certificate.Features(), []string{"a", "b"}) {
 			t.Fatalf("%t, %+v of %q", ok, g.Groups, r.Certificate.Features())
 		}
-		held := splitOf(900, 0.3, nil)
+		held := splitOf(900, 0.3)
 		n := make([]int64, len(want)+1)
 		for _, i := range holdoutRows(held, 77) {
 			n[r.Certificate.Grouping.Of(l.columns[2][i])]++

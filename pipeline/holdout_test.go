@@ -35,7 +35,7 @@ func TestHoldoutSplit(t *testing.T) {
 	ranks := make(map[int64]uint64)
 	for _, n := range []int64{1, 19, 300, 20_000} {
 		for _, share := range []float64{0x1p-70, 0.1, 0.9} {
-			r := splitOf(n, share, nil)
+			r := splitOf(n, share)
 			held := holdoutRows(r, 77)
 			var want []int64
 			for i := range n {
@@ -80,7 +80,7 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 			columns := waves(400, 0.2, 4)
 			one := publish(t, newLake(columns, 150, 250), settings)
 			other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
-			r := splitOf(400, 0.3, nil)
+			r := splitOf(400, 0.3)
 			rng := rand.New(rand.NewPCG(1, 1))
 			for _, i := range holdoutRows(r, 400) {
 				for c := range other {

@@ -86,7 +86,7 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 		columns[2][i] = rng.NormFloat64() // nothing can be learned
 	}
 	l := newLake(columns, 140, 160)
-	split := splitOf(300, 0.3, nil)
+	split := splitOf(300, 0.3)
 	declared := func(j *job.Job) {
 		withHoldout(0.3)(j)
 		j.Loss, j.Inducing = job.LossDecl{Epsilon: 0.3}, []int{int(split.Holdout())}

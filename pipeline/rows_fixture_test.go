@@ -20,9 +20,10 @@ func rowSet(limit int64, members ...int64) *dataset.RowSet {
 	return s
 }
 
-// splitOf is the split of n rows, of which some are duplicates, by the key pacsgp and a share of held-out rows.
-func splitOf(n int64, share float64, duplicates *dataset.RowSet) dataset.Split {
-	return newSplit(job.Job{Split: job.SplitDecl{Key: "pacsgp", Holdout: share}}, n, duplicates)
+// splitOf is the split of n rows by the key pacsgp and a share of held-out rows, and newSplit that of a job, with
+// some duplicates.
+func splitOf(n int64, share float64) dataset.Split {
+	return newSplit(job.Job{Split: job.SplitDecl{Key: "pacsgp", Holdout: share}}, n, nil)
 }
 
 func newSplit(j job.Job, n int64, duplicates *dataset.RowSet) dataset.Split {
