@@ -69,14 +69,11 @@ func (t *File) add(key string, err error) {
 
 // Faults collects what is wrong with the values of a file, key by key. The zero value holds
 // none.
-type Faults struct{ all []found }
-
-// A found fault is one of a value.
-type found struct{ key, text string }
+type Faults struct{ all []Fault }
 
 // Add notes a fault of a key.
 func (f *Faults) Add(key, format string, args ...any) {
-	f.all = append(f.all, found{key, fmt.Sprintf(format, args...)})
+	f.all = append(f.all, Fault{Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
 // Unless notes a fault of a key, as Add does, unless ok.
@@ -89,7 +86,7 @@ func (f *Faults) Unless(ok bool, key, format string, args ...any) {
 // Within notes what is wrong with another file, which a key names.
 func (f *Faults) Within(key string, err error) {
 	for _, one := range Separate(err) {
-		f.all = append(f.all, found{key, one.Error()})
+		f.all = append(f.all, Fault{Key: key, Text: one.Error()})
 	}
 }
 
@@ -98,7 +95,7 @@ func (f *Faults) Within(key string, err error) {
 func (f *Faults) Err(err error) error {
 	var all []error
 	for _, one := range f.all {
-		all = append(all, fmt.Errorf("%w: %s: %s", err, one.key, one.text))
+		all = append(all, fmt.Errorf("%w: %s: %s", err, one.Key, one.Text))
 	}
 	return errors.Join(all...)
 }
@@ -108,12 +105,12 @@ func (f *Faults) Err(err error) error {
 func (t *File) Merge(among Faults) error {
 	faults := slices.Clone(t.Faults)
 	for _, one := range among.all {
-		f := Fault{File: t.path, Key: one.key, Text: one.key + ": " + one.text, bad: t.Kind.Bad, err: t.Kind.Err}
-		if slices.ContainsFunc(t.Faults, f.follows) {
+		one.File, one.Text, one.bad, one.err = t.path, one.Key+": "+one.Text, t.Kind.Bad, t.Kind.Err
+		if slices.ContainsFunc(t.Faults, one.follows) {
 			continue
 		}
-		f.Line, f.Column, f.missing = t.nearest(one.key)
-		faults = append(faults, f)
+		one.Line, one.Column, one.missing = t.nearest(one.Key)
+		faults = append(faults, one)
 	}
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
