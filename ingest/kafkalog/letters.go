@@ -28,7 +28,6 @@ const (
 type deadLetters struct {
 	file *durable.Pending
 	out  *bufio.Writer
-	size int64
 }
 
 // letterOf returns a record with its position and the reason why it is no row, behind its own headers.
@@ -51,32 +50,31 @@ func (l *deadLetters) put(cfg Config, partition int, r *broker.Record, reason er
 		if err != nil {
 			return fmt.Errorf("kafka: spool: %w", err)
 		}
-		l.file, l.out, l.size = file, bufio.NewWriter(file), 0
+		l.file, l.out = file, bufio.NewWriter(file)
 	}
 	letter := letterOf(cfg.Topic, partition, r, reason.Error())
 	batch := broker.EncodeBatch(broker.Producer{ID: -1, Epoch: -1}, -1, []broker.Record{letter})
 	binary.BigEndian.PutUint64(batch, uint64(r.Offset)) //nolint:gosec // not negative; the checksum leaves it out, as brokers number batches
-	l.size += int64(len(batch))
 	if _, err := l.out.Write(batch); err != nil {
 		return fmt.Errorf("kafka: spool: %w", err)
 	}
 	return nil
 }
 
-// store commits the file under a name, which it returns; "" if there is no file.
-func (l *deadLetters) store(name string) (string, error) {
+// store commits the file of a segment, if there is one, under a name.
+func (l *deadLetters) store(of *segment, name string) error {
 	if l.file == nil {
-		return "", nil
+		return nil
 	}
 	defer l.drop()
 	err := l.out.Flush()
-	if err == nil {
+	if of.DeadLetters, of.Bytes = name, l.file.Size(); err == nil {
 		err = l.file.CommitAs(name)
 	}
 	if err != nil {
-		return "", fmt.Errorf("kafka: spool: %w", err)
+		return fmt.Errorf("kafka: spool: %w", err)
 	}
-	return name, nil
+	return nil
 }
 
 // drop removes a file that is not committed.

@@ -72,12 +72,9 @@ func (w *writer) flush(next int64) error {
 	g := segment{File: fmt.Sprintf("segment-%08d-partition-%06d.parquet", number, w.partition), Segment: dataset.Segment{
 		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
 	}}
-	g.Bytes = w.deadLetters.size
-	var err error
-	if g.DeadLetters, err = w.deadLetters.store(fmt.Sprintf("_letters-%08d-partition-%06d.log", number, w.partition)); err != nil {
+	if err := w.deadLetters.store(&g, fmt.Sprintf("_letters-%08d-partition-%06d.log", number, w.partition)); err != nil {
 		return err
 	}
-	w.deadLetters.size = 0
 	if err := w.spool.store(g, w.block); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (d *decoder) refused(encoding format.Encoding) error {
 }
 
 func (d *decoder) decodeIndexes(data []byte, n int) (err error) {
-	d.indexes = grown(&d.indexed, n)
+	d.indexes = grow(&d.indexed, n+parquetmeta.GroupFill+1)[:n]
 	switch {
 	case n == 0:
 		return nil
@@ -123,14 +123,6 @@ func (d *decoder) decodeIndexes(data []byte, n int) (err error) {
 	}
 	d.indexes = d.indexed[:n]
 	return nil
-}
-
-// grown returns a buffer of n values, *buf if that is long enough.
-func grown(buf *[]int32, n int) []int32 {
-	if cap(*buf) < n {
-		*buf = make([]int32, n, n+parquetmeta.GroupFill+1)
-	}
-	return (*buf)[:n]
 }
 
 // decodeBits makes a byte of each boolean. The lowest bit of a byte comes first.

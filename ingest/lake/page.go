@@ -127,9 +127,9 @@ func (p *pageReader) parse(b []byte) (n int, err error) {
 }
 
 // grow returns a buffer of n bytes, *buf if that is long enough.
-func grow(buf *[]byte, n int) []byte {
+func grow[T byte | int32](buf *[]T, n int) []T {
 	if cap(*buf) < n {
-		*buf = make([]byte, n)
+		*buf = make([]T, n)
 	}
 	return (*buf)[:n]
 }

@@ -102,7 +102,6 @@ type abortedFrom struct{ producer, first int64 }
 
 // fetched is what a broker has of a partition from an offset on.
 type fetched struct {
-	start   int64 // the first offset that the partition still has; −1: unknown
 	stable  int64 // before it, every transaction has ended; of undecided records, their end
 	aborted []abortedFrom
 	batches []byte // see [NextBatch]; the last one may be incomplete
@@ -135,7 +134,7 @@ func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32)
 			if t.Topic != of.Topic || int(p.Partition) != of.Partition {
 				continue
 			}
-			found := fetched{start: p.LogStartOffset, stable: p.LastStableOffset, batches: p.Records}
+			found := fetched{stable: p.LastStableOffset, batches: p.Records}
 			if of.Undecided {
 				found.stable = p.HighWatermark
 			}

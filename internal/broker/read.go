@@ -50,7 +50,7 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	for t.offset < t.End {
 		found, err := ahead.take(ctx, t.offset, t.limit)
 		if errors.Is(err, errOutOfRange) {
-			return &OffsetError{t.Topic, t.Partition, t.offset, found.start}
+			return &OffsetError{t.Topic, t.Partition, t.offset}
 		}
 		if err != nil {
 			return t.fail("%w", err)
@@ -71,7 +71,6 @@ type OffsetError struct {
 	Topic     string
 	Partition int
 	Offset    int64
-	Start     int64 // the first offset that is kept; −1: unknown
 }
 
 // Error names the offset.
