@@ -21,10 +21,6 @@ type drift struct {
 // driftRate is the size of a step in each coordinate, at first.
 const driftRate = 0.03
 
-func newDrift(from []float64, evaluations int) *drift {
-	return &drift{point: slices.Clone(from), moves: newAdam(len(from)), most: evaluations}
-}
-
 func (d *drift) next() []float64 {
 	if d.moves.steps == d.most {
 		return nil
@@ -46,7 +42,8 @@ func (*drift) stop() {}
 // newSearch starts the search from the start.
 func (c *Collapsed) newSearch() searcher {
 	if c.cfg.Batch > 0 {
-		return newDrift(c.free(c.start), c.cfg.Evaluations)
+		point := c.free(c.start)
+		return &drift{point: point, moves: newAdam(len(point)), most: c.cfg.Evaluations}
 	}
 	return newDescent(c.free(c.start), c.cfg.Evaluations)
 }
