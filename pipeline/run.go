@@ -103,8 +103,8 @@ func (p PlotRows) residuals(fitted bool) Residuals {
 // PlotRows are the prior rows with the model's predictions, in raw units,
 // for a plot.
 type PlotRows struct {
-	Observed, Mean, Deviation []float64
-	Column                    []float64 // of the mean; nil: there is none
+	Observed, Mean []float64
+	Column         []float64 // of the mean; nil: there is none
 }
 
 // Run trains, makes the last pass and publishes. The job must have its defaults
@@ -166,7 +166,6 @@ func plotRows(job job.Job, rows dataset.RawRows, m pass.Model, workers int) (Plo
 		if m.Meta.Mean != "" {
 			o.Column = append(o.Column, s.Scale.CentreOf(rows.Row(i)))
 		}
-		o.Deviation = append(o.Deviation, math.Sqrt(max(0, laws.Variance[i]))*s.Scale.Target.Scale)
 	}
 	return o, nil
 }
