@@ -83,18 +83,14 @@ func (o options) section(name string) (rows []row, text string, err error) {
 	return rows, lines.String(), nil
 }
 
-// from is the unit with another start and number of gradients.
-func (u unit) from(start string, most int) unit {
-	u.Start, u.Most = start, most
-	return u
-}
-
 // thorough are the rows without those of which there is one with more splits, or as many and more
 // gradients.
 func thorough(rows []row) []row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool {
 		return slices.ContainsFunc(rows, func(s row) bool {
-			return s.from(r.Start, r.Most) == r.unit && s.Start == r.Start && (s.reps > r.reps || s.reps == r.reps && s.Most > r.Most)
+			like := s.unit
+			like.Most = r.Most
+			return like == r.unit && (s.reps > r.reps || s.reps == r.reps && s.Most > r.Most)
 		})
 	})
 }
