@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -77,17 +76,17 @@ func ShareOf(n, i, parts int64) int64 {
 const HashedAtOnce = 1 << 16
 
 // lowest returns the rows of lowest rank among the ordinals from..to-1 but those
-// left out, at most k. It ends early, with fewer, if the context does.
+// left out, and perhaps some others. It ends early, with fewer, if the context does.
 func lowest(ctx context.Context, key string, from, to, k int64, without func(Rank) bool) []Rank {
 	hasher := NewSplitHasher(key)
-	top := make(rankHeap, 0, min(k, to-from))
+	var top []Rank
 	for i := from; i < to; i++ {
 		if (i-from)%HashedAtOnce == 0 && ctx.Err() != nil {
 			return nil
 		}
 		r := hasher.Rank(i)
 		if !without(r) && k > 0 {
-			top.keep(r, k)
+			top = keep(top, r, k)
 		}
 	}
 	return top
@@ -119,33 +118,19 @@ func KeptApart(ctx context.Context, key string, n int64, apart func(Rank) bool, 
 	return set, err
 }
 
-// rankHeap has the highest rank on top.
-type rankHeap []Rank
-
-// keep adds a rank to a heap of the k lowest, k > 0.
-func (h *rankHeap) keep(x Rank, k int64) {
-	switch {
-	case int64(len(*h)) < k:
-		heap.Push(h, x)
-	case x.compare((*h)[0]) < 0:
-		(*h)[0] = x
-		heap.Fix(h, 0)
+// keep adds a rank to the k lowest, k > 0, behind which some others may lie: the first k are in order once there are
+// as many.
+func keep(lowest []Rank, x Rank, k int64) []Rank {
+	n := int64(len(lowest))
+	if n >= k && x.compare(lowest[k-1]) > 0 {
+		return lowest
 	}
-}
-
-func (h rankHeap) Len() int { return len(h) }
-
-func (h rankHeap) Less(i, j int) bool { return h[i].compare(h[j]) > 0 }
-
-func (h rankHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-func (h *rankHeap) Push(x any) { *h = append(*h, x.(Rank)) } // only rank is pushed
-
-func (h *rankHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
+	lowest = append(lowest, x)
+	if n+1 == k || n+1 == 2*k {
+		slices.SortFunc(lowest, Rank.compare)
+		lowest = lowest[:k]
+	}
+	return lowest
 }
 
 // Split says what each row of a dataset may be used for. It is a prior, training, held-out or outside

@@ -63,7 +63,7 @@ type UnitSplit struct {
 	mu      sync.Mutex
 	rows    map[uint64]int64 // of each unit
 	holdout *RowSet
-	lowest  rankHeap // the rows of the lowest units, without held-out rows
+	lowest  []Rank // the rows of the lowest units, without held-out rows
 }
 
 // NewUnitSplit collects the units of n rows.
@@ -100,7 +100,7 @@ func (u *UnitSplit) Add(b Block, but []int) {
 		}
 	}
 	for _, x := range ranks {
-		u.lowest.keep(x, maxReferenceInUnits)
+		u.lowest = keep(u.lowest, x, maxReferenceInUnits)
 	}
 }
 
@@ -147,7 +147,8 @@ func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 func (u *UnitSplit) order(r *Split, reference uint64) {
 	late := map[int64]bool{}
 	hasher := NewSplitHasher(u.job.Split.Key)
-	for _, x := range u.lowest {
+	slices.SortFunc(u.lowest, Rank.compare)
+	for _, x := range u.lowest[:min(len(u.lowest), maxReferenceInUnits)] {
 		if r.Units.Reference > 0 && x.Hash <= reference {
 			r.PriorRows = append(r.PriorRows, x.Ordinal)
 		} else {
