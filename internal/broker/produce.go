@@ -80,7 +80,7 @@ func (w *Writer) begin(ctx context.Context, timeout time.Duration) error {
 // retry makes a request of the writer, and names what has fenced it.
 func (w *Writer) retry(ctx context.Context, request func(context.Context) error) error {
 	err := w.client.Retry(ctx, request)
-	if errors.Is(err, kafka.InvalidProducerEpoch) || errors.Is(err, kafka.ProducerFenced) {
+	if Fenced(err) {
 		return fmt.Errorf("another process has begun to write under the transactional id %q, which ends this one: %w", w.transactional, err)
 	}
 	return err
