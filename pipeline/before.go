@@ -73,7 +73,7 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 	if _, err := s.out.PutCertificate(ctx, c); err != nil { // adds the signature of another key
 		return nil, err
 	}
-	if !reflect.DeepEqual(c.Delta.Sequence, s.job.Sequence()) {
+	if !reflect.DeepEqual(c.Delta.Sequence, s.job.Numbering) {
 		return nil, nil // another position in a sequence, and so another share of delta
 	}
 	record := *r.Record

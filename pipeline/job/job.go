@@ -366,9 +366,6 @@ func (j Job) Numbered(name string, k int64) Job {
 	return j
 }
 
-// Sequence is the job's position in a sequence, nil if it has none.
-func (j Job) Sequence() *certify.Sequence { return j.Numbering }
-
 // In puts the job in a sequence; nil: in none.
 func (j Job) In(s *certify.Sequence) Job {
 	j.Numbering = s

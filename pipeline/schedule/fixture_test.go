@@ -109,7 +109,7 @@ func (s *stage) train(ctx context.Context, job job.Job, rows dataset.Rows, how p
 		return nil, fmt.Errorf("topic: %w", dataset.ErrNoRows)
 	}
 	digest, err := s.store.PutModel(ctx, pass.Model{
-		Meta:       pass.ModelMeta{Inducing: int(job.Sequence().Number)},
+		Meta:       pass.ModelMeta{Inducing: int(job.Numbering.Number)},
 		Posterior:  &model.Posterior{Kernel: kernel.Kernel{Family: kernel.SquaredExponential}},
 		Predictive: &model.Posterior{Kernel: kernel.Kernel{Family: kernel.SquaredExponential}},
 	})
@@ -117,7 +117,7 @@ func (s *stage) train(ctx context.Context, job job.Job, rows dataset.Rows, how p
 		return nil, err
 	}
 	c := certifytest.Certificate(s.t, func(ev *certify.Evidence) {
-		ev.Delta.Sequence, ev.Model.KL, ev.Model.Digest = job.Sequence(), s.kl, digest
+		ev.Delta.Sequence, ev.Model.KL, ev.Model.Digest = job.Numbering, s.kl, digest
 		ev.Sample.Digest = (of.name + strings.Repeat("0", 64))[:64]
 		if ev.Sample.Segments = of.segments; of.segments != nil {
 			ev.Sample.Shards = int64(len(of.segments))

@@ -176,8 +176,8 @@ func TestNumbersBelongToJobs(t *testing.T) {
 			fault := errors.New("it does not train")
 			err := w.process(t, func(s *Stream) {
 				s.Train = func(_ context.Context, job job.Job, _ dataset.Rows, _ pipeline.Output, _ pipeline.RunConfig) (*pipeline.Outcome, error) {
-					if text := string(w.notes[1][windowNote]); text == "" || job.Sequence().Number != 1 {
-						t.Errorf("certificate %d is trained, and %q is noted", job.Sequence().Number, text)
+					if text := string(w.notes[1][windowNote]); text == "" || job.Numbering.Number != 1 {
+						t.Errorf("certificate %d is trained, and %q is noted", job.Numbering.Number, text)
 					}
 					return nil, fault
 				}

@@ -240,7 +240,7 @@ func (w *world) Left() ([]int64, error) {
 
 // train stands for a training: it publishes a certificate that says what it was made of.
 func (w *world) train(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
-	of, k := rows.(spooledRows), job.Sequence().Number
+	of, k := rows.(spooledRows), job.Numbering.Number
 	if w.inTraining != nil {
 		w.inTraining()
 	}
@@ -248,7 +248,7 @@ func (w *world) train(ctx context.Context, job job.Job, rows dataset.Rows, out p
 	if err != nil {
 		return nil, err
 	}
-	c := certificateOf(job.Sequence(), sum, of.g, how.Parent)
+	c := certificateOf(job.Numbering, sum, of.g, how.Parent)
 	id, err := out.PutCertificate(ctx, c)
 	if err != nil {
 		return nil, err
