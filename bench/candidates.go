@@ -57,30 +57,30 @@ print("Python " + platform.python_version(), *(f"{p} {m.version(p)}" for p in ("
 }
 
 // A goBench is a test binary with benchmarks.
-type goBench struct{ binary string }
+type goBench string // its path
 
 // buildBench makes the test binary of a package of ours.
-func (b *bench) buildBench(ctx context.Context, pkg string) (*goBench, error) {
+func (b *bench) buildBench(ctx context.Context, pkg string) (goBench, error) {
 	binary, err := filepath.Abs(filepath.Join(b.work, filepath.Base(pkg)+".test"))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, pkg)
 	cmd.Stderr = b.log
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
-	return &goBench{binary}, cmd.Run()
+	return goBench(binary), cmd.Run()
 }
 
 // run runs one benchmark, named with its sub-benchmarks, for about the given time, and returns
 // its reports by unit.
-func (g *goBench) run(ctx context.Context, name, benchtime string, env ...string) (map[string]float64, error) {
+func (g goBench) run(ctx context.Context, name, benchtime string, env ...string) (map[string]float64, error) {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
-	cmd := exec.CommandContext(ctx, g.binary, "-test.run", "^$", "-test.bench", strings.Join(parts, "/"), "-test.benchtime", benchtime)
+	cmd := exec.CommandContext(ctx, string(g), "-test.run", "^$", "-test.bench", strings.Join(parts, "/"), "-test.benchtime", benchtime)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Dir = filepath.Dir(g.binary)
+	cmd.Dir = filepath.Dir(string(g))
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %s", name, err, out)
@@ -244,7 +244,7 @@ func (b *bench) interleave(ctx context.Context, measurements []measurement) (rou
 }
 
 // measurement is that of a Go benchmark, by its reports in a unit.
-func (g *goBench) measurement(ctx context.Context, name, unit string) measurement {
+func (g goBench) measurement(ctx context.Context, name, unit string) measurement {
 	return measurement{"ours", func() (float64, error) {
 		values, err := g.run(ctx, name, "100ms")
 		if err == nil && values[unit] == 0 {
