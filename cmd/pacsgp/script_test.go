@@ -79,7 +79,7 @@ func TestTutorial(t *testing.T) {
 	dir, python, printed, commands := t.TempDir(), os.Getenv("PACSGP_PYTHON"), "", 0
 	fatal.If(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples", "deliveries"))))
 	digits := regexp.MustCompile(`[0-9a-f]{12}\b`)
-	if !strings.Contains(pacsgp(t, "version").stdout, "avx2") {
+	if !strings.Contains(pacsgp(t, "version").stdout, "avx") {
 		digits = regexp.MustCompile(`[0-9a-f.,]*[0-9][0-9a-f.,]*`)
 	}
 	page, blocks := string(readFile(t, filepath.Join(root, "docs", "tutorial.md"))), regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```")
