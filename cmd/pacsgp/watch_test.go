@@ -74,7 +74,7 @@ func TestWatchCountsNewRows(t *testing.T) {
 	if again := seen(t, exitNotCertified, args...); again.Rows != last.Rows || again.Alarm != last.Alarm {
 		t.Errorf("the alarm is forgotten: %+v", again)
 	}
-	if a := pacsgp(t, args...); !strings.Contains(a.message, "alarm: ") || !strings.Contains(a.message, "test again with another folder as state") || !strings.Contains(a.message, "1 file could not be counted") {
+	if a := pacsgp(t, args...); !strings.Contains(a.message, "alarm: ") || !strings.Contains(a.message, "remove watch.json from the folder state, and test again") || !strings.Contains(a.message, "1 file could not be counted") {
 		t.Errorf("the message is %q", a.message)
 	}
 	pacsgp(t, append(args, "--alarm", "0.2")...).says(t, exitFailure, "cannot go on with 0.2")

@@ -59,7 +59,7 @@ func (j *Job) alarm() error {
 	}
 	s, err := watch.Parse(text)
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w (hint: restore it from a copy, or test again with another folder as state)", j.Name, where, err)
+		return fmt.Errorf("%s: %s: %w (hint: restore it from a copy, or remove it, and test again)", j.Name, where, err)
 	}
 	if t := s.Test(current.ID); t != nil && t.Alarm.Raised > 0 {
 		return pipeline.NotCertified("%s: alarm, certificate %.12s…: %s (hint: %s)", j.Name, current.ID, t.Raised(), watch.Ends)

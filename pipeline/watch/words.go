@@ -84,4 +84,4 @@ func (t *Test) example() string {
 }
 
 // Ends says what ends an alarm.
-const Ends = "The alarm ends when another model becomes current: by training on the newest rows, or by pacsgp promote. If a delivery was at fault and is mended, test again with another folder as state."
+const Ends = "The alarm ends when another model becomes current: by training on the newest rows, or by pacsgp promote. If a delivery was at fault and is mended, remove watch.json from the folder state, and test again."

@@ -18,7 +18,7 @@ func Headline(c certify.Certificate, g certify.Claim) string {
 		return fmt.Sprintf("Nothing is certified about %s: %s.", of, failure(c, g))
 	case g.Curve != nil && c.Loss.Tolerance == certify.AnyTolerance:
 		return within(c, g, of)
-	case g.Groups == nil && limit(c, g.Bound) == "100 %" || !(g.Bound < 1):
+	case g.Groups == nil && (limit(c, g.Bound) == "100 %" || !(g.Bound < 1)):
 		return fmt.Sprintf("Nothing is certified about %s: the bound is 100 %%.", of)
 	case g.Status == certify.StatusVacuous:
 		return fmt.Sprintf("Nothing useful is certified about %s: the bound, %s, is not below the best constant's, %s.", of, limit(c, g.Bound), limit(c, g.Baseline))
@@ -129,10 +129,11 @@ func columns(names []string) string {
 
 // byGroup states the largest and the least bound of the groups.
 func byGroup(c certify.Certificate, g certify.Claim) string {
-	worst, best, silent := -1, -1, 0
+	worst, best := -1, -1
+	var silent []string
 	for i, of := range g.Groups {
 		if !(of.Bound < 1) {
-			silent++
+			silent = append(silent, Group(c, i))
 			continue
 		}
 		if worst < 0 || of.Bound > g.Groups[worst].Bound {
@@ -146,8 +147,8 @@ func byGroup(c certify.Certificate, g certify.Claim) string {
 	if best != worst {
 		text += fmt.Sprintf(" (the worst group) and %s %s (the best)", words.PercentUp(g.Groups[best].Bound), Group(c, best))
 	}
-	if silent > 0 {
-		text += fmt.Sprintf(", nothing is certified of %s", words.Count(silent, "group"))
+	if len(silent) > 0 {
+		text += ", and nothing is certified " + strings.Join(silent, " and ")
 	}
 	return text
 }
