@@ -3,6 +3,7 @@ package lake
 import (
 	"fmt"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
@@ -13,10 +14,11 @@ import (
 type annotation struct {
 	parquetmeta.Logical
 
-	name   string      // for people
-	why    string      // the remedy for a type that is not read; "" for others
-	digits int         // decimal places
-	zone   job.Meaning // of timestamps
+	name   string       // for people
+	why    string       // the remedy for a type that is not read; "" for others
+	digits int          // decimal places
+	zone   job.Meaning  // of timestamps
+	node   parquet.Node // in the schema of another file; nil: it depends on how values are stored, or is unknown
 }
 
 // olderTypes are the logical types of converted types. Converted timestamps do not tell their zone.
@@ -54,6 +56,17 @@ func logicalOf(e *parquetmeta.Element) parquetmeta.Logical {
 // unitDigits are the decimal places of the units of time.
 var unitDigits = map[int16]int{parquetmeta.UnitMillis: 3, parquetmeta.UnitMicros: 6, parquetmeta.UnitNanos: 9}
 
+// timeUnits are the units of times.
+var timeUnits = map[int16]parquet.TimeUnit{
+	parquetmeta.UnitMillis: parquet.Millisecond, parquetmeta.UnitMicros: parquet.Microsecond, parquetmeta.UnitNanos: parquet.Nanosecond,
+}
+
+// textTypes are the types of texts and of what is no number.
+var textTypes = map[int16]func() parquet.Node{
+	parquetmeta.LogicalString: parquet.String, parquetmeta.LogicalEnum: parquet.Enum, parquetmeta.LogicalJSON: parquet.JSON,
+	parquetmeta.LogicalBSON: parquet.BSON, parquetmeta.LogicalUUID: parquet.UUID,
+}
+
 func annotationOf(e *parquetmeta.Element) annotation {
 	a := annotation{Logical: logicalOf(e)}
 	switch a.Kind {
@@ -65,13 +78,18 @@ func annotationOf(e *parquetmeta.Element) annotation {
 		if a.name = fmt.Sprintf("int%d", a.Bits); !a.Signed {
 			a.name = "u" + a.name
 		}
-		if a.Bits != 8 && a.Bits != 16 && a.Bits != 32 && a.Bits != 64 {
+		switch {
+		case a.Bits != 8 && a.Bits != 16 && a.Bits != 32 && a.Bits != 64:
 			a.why = hintCast
+		case a.Signed:
+			a.node = parquet.Int(int(a.Bits))
+		default:
+			a.node = parquet.Uint(int(a.Bits))
 		}
 	case parquetmeta.LogicalDecimal:
 		a.name, a.digits = fmt.Sprintf("decimal(%d,%d)", a.Precision, a.Scale), int(a.Scale)
 	case parquetmeta.LogicalDate:
-		a.name = "date"
+		a.name, a.node = "date", parquet.Date()
 	case parquetmeta.LogicalTimestamp:
 		if a.digits = unitDigits[a.Unit]; a.digits == 0 {
 			a.name, a.why = "a timestamp of unknown unit", hintCast
@@ -86,10 +104,14 @@ func annotationOf(e *parquetmeta.Element) annotation {
 		default:
 			a.zone = job.MeansLocalTime
 		}
+		a.node = parquet.TimestampAdjusted(timeUnits[a.Unit], a.zone != job.MeansLocalTime)
 	case parquetmeta.LogicalString, parquetmeta.LogicalEnum, parquetmeta.LogicalJSON, parquetmeta.LogicalBSON, parquetmeta.LogicalUUID:
-		a.name, a.why = "text", hintText
+		a.name, a.why, a.node = "text", hintText, textTypes[a.Kind]()
 	case parquetmeta.LogicalTime:
 		a.name, a.why = "a time of day", "store it as seconds in a number"
+		if unit, known := timeUnits[a.Unit]; known {
+			a.node = parquet.TimeAdjusted(unit, a.UTC)
+		}
 	case parquetmeta.LogicalNull:
 		a.name, a.why = "a column of nulls (the writer found no value and no type)", "write it as a column of numbers"
 	case parquetmeta.LogicalFloat16:

@@ -12,22 +12,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // ErrNotKept says that a column of this type cannot be read by [Stored].
 var ErrNotKept = errors.New("it cannot be kept as it is")
-
-// timeUnits are the units of times.
-var timeUnits = map[int16]parquet.TimeUnit{
-	parquetmeta.UnitMillis: parquet.Millisecond, parquetmeta.UnitMicros: parquet.Microsecond, parquetmeta.UnitNanos: parquet.Nanosecond,
-}
-
-// bareTypes are the types of annotations that are only a name.
-var bareTypes = map[int16]func() parquet.Node{
-	parquetmeta.LogicalString: parquet.String, parquetmeta.LogicalEnum: parquet.Enum, parquetmeta.LogicalJSON: parquet.JSON,
-	parquetmeta.LogicalBSON: parquet.BSON, parquetmeta.LogicalUUID: parquet.UUID, parquetmeta.LogicalDate: parquet.Date,
-}
 
 // node returns the type of a leaf of a Parquet file, for the schema of another one.
 func (c *column) node() (parquet.Node, error) {
@@ -43,33 +31,17 @@ func (c *column) node() (parquet.Node, error) {
 		return nil, err
 	}
 	a := annotationOf(e)
-	node := annotated(a, plain)
+	node := a.node
+	switch {
+	case a.Kind == parquetmeta.LogicalDecimal:
+		node = decimalNode(a, plain)
+	case a.Kind == parquetmeta.LogicalNone && a.why == "", a.Kind == parquetmeta.LogicalNull:
+		node = parquet.Leaf(plain)
+	}
 	if node == nil || node.Type().Kind() != plain.Kind() || e.Physical == format.FixedLenByteArray && node.Type().Length() != plain.Length() {
 		return nil, fmt.Errorf("%w: it is %s stored as %v", ErrNotKept, a.name, e.Physical)
 	}
 	return node, nil
-}
-
-// annotated returns the type of an annotation, nil for one that is not known.
-func annotated(a annotation, plain parquet.Type) parquet.Node {
-	unit, timed := timeUnits[a.Unit]
-	switch {
-	case a.Kind == parquetmeta.LogicalNone && a.why == "", a.Kind == parquetmeta.LogicalNull:
-		return parquet.Leaf(plain)
-	case bareTypes[a.Kind] != nil:
-		return bareTypes[a.Kind]()
-	case a.Kind == parquetmeta.LogicalTime && timed:
-		return parquet.TimeAdjusted(unit, a.UTC)
-	case a.Kind == parquetmeta.LogicalTimestamp && timed:
-		return parquet.TimestampAdjusted(unit, a.zone != job.MeansLocalTime)
-	case a.Kind == parquetmeta.LogicalDecimal:
-		return decimalNode(a, plain)
-	case a.Kind == parquetmeta.LogicalInteger && a.why == "" && a.Signed:
-		return parquet.Int(int(a.Bits))
-	case a.Kind == parquetmeta.LogicalInteger && a.why == "":
-		return parquet.Uint(int(a.Bits))
-	}
-	return nil
 }
 
 // plainTypes are the stored types of one length, by their numbers.
