@@ -128,5 +128,5 @@ func ArtifactPaths(ctx context.Context, args []string) (model, certificate strin
 	if len(args) < 2 {
 		return "", "", nil, Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, or an output directory with %s", args[0], CurrentFile))
 	}
-	return args[0], args[1], args[2:], MayBeModel(args[0])
+	return args[0], args[1], args[2:], mayBeModel(args[0])
 }

@@ -95,9 +95,9 @@ func WriteFile(fsys durable.FS, path string, reading []string, warning func(stri
 	return file.Commit()
 }
 
-// MayBeModel returns an error for a path without an extension at which there is nothing: it was to be
+// mayBeModel returns an error for a path without an extension at which there is nothing: it was to be
 // an output.
-func MayBeModel(path string) (err error) {
+func mayBeModel(path string) (err error) {
 	if err := isFile(path); err != nil {
 		return err
 	}

@@ -172,13 +172,13 @@ func DefaultTopics(brokers string, warning func(string)) *ArtifactTopics {
 	}
 }
 
-// IsID reports whether a text has the form of the id of a certificate.
-func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
+// isID reports whether a text has the form of the id of a certificate.
+func isID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
 // Promote makes a published certificate the current one of a name, and returns it with the id of the one
 // before.
 func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required pipeline.Required) (c certify.Certificate, before string, err error) {
-	if !IsID(id) {
+	if !isID(id) {
 		return c, "", Argument(fmt.Errorf("%s: want the whole id of a published certificate", id))
 	}
 	client, err := s.Cluster.Client()
@@ -208,7 +208,7 @@ func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	at := pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: name}}
-	if !IsID(name) {
+	if !isID(name) {
 		if at, err = kafkalog.NewPointers(client, s.Topics, name).Current(ctx); err != nil {
 			return nil, err
 		}
@@ -217,7 +217,7 @@ func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output
 	if err != nil {
 		return nil, err
 	}
-	if paths, err = sinklake.PutFiles(ctx, fsys, output, a); err != nil || IsID(name) {
+	if paths, err = sinklake.PutFiles(ctx, fsys, output, a); err != nil || isID(name) {
 		return paths, err
 	}
 	c, err := certify.Parse(a.Document)

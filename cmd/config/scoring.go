@@ -68,7 +68,7 @@ func (c ScoreFile) Where(f score.File) string {
 // pointers are the pointers of models, to be closed.
 func (s *Scoring) pointers() (score.Pointers, func() error, error) {
 	if s.Model.Folder != "" {
-		return FolderPointers(s.Model.Folder), func() error { return nil }, nil
+		return folderPointers(s.Model.Folder), func() error { return nil }, nil
 	}
 	client, err := s.client(s.Kafka)
 	if err != nil {
@@ -83,16 +83,16 @@ func (s *Scoring) client(c Cluster) (*broker.Client, error) {
 	return c.Client()
 }
 
-// FolderPointers are the pointers of a job's output directory.
-type FolderPointers string
+// folderPointers are the pointers of a job's output directory.
+type folderPointers string
 
 // Current reads the pointer.
-func (f FolderPointers) Current(context.Context) (pipeline.Current, error) {
+func (f folderPointers) Current(context.Context) (pipeline.Current, error) {
 	return sinklake.CurrentIn(string(f))
 }
 
 // Artifact reads the files that a pointer names.
-func (f FolderPointers) Artifact(ctx context.Context, p pipeline.Current) (a score.Artifact, err error) {
+func (f folderPointers) Artifact(ctx context.Context, p pipeline.Current) (a score.Artifact, err error) {
 	a, err = ReadArtifacts(ctx, objects.Join(string(f), sinklake.ModelName(p.Model)), objects.Join(string(f), sinklake.CertificateName(p.ID)))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = score.Later(err)

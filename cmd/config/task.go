@@ -164,7 +164,7 @@ func (c JobFile) artifactTopics(faults *yamlfile.Faults) *ArtifactTopics {
 		Cluster: c.Kafka, Topics: k.Topics.topics(), Name: k.Name, group: group, sign: sign.KeyFile(c.Sign),
 	}
 	faults.Unless(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name), key+".name", "names that begin with score/ or sequence/, or end in a slash and a number, are reserved")
-	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !IsID(k.Name), key+".name", "name the model, under which consumers find the current one")
+	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !isID(k.Name), key+".name", "name the model, under which consumers find the current one")
 	return s
 }
 

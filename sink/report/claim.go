@@ -133,7 +133,7 @@ func byGroup(c certify.Certificate, g certify.Claim) string {
 	var silent []string
 	for i, of := range g.Groups {
 		if !(of.Bound < 1) {
-			silent = append(silent, Group(c, i))
+			silent = append(silent, group(c, i))
 			continue
 		}
 		if worst < 0 || of.Bound > g.Groups[worst].Bound {
@@ -143,9 +143,9 @@ func byGroup(c certify.Certificate, g certify.Claim) string {
 			best = i
 		}
 	}
-	text := fmt.Sprintf("%s of new rows %s", words.PercentUp(g.Groups[worst].Bound), Group(c, worst))
+	text := fmt.Sprintf("%s of new rows %s", words.PercentUp(g.Groups[worst].Bound), group(c, worst))
 	if best != worst {
-		text += fmt.Sprintf(" (the worst group) and %s %s (the best)", words.PercentUp(g.Groups[best].Bound), Group(c, best))
+		text += fmt.Sprintf(" (the worst group) and %s %s (the best)", words.PercentUp(g.Groups[best].Bound), group(c, best))
 	}
 	if len(silent) > 0 {
 		text += ", and nothing is certified " + strings.Join(silent, " and ")
@@ -153,8 +153,8 @@ func byGroup(c certify.Certificate, g certify.Claim) string {
 	return text
 }
 
-// Group names the new rows of group number i of a certificate's groups.
-func Group(c certify.Certificate, i int) string {
+// group names the new rows of group number i of a certificate's groups.
+func group(c certify.Certificate, i int) string {
 	by := c.Grouping
 	switch {
 	case i == len(by.Values):
@@ -254,8 +254,8 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 	return text, how
 }
 
-// Warning puts a warning into words: what it means for the reader's number.
-func Warning(c certify.Certificate, w certify.Warning) string {
+// warning puts a warning into words: what it means for the reader's number.
+func warning(c certify.Certificate, w certify.Warning) string {
 	part := ""
 	if w.Of > 0 {
 		part = words.PercentNear(float64(w.Count) / float64(w.Of))
@@ -288,7 +288,7 @@ func Warning(c certify.Certificate, w certify.Warning) string {
 func Warnings(c certify.Certificate) []string {
 	all := make([]string, 0, len(c.Warnings))
 	for _, w := range c.Warnings {
-		all = append(all, Warning(c, w))
+		all = append(all, warning(c, w))
 	}
 	return all
 }

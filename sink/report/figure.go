@@ -213,7 +213,7 @@ func (f Figure) groups(all []certify.Group) panel {
 	names := make([]string, last+1)
 	for i, of := range all {
 		y := float64(last - i) // from above
-		names[last-i] = Group(f.Certificate, i) + " (" + strconv.FormatInt(of.N, 10) + " rows)"
+		names[last-i] = group(f.Certificate, i) + " (" + strconv.FormatInt(of.N, 10) + " rows)"
 		if of.Bound < 1 {
 			k, b := plotter.XY{X: float64(of.Misses) / float64(of.N), Y: y}, plotter.XY{X: of.Bound, Y: y}
 			missed, bound, most = append(missed, k), append(bound, b), max(most, of.Bound)

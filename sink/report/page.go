@@ -77,13 +77,13 @@ func terms(c certify.Certificate, g certify.Claim) []Field {
 		{"status", string(g.Status)},
 		{"bound", limit(c, g.Bound)},
 		{"best constant", limit(c, g.Baseline)},
-		{"n", words.Count(g.N, Example(c))},
+		{"n", words.Count(g.N, example(c))},
 	}
 	if g.Risk != nil {
 		all = append(all, Field{"empirical risk", limit(c, *g.Risk)})
 	}
 	nats := func(name string, x float64) {
-		all = append(all, Field{name, fmt.Sprintf("%s, %s a %s", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), Example(c))})
+		all = append(all, Field{name, fmt.Sprintf("%s, %s a %s", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), example(c))})
 	}
 	if g.ID == certify.ClaimDraw {
 		nats("KL divergence", c.Model.KL)
@@ -92,7 +92,7 @@ func terms(c certify.Certificate, g certify.Claim) []Field {
 	}
 	nats("the confidence costs", g.LnInverseDelta)
 	for i, of := range g.Groups {
-		all = append(all, Field{Group(c, i), fmt.Sprintf("at most %s; %s of %s rows missed", words.PercentUp(of.Bound), words.Number(of.Misses), words.Number(of.N))})
+		all = append(all, Field{group(c, i), fmt.Sprintf("at most %s; %s of %s rows missed", words.PercentUp(of.Bound), words.Number(of.Misses), words.Number(of.N))})
 	}
 	for _, percent := range []int{50, 90, 95, 99} {
 		if t, ok := g.Curve.Within(float64(percent) / 100); ok {
@@ -102,8 +102,8 @@ func terms(c certify.Certificate, g certify.Claim) []Field {
 	return all
 }
 
-// Example is what n counts.
-func Example(c certify.Certificate) string {
+// example is what n counts.
+func example(c certify.Certificate) string {
 	if c.Counts.Units != nil {
 		return "unit"
 	}
