@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -192,14 +191,13 @@ func partitions(segments []certify.Segment) string {
 
 // evidence says in a line what a claim was computed from.
 func evidence(c certify.Certificate, g certify.Claim) string {
-	example := cmp.Or(map[bool]string{true: "units"}[c.Counts.Units != nil], "rows")
 	switch {
 	case g.Misses != nil && (g.Curve == nil || c.Loss.Tolerance == ""):
 		return fmt.Sprintf("%s of %s held-out rows were missed", words.Number(*g.Misses), words.Number(g.N))
 	case g.Subset == certify.SubsetHoldout:
-		return fmt.Sprintf("%s held-out %s", words.Number(g.N), example)
+		return fmt.Sprintf("%s held-out %ss", words.Number(g.N), example(c))
 	}
-	return fmt.Sprintf("%s training %s", words.Number(g.N), example)
+	return fmt.Sprintf("%s training %ss", words.Number(g.N), example(c))
 }
 
 // Assumption puts an assumption into words, and how it is checked.
