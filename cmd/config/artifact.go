@@ -116,6 +116,9 @@ func Trust(keys *string) func(string) error {
 // ArtifactPaths are the model and the certificate that arguments begin with, and the arguments after
 // them. An output directory stands for what is current there.
 func ArtifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {
+	if err := isFile(args[0]); err != nil {
+		return "", "", nil, err
+	}
 	model, certificate, folder, err := CurrentPaths(ctx, args[0])
 	if len(args) > 1 && (!folder || err != nil) {
 		if _, err := os.Stat(filepath.Join(args[1], CurrentFile)); err == nil {

@@ -32,7 +32,7 @@ func (r *reason) get() error {
 // operate calls run while a server answers, if the section is there: with metrics and readiness, and a console of
 // the outputs in these folders; an empty name is none. A service that is stopped has not failed.
 func operate(ctx context.Context, show *display, c config.Serve, registry *prometheus.Registry, ready func() error, folders []string, service bool, run func() error) (err error) {
-	if c.Declared() {
+	if c.Declared() && service {
 		folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })
 		server, err := serving.Start(ctx, serving.Config{
 			Address: c.Listen, Registry: registry, Pages: console.Handler(folders),

@@ -33,6 +33,11 @@ func GroupValues(j job.Job, columns []string, reference RawRows) ([]float64, err
 	return values, nil
 }
 
+// Frequent reports whether so many prior rows give each value a group of its own.
+func Frequent(by *certify.Grouping, prior int64) bool {
+	return !slices.ContainsFunc(by.Prior[:min(len(by.Prior), len(by.Values))], func(n int64) bool { return frequentGroup*n < prior })
+}
+
 // frequent are the values that at least one row in so many has, and so many rows, ascending: of more
 // than most of them the most frequent, of equally frequent ones the lower.
 func frequent(column []float64, oneIn, least, most int) (values []float64) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -52,6 +53,9 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	ev.Counts.Units, ev.Grouping = job.Unit.Counted(found.Counts.Units), job.Grouping(found.GroupValues())
 	if ev.Grouping != nil {
 		ev.Grouping.Prior = found.Grouping.Prior
+		if job.Groups.Values == nil && !dataset.Frequent(ev.Grouping, found.Counts.Reference) {
+			return certify.Evidence{}, errors.New("a value has a group of its own that too few prior rows have")
+		}
 	}
 	ev.Sample.Columns = columnsOf(job, meta)
 	ev.Model = certify.Facts{

@@ -20,7 +20,7 @@ def grouping(job, frequent, prior):
     """What the certificate says of the groups by the values of the job, or by these, with so many prior rows each."""
     of = job["groups"]
     values = of.get("values", frequent)
-    need(right_values(values), f"groups by the values {values}")
+    need(right_values(values) and ("values" in of or not prior or all(FREQUENT * n >= sum(prior) for n in prior[:-1])), f"groups by the values {values}, with {prior} prior rows")
     return {"column": of["column"], **({"not_a_feature": True} if group_column(job) else {}), "values": values, **({"texts": of["texts"]} if "texts" in of else {}), **({"prior": prior} if prior else {})}
 
 

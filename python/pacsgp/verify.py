@@ -27,6 +27,7 @@ def check_files(model, cert, document):
     check_facts(cert, job)
     scaling = [*model.meta["features"], {**model.meta["target"], **({"centre": 0.0} if mean_column(job) else {})}]
     follows(model, job, scaling, cert["counts"]["training"], stated_levels(job, model))
+    need("tolerance" in job["loss"] or "half_width" not in cert["baseline"], "the constant has an interval, and the job a tolerance")
     ok("the model's description follows from the job: hyper-parameters, kernel, loss, row rules")
     need(cert["counts"]["holdout"] or model.meta["prediction"]["part"] == 0 and (model.weight == model.mean).all(), "the predictor is not the mean of Q, and no held-out rows test it")
     holds = bool(check_jitter(model))

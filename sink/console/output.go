@@ -206,7 +206,11 @@ func (o *output) explain(now time.Time) {
 	}
 	switch made := len(last.Artifacts) > 0; {
 	case last.State == pipeline.StateFailed || last.State == pipeline.StateInterrupted:
-		is(bad, fmt.Sprintf("The last run %s, so that the current model is an older one", last.State))
+		model := "so that the current model is an older one"
+		if o.Current.ID == "" {
+			model = "and no model is current"
+		}
+		is(bad, fmt.Sprintf("The last run %s, %s", last.State, model))
 	case !made:
 		is(good, "The last run had nothing to do")
 	case last.Artifacts[0].ID == o.Current.ID:

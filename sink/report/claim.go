@@ -64,7 +64,7 @@ func subject(c certify.Certificate, g certify.Claim) string {
 	case g.Predictor == certify.PredictorDraw:
 		of += " by a random draw from the posterior"
 	case g.Subset == certify.SubsetTraining && c.Delta.Uses(certify.SubsetHoldout):
-		of += ", from training rows alone,"
+		of += " (from training rows alone)"
 	}
 	return of
 }
