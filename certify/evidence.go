@@ -89,7 +89,7 @@ func (ev Evidence) validateConstant() error {
 	if !(math.Abs(ev.Constant.Value) <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the constant prediction is %g, want a finite number", ev.Constant.Value))
 	}
-	if h, any := ev.Constant.HalfWidth, ev.Loss.Tolerance != ""; !(0 <= h && h <= math.MaxFloat64) || h > 0 && !any || any && !ev.Delta.Applies(MethodCurve) {
+	if h, every := ev.Constant.HalfWidth, ev.Loss.Tolerance != ""; !(0 <= h && h <= math.MaxFloat64) || h > 0 && !every || every && !ev.Delta.Applies(MethodCurve) {
 		faults = append(faults, fmt.Errorf("half the width of a constant's interval is %g at the tolerance %q and the methods %v", h, ev.Loss.Tolerance, ev.Delta.Methods))
 	}
 	switch {

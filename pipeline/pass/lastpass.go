@@ -131,26 +131,33 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 		target.Centre = mean.Centre(dataset.Centre(y, target.Centre))
 		found.reference = append(found.reference, target)
 	}
-	groups, err := dataset.GroupValues(j, inputs, reference)
-	if err != nil {
+	if found.Grouping, err = grouping(j, inputs, reference); err != nil {
 		return nil, err
 	}
-	found.Grouping, found.Kept = j.Grouping(groups), kept
-	if by := found.Grouping; by != nil && reference.N > 0 {
-		at, err := j.GroupColumn(inputs)
-		if err != nil {
-			return nil, err
-		}
-		by.Prior = make([]int64, len(groups)+1)
-		for _, v := range reference.Column(at) {
-			by.Prior[by.Of(v)]++
-		}
-	}
+	found.Kept = kept
 	found.Constant.Value = bestConstant(kept.Column(p.Of.Columns-1), m.Meta.Loss)
 	if j.Loss.Tolerance == certify.AnyTolerance {
 		found.Constant.HalfWidth = halfWidth(kept.Column(p.Of.Columns - 1))
 	}
 	return found, dataset.KnowsTarget(mean, kept)
+}
+
+// grouping is that of the job, with the prior rows of each group; nil: there are no groups.
+func grouping(j job.Job, columns []string, reference dataset.RawRows) (*certify.Grouping, error) {
+	values, err := dataset.GroupValues(j, columns, reference)
+	by := j.Grouping(values)
+	if err != nil || by == nil || reference.N == 0 {
+		return by, err
+	}
+	at, err := j.GroupColumn(columns)
+	if err != nil {
+		return nil, err
+	}
+	by.Prior = make([]int64, len(values)+1)
+	for _, v := range reference.Column(at) {
+		by.Prior[by.Of(v)]++
+	}
+	return by, nil
 }
 
 // count counts the rows by split, and those that equal an earlier one. If examples are units, it adds
