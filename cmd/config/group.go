@@ -32,11 +32,11 @@ func (s Service) lead(ctx context.Context, client *broker.Client, group broker.G
 	defer measuring.Wait()
 	measured, stop := context.WithCancel(ctx)
 	defer stop()
+	group.OnChange = s.OnChange
 	if s.Lags != nil {
 		measuring.Go(func() { s.measureLags(measured, client, group) })
 	}
 	s.Said(fmt.Sprintf("member of group %q: waiting for its partitions", group.Name))
-	group.OnChange = s.OnChange
 	return client.Lead(ctx, group, func(ctx context.Context, as *broker.Membership) error {
 		has, lost := "the partitions", "another member has the partitions now: this one stands by"
 		if group.Shared {

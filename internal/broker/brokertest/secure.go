@@ -18,12 +18,9 @@ import (
 )
 
 // StartSecure starts a broker of the test's own, with a listener that demands TLS and this password of a
-// user, by PLAIN or SCRAM. It takes seconds: where tests are to be short, the test is skipped.
+// user, by PLAIN or SCRAM. It takes seconds.
 func StartSecure(t testing.TB, user, password string) *Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a broker of its own takes seconds to start")
-	}
 	own, key, stranger := certificates(t)
 	oneLine := func(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", `\n`) }
 	s := prepare(t, t.TempDir(), map[string]string{
