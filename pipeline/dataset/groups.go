@@ -56,12 +56,19 @@ func frequent(column []float64, oneIn, least, most int) (values []float64) {
 	return values
 }
 
-// StrangeGroups says that no prior row has one of the declared values, if there are prior rows.
-func StrangeGroups(d job.GroupsDecl, columns []string, reference RawRows) []string {
-	if d.Values == nil || reference.N == 0 || slices.ContainsFunc(reference.Column(slices.Index(columns, d.Column)), func(v float64) bool { return slices.Contains(d.Values, v) }) {
-		return nil
+// StrangeGroups names the declared values that no prior row has, if there are prior rows.
+func StrangeGroups(d job.GroupsDecl, columns []string, reference RawRows) (all []string) {
+	for i, v := range d.Values {
+		if reference.N == 0 || slices.Contains(reference.Column(slices.Index(columns, d.Column)), v) {
+			continue
+		}
+		name := words.Plain(v)
+		if d.Texts != nil {
+			name = d.Texts[i]
+		}
+		all = append(all, fmt.Sprintf("groups: none of %s has %s in column %q: nothing is certified about such rows", words.Count(int64(reference.N), "prior row"), name, d.Column))
 	}
-	return []string{fmt.Sprintf("groups: none of %s has one of them in column %q", words.Count(int64(reference.N), "prior row"), d.Column)}
+	return all
 }
 
 // Packed are values as a string, to compare subjects of passes.

@@ -206,10 +206,7 @@ func (o *output) explain(now time.Time) {
 	}
 	switch made := len(last.Artifacts) > 0; {
 	case last.State == pipeline.StateFailed || last.State == pipeline.StateInterrupted:
-		model := "so that the current model is an older one"
-		if o.Current.ID == "" {
-			model = "and no model is current"
-		}
+		model := map[bool]string{true: "and no model is current", false: "so that the current model is an older one"}[o.Current.ID == ""]
 		is(bad, fmt.Sprintf("The last run %s, %s", last.State, model))
 	case !made:
 		is(good, "The last run had nothing to do")
