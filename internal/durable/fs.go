@@ -123,9 +123,9 @@ func (OS) CreateTemp(dir string) (File, error) {
 			return nil, err
 		}
 		// Without locks a file is as good: only a job that starts in the same directory can
-		// take it for a leftover.
-		_ = lockFile(f)
-		if at, err := os.Stat(name); err == nil {
+		// take it for a leftover. Who has the lock has done so, and is about to remove the file.
+		locked := lockFile(f)
+		if at, err := os.Stat(name); err == nil && !errors.Is(locked, ErrLocked) {
 			if own, err := f.Stat(); err == nil && os.SameFile(at, own) {
 				return f, nil
 			}
