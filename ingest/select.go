@@ -192,7 +192,7 @@ func (c choice) features(tables []Table, index []map[string][]Column) (features,
 	all := allNames(tables)
 	for i, name := range c.Exclude {
 		if !slices.ContainsFunc(index, func(m map[string][]Column) bool { return len(m[name]) > 0 }) {
-			errs = append(errs, &ChoiceError{"exclude", i, fmt.Sprintf("exclude names column %q, which no file has%s", name, DidYouMean(name, all))})
+			errs = append(errs, &ChoiceError{"exclude", i, fmt.Sprintf("no file has column %q%s", name, DidYouMean(name, all))})
 		}
 	}
 	excluded := make(map[string]bool, len(c.Exclude))

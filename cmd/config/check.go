@@ -5,9 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // Check finds the faults of a file, whose keys tell its kind. Where the file has none, it opens the sources of
@@ -29,27 +27,33 @@ func Check(ctx context.Context, path string, env Environment) error {
 		tasks[0], err = ReadJob(ctx, path, env, Overrides{})
 	}
 	for _, p := range tasks {
-		if _, files := p.Source.(Lake); files && err == nil && !env.Offline {
-			err = p.checkSource(ctx, env.Warning)
+		if p.file != nil && err == nil && !env.Offline {
+			err = p.checkFiles(ctx, env.Warning)
 		}
 	}
 	return err
 }
 
-// checkSource opens the source of a task without faults. warning gets what it leaves out.
-func (p Task) checkSource(ctx context.Context, warning func(string)) error {
-	src, err := dataset.Open(ctx, p.Job, p.Source, nil, p.Resources, nil)
+// checkFiles opens what a task without faults names: files of rows, and the key to sign with. warning gets what
+// the job leaves out.
+func (p Task) checkFiles(ctx context.Context, warning func(string)) error {
+	var faults yamlfile.Faults
+	_, err := p.Sign.Read()
+	faults.Within("sign", err)
+	if _, files := p.Source.(Lake); !files {
+		return p.file.Merge(faults)
+	}
+	src, err := p.Open(ctx, nil)
 	if err == nil {
 		for _, text := range src.Warnings() {
 			warning(text)
 		}
 	}
-	var faults yamlfile.Faults
 	for _, each := range yamlfile.Separate(err) {
-		if choice, ok := errors.AsType[*ingest.ChoiceError](each); ok {
-			faults.Add(besideFeatures(*choice, p.Job).Key, "%s", choice.Text)
+		if fault, ok := errors.AsType[yamlfile.Fault](each); ok {
+			faults.Add(fault.Key, "%s", strings.TrimPrefix(fault.Text, fault.Key+": "))
 		} else {
-			faults.Add("source", "%s", strings.TrimPrefix(each.Error(), "lake: "))
+			faults.Within("source", each)
 		}
 	}
 	return p.file.Merge(faults)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,24 +32,28 @@ func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	return of
 }
 
-// Located adds the positions in the job file to the faults of a choice of columns.
+// Located adds the positions in the job file to the faults of its keys that opening the rows has found.
 func (p Task) Located(err error, j job.Job) error {
-	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || p.file == nil {
+	if p.file == nil {
 		return err
 	}
-	all := yamlfile.Separate(err)
-	for i, fault := range all {
-		found, ok := errors.AsType[*ingest.ChoiceError](fault)
-		if !ok {
-			continue
+	var faults yamlfile.Faults
+	var others []error
+	for _, each := range yamlfile.Separate(err) {
+		key, text, _ := strings.Cut(strings.TrimPrefix(each.Error(), job.ErrConfig.Error()+": "), ": ")
+		found, ok := errors.AsType[*ingest.ChoiceError](each)
+		if ok {
+			choice := besideFeatures(*found, j)
+			key, text = choice.Key, choice.Text
+			if at := fmt.Sprintf("%s[%d]", key, choice.Index); p.file.Has(at) {
+				key = at
+			}
 		}
-		choice := besideFeatures(*found, j)
-		key := choice.Key
-		if choice.Index >= 0 {
-			key = fmt.Sprintf("%s[%d]", key, choice.Index)
+		if ok || errors.Is(each, job.ErrConfig) && p.file.Has(key) {
+			faults.Add(key, "%s", text)
+		} else {
+			others = append(others, each)
 		}
-		at := cmp.Or(p.file.Position(key), p.file.Position(choice.Key))
-		all[i] = fmt.Errorf("%w: %s%s: %s", job.ErrConfig, at, choice.Key, choice.Text)
 	}
-	return errors.Join(all...)
+	return errors.Join(append([]error{p.file.Merge(faults)}, others...)...)
 }

@@ -29,7 +29,8 @@ func lintCommand(w system) *cobra.Command {
 		Short: "Say all that is wrong with job, schedule and score files, without running them",
 		Long: "Check files as train, schedule and score do, open the files of jobs, and read no row. All faults are reported at\n" +
 			"once, one in a line with file, line and column; a key that is missing stands at the\n" +
-			"section that lacks it. Exit status: 0 without faults, 78 with some.",
+			"section that lacks it. Exit status: 0 without faults, 1 if only\n" +
+			"files that a job names are at fault, and 78 otherwise.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return config.Argument(errors.New("FILE...: name the job files; examples/ has some"))
@@ -57,6 +58,7 @@ type linted struct {
 
 func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) error {
 	out := linted{Files: paths, Faults: []yamlfile.Fault{}}
+	var cause error // a fault of a job or another file, if one of them is
 	bad, env := 0, w.environment()
 	env.Offline = offline
 	for _, path := range paths {
@@ -71,6 +73,9 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 		}
 		for _, each := range yamlfile.Separate(err) {
 			f, ok := errors.AsType[yamlfile.Fault](each)
+			if errors.Is(each, job.ErrConfig) {
+				cause = job.ErrConfig
+			}
 			switch {
 			case !ok && !errors.Is(each, job.ErrConfig):
 				return err
@@ -94,7 +99,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 	if bad == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s in %s", job.ErrConfig, words.Count(int64(len(out.Faults)), "fault"), words.Count(int64(bad), "file"))
+	return reworded{cause, fmt.Sprintf("%s in %s", words.Count(int64(len(out.Faults)), "fault"), words.Count(int64(bad), "file"))}
 }
 
 // oneLine is a path that cannot be taken for two lines.

@@ -126,18 +126,21 @@ func cutHint(line string) (text, hint string) {
 	return line, ""
 }
 
-// packageName begins errors of a package.
-var packageName = regexp.MustCompile(`^(lake|ingest|pipeline|certify|sink|model|report|synth): `)
+// packageName begins errors of a package, and what lint says of a source.
+var packageName = regexp.MustCompile(`^(source: )?(lake|ingest|pipeline|certify|sink|model|report|synth): `)
 
 // systemCall is the system call in an error about a missing file.
 var systemCall = regexp.MustCompile(`(^|: )(?:open|l?stat) ([^:]+: (?:no such file or directory|too many levels of symbolic links))`)
 
-// libraryWords replaces words of libraries about their own settings.
-var libraryWords = strings.NewReplacer("too many levels of symbolic links", "a symbolic link that leads to itself", "decompressed size exceeds configured limit", "it is larger decompressed than it says")
+// libraryWords replaces words of libraries about their own settings, and of YAML's grammar.
+var libraryWords = strings.NewReplacer("too many levels of symbolic links", "a symbolic link that leads to itself", "decompressed size exceeds configured limit", "it is larger decompressed than it says",
+	"could not find flow map content", "the { is not closed", "could not find flow mapping end token '}'", "the { is not closed",
+	"sequence end token ']' not found", "the [ is not closed", "non-map value is specified", "want KEY: VALUE",
+	"mapping value is not allowed in this context", "a second colon in a line: put text with a colon in quotes")
 
 // inPlainWords removes names of packages and system calls from a line of an error.
 func inPlainWords(line string) string {
-	line = packageName.ReplaceAllString(line, "")
+	line = packageName.ReplaceAllString(line, "$1")
 	return libraryWords.Replace(systemCall.ReplaceAllString(line, "$1$2"))
 }
 

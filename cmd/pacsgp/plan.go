@@ -62,9 +62,6 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	}
 	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Warnings: append(append([]string{}, src.Warnings()...), p.Job.Warned()...)}
 	sample := fit.SampleOf(src)
-	if err := p.Job.Suits(src.Columns(), sample.Rows); err != nil {
-		return err
-	}
 	sample.Features -= len(p.Job.NotAFeature()) + len(p.Job.Unit.Columns)
 	if wrapped, ok := src.(interface{ Unwrap() dataset.Opened }); ok {
 		src = wrapped.Unwrap()

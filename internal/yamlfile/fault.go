@@ -83,10 +83,10 @@ func (f *Faults) Unless(ok bool, key, format string, args ...any) {
 	}
 }
 
-// Within notes what is wrong with another file, which a key names.
+// Within notes what is wrong with another file, which a key names. The faults wrap err.
 func (f *Faults) Within(key string, err error) {
 	for _, one := range Separate(err) {
-		f.all = append(f.all, Fault{Key: key, Text: one.Error()})
+		f.all = append(f.all, Fault{Key: key, Text: one.Error(), err: one})
 	}
 }
 
@@ -105,7 +105,7 @@ func (f *Faults) Err(err error) error {
 func (t *File) Merge(among Faults) error {
 	faults := slices.Clone(t.Faults)
 	for _, one := range among.all {
-		one.File, one.Text, one.bad, one.err = t.path, one.Key+": "+one.Text, t.Kind.Bad, t.Kind.Err
+		one.File, one.Text, one.bad, one.err = t.path, one.Key+": "+one.Text, t.Kind.Bad, cmp.Or(one.err, t.Kind.Err)
 		if slices.ContainsFunc(t.Faults, one.follows) {
 			continue
 		}
@@ -151,14 +151,4 @@ func (t *File) nearest(key string) (line, column int, missing bool) {
 		missing, key = true, key[:max(strings.LastIndexAny(key, ".["), 0)]
 	}
 	return 0, 0, true
-}
-
-// Position is the position of a key in the file, for an error about it; empty if there is none.
-func (t *File) Position(key string) string {
-	node := t.nodes[key]
-	if node == nil {
-		return ""
-	}
-	at := node.GetToken().Position
-	return fmt.Sprintf("%s:%d:%d: ", t.path, at.Line, at.Column)
 }

@@ -12,11 +12,14 @@ import (
 )
 
 // Open opens the rows of a job with these features (nil: the job's own), then the columns next to
-// them and the target. Its warnings are those of the job's own features. spooled may be nil.
+// them and the target. Rows that do not suit the job are an error. Its warnings are those of the job's own features. spooled may be nil.
 func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.Resources, spooled func(int64)) (Opened, error) {
 	c := ChoiceOf(j, features, res)
 	c.Spooled = spooled
 	src, all, err := withColumns(ctx, j, rows.Open, c)
+	if err == nil && features == nil {
+		err = j.Suits(src.Columns(), RowsOf(src))
+	}
 	if err != nil || all == nil {
 		return src, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -90,5 +91,11 @@ func (f *faultList) when(fault bool, format string, args ...any) {
 	}
 }
 
-// of adds the fault of a key, if there is one.
-func (f *faultList) of(key string, err error) { f.when(err != nil, "%s: %w", key, err) }
+// of adds the faults of a key, of which err has one in a line.
+func (f *faultList) of(key string, err error) {
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			f.add("%s: %s", key, line)
+		}
+	}
+}

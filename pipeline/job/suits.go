@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
@@ -27,7 +28,7 @@ func (j Job) Suits(columns []string, n int64) error {
 	}
 	for _, e := range j.Encode {
 		if !slices.Contains(columns[:len(columns)-1], e.Column) {
-			return fmt.Errorf("%w: %s: the rows have no column %q", ErrConfig, e.Key(), e.Column)
+			return fmt.Errorf("%w: %s: the rows have no column %q; they have %s", ErrConfig, e.Key(), e.Column, strings.Join(columns, ", "))
 		}
 	}
 	if _, err := j.GroupColumn(columns); err != nil {
