@@ -92,8 +92,7 @@ func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFi
 	return config.ReadSchedule(ctx, path, w.environment(), w.fs, versionLine())
 }
 
-// dataOf is the origin of a command's rows: its arguments, or the source of a job file; nil
-// without either.
+// dataOf is the origin of a command's rows: its arguments, or the source of a job file; nil without either.
 func dataOf(ctx context.Context, w system, arguments []string, job string) (config.Origin, error) {
 	switch {
 	case job != "" && len(arguments) > 0:

@@ -1,6 +1,5 @@
-// Pacsgp fits a sparse Gaussian process to the rows of a Parquet lake and
-// publishes it with a certificate: a number that bounds, with a stated
-// confidence, how often it misses fresh rows of the same source.
+// Pacsgp fits a sparse Gaussian process to the rows of a Parquet lake and publishes it with a certificate: a number
+// that bounds, with a stated confidence, how often it misses fresh rows of the same source.
 package main
 
 import (

@@ -129,8 +129,7 @@ func mayWrite(ctx context.Context, show *display, src dataset.Opened, output str
 	return read, replaces(ctx, output, show.warning)
 }
 
-// writePredictions writes the predictions of all rows to a file, which replaces none of those
-// that were read.
+// writePredictions writes the predictions of all rows to a file, which replaces none of those that were read.
 func writePredictions(ctx context.Context, w system, p config.Predictor, src dataset.Source, workers int, output string, read []string) (n config.RowCounts, err error) {
 	ready, err := pipeline.NewReady(p.Model, workers)
 	if err != nil {

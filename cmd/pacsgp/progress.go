@@ -18,8 +18,7 @@ import (
 // unknownWidth is the assumed width of a terminal that does not tell its own.
 const unknownWidth = 80
 
-// terminalWidth returns the columns of the terminal behind f, or 0 if there is
-// none.
+// terminalWidth returns the columns of the terminal behind f, or 0 if there is none.
 func terminalWidth(f *os.File) int {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 0
@@ -111,8 +110,7 @@ func (d *display) fitting(done, most int64) {
 	d.step(string(job.PhasePredictor), "predictions: ", "rows", done, most, slog.Int64("step", done), slog.Int64("steps", most))
 }
 
-// step shows the number of a step, at most once in a while below the level debug, and the largest one
-// or -1.
+// step shows the number of a step, at most once in a while below the level debug, and the largest one or -1.
 func (d *display) step(phase, head, words string, n, most int64, attrs ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

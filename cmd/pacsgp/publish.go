@@ -66,8 +66,7 @@ func pullCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// artifactTopicsOf are those that --kafka names by a job file, or by brokers with topics of the
-// default names.
+// artifactTopicsOf are those that --kafka names by a job file, or by brokers with topics of the default names.
 func artifactTopicsOf(ctx context.Context, w system, from string) (*config.ArtifactTopics, error) {
 	switch {
 	case from == "":

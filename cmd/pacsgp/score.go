@@ -148,8 +148,7 @@ func (e *scoreEvents) Predicted(what score.Done) {
 // sumEvery is the time between two log lines about predicted records.
 const sumEvery = 10 * time.Second
 
-// logCounts logs the number of records predicted since the last such line, if that is long ago or
-// now is set.
+// logCounts logs the number of records predicted since the last such line, if that is long ago or now is set.
 func (e *scoreEvents) logCounts(now bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

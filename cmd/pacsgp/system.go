@@ -43,8 +43,7 @@ func between(least, most int, names string) cobra.PositionalArgs {
 	}
 }
 
-// printJSON prints a document for machines: snake_case, times in seconds, lists
-// that are empty as [].
+// printJSON prints a document for machines: snake_case, times in seconds, lists that are empty as [].
 func printJSON(w io.Writer, document any) error {
 	text, err := json.MarshalIndent(document, "", "  ")
 	if err == nil {

@@ -38,8 +38,7 @@ func trainCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// train runs a job; the outcome is nil if the
-// last pass is left to others.
+// train runs a job; the outcome is nil if the last pass is left to others.
 func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome, error) {
 	show, out := newDisplay(w), p.Destination(w.fs)
 	defer show.end()

@@ -210,8 +210,7 @@ func documentOf(v *verified) verdictDocument {
 	return d
 }
 
-// A verified certificate does not contradict its model nor, where they were read
-// again, its rows.
+// A verified certificate does not contradict its model nor, where they were read again, its rows.
 type verified struct {
 	Certificate certify.Certificate
 	ID          string
