@@ -15,12 +15,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Formats of reports.
-const (
-	formatText = "text"
-	formatJSON = "json"
-)
-
 func lintCommand(w system) *cobra.Command {
 	var format string
 	var offline bool

@@ -21,16 +21,16 @@ import (
 
 // logging is the form of standard error: of messages, and of the error at the end.
 type logging struct {
-	format string // logText, logJSON, or "": text on a terminal, JSON elsewhere
+	format string // formatText, formatJSON, or "": text on a terminal, JSON elsewhere
 	level  string
 	quiet  bool
 	run    string // name of this process in each record
 }
 
-// Formats of the log.
+// Formats of the log, and of the report of lint.
 const (
-	logText = "text"
-	logJSON = "json"
+	formatText = "text"
+	formatJSON = "json"
 )
 
 func newLogging() *logging {
@@ -51,7 +51,7 @@ func (l *logging) flags(root *cobra.Command) {
 func (l *logging) check() error {
 	_, known := levels[l.level]
 	switch {
-	case l.format != "" && l.format != logText && l.format != logJSON:
+	case l.format != "" && l.format != formatText && l.format != formatJSON:
 		format := l.format
 		l.format = "" // for the error itself
 		return config.Argument(fmt.Errorf("--log-format: %q is neither text nor json", format))
@@ -78,7 +78,7 @@ func (l *logging) from() slog.Level {
 
 // asJSON reports whether the log has records, not lines for people.
 func (l *logging) asJSON(terminal bool) bool {
-	return l.format == logJSON || l.format == "" && !terminal
+	return l.format == formatJSON || l.format == "" && !terminal
 }
 
 // records returns a writer of records.
