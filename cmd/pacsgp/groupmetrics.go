@@ -5,18 +5,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
+	"time"
 )
 
 // groupMetrics are those of a member of a group. While the brokers do not answer there is no lag
 // and no number of partitions: the last ones would hide it.
 type groupMetrics struct {
-	lag, partitions *prometheus.GaugeVec
-	polled          prometheus.Gauge
-	errors          prometheus.Counter
-	shared          bool // members share the partitions; else one has all, new ones too
+	meters
+	shared bool // members share the partitions; else one has all, new ones too
 
 	mu    sync.Mutex // of what follows
 	known bool       // the group knows this process
@@ -25,16 +21,13 @@ type groupMetrics struct {
 	fault error      // of the last poll
 }
 
-func newGroupMetrics(of promauto.Factory) *groupMetrics {
-	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return of.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
-	}
-	return &groupMetrics{
-		lag:        gauges("pacsgp_group_lag_offsets", "Offsets between what the group has committed and the end of the topic, by partition.", "partition"),
-		partitions: gauges("pacsgp_member_partitions", "Partitions that this member of the group has; with 0 it stands by."),
-		polled:     of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_group_last_poll_timestamp_seconds", Help: "When brokers last answered about the lags of the group, in seconds since 1970."}),
-		errors:     of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_group_poll_errors_total", Help: "Polls of the lags of the group without an answer."}),
-	}
+func newGroupMetrics(m meters) *groupMetrics {
+	m.gauge("pacsgp_group_lag_offsets", "Offsets between what the group has committed and the end of the topic, by partition.", "partition")
+	m.gauge("pacsgp_member_partitions", "Partitions that this member of the group has; with 0 it stands by.")
+	m.gauge("pacsgp_group_last_poll_timestamp_seconds", "When brokers last answered about the lags of the group, in seconds since 1970.")
+	m.counter("pacsgp_group_poll_errors_total", "Polls of the lags of the group without an answer.")
+	m.gauges["pacsgp_member_partitions"].Reset()
+	return &groupMetrics{meters: m}
 }
 
 // membership shows the position of this process in the group.
@@ -50,13 +43,13 @@ func (m *groupMetrics) behind(lags map[int]int64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fault = err; err != nil {
-		m.errors.Inc()
-		m.lag.Reset()
+		m.add("pacsgp_group_poll_errors_total", 1)
+		m.gauges["pacsgp_group_lag_offsets"].Reset()
 	} else {
 		m.all = len(lags)
-		m.polled.SetToCurrentTime()
+		m.set("pacsgp_group_last_poll_timestamp_seconds", unixSeconds(time.Now()))
 		for p, lag := range lags {
-			m.lag.WithLabelValues(strconv.Itoa(p)).Set(float64(lag))
+			m.set("pacsgp_group_lag_offsets", float64(lag), strconv.Itoa(p))
 		}
 	}
 	m.show()
@@ -69,10 +62,10 @@ func (m *groupMetrics) show() {
 		has = max(has, m.all)
 	}
 	if m.unknown() != nil {
-		m.partitions.Reset()
+		m.gauges["pacsgp_member_partitions"].Reset()
 		return
 	}
-	m.partitions.WithLabelValues().Set(float64(has))
+	m.set("pacsgp_member_partitions", float64(has))
 }
 
 // unknown is why the position of this process is. The lock is held.

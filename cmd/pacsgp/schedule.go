@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
@@ -151,7 +150,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		}
 	}
 	if c.Serve.Declared() {
-		s.Lagged = func(j *schedule.Job, offsets int64) { m.set("lag_offsets", j.Name, float64(offsets)) }
+		s.Lagged = func(j *schedule.Job, offsets int64) { m.set("pacsgp_scheduled_lag_offsets", float64(offsets), j.Name) }
 	}
 	return operate(ctx, show, c.Serve, m.registry, m.ready, outputs, !how.once, func() error {
 		if !how.once {
@@ -167,7 +166,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 			err = nothingDue(w.stdout, all)
 		}
 		if how.metrics != "" {
-			err = errors.Join(err, writeMetrics(how.metrics, m.registry))
+			err = errors.Join(err, m.write(how.metrics))
 		}
 		return err
 	})
@@ -249,48 +248,30 @@ func (realClock) Now() time.Time { return time.Now() }
 // After waits.
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// scheduleMetrics are the metrics of a scheduler, listed in docs/reference/metrics.md.
+// scheduleMetrics are the metrics of a scheduler.
 type scheduleMetrics struct {
-	registry *prometheus.Registry
-	runs     *prometheus.CounterVec
-	of       map[string]*prometheus.GaugeVec // by name without its prefix, each by job
-	training prometheus.Gauge
+	meters
 
 	mu     sync.Mutex
 	faults map[string]string // by job: why its last check or run has failed
 }
 
-// ofJobs are the gauges of a job and what they say.
-var ofJobs = map[string]string{
-	"bound":                          "Bound of the last certificate of a job, of the predictor that it requires, whatever its status.",
-	"lag_offsets":                    "Committed offsets of the topic of a job that are in no window yet, at the last check.",
-	"failing":                        "1 if the last run of a job has failed, or it is unknown whether it is due, else 0.",
-	"last_success_timestamp_seconds": "End of the last run of a job with status 0.",
-	"current_timestamp_seconds":      "When the current certificate of a job became current.",
-	"current_unmoved_runs":           "Finished runs of a job since then that could not have replaced it: without the required certificate, or about something else.",
-	"future_files":                   "Files that the last run of a job left out because they are dated after it.",
-	"replaced_files":                 "Files of the last run of a job that were written again since the run before.",
-}
-
 func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
-	m := &scheduleMetrics{
-		registry: newRegistry(), faults: map[string]string{}, of: map[string]*prometheus.GaugeVec{},
-		runs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_scheduled_runs_total", Help: "Runs that have ended, by job, state and cause."}, []string{"job", "state", "cause"}),
-		training: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_training_bound_estimate", Help: "Estimate of the bound at the last step of training."}),
-	}
-	m.registry.MustRegister(m.runs, m.training)
-	for name, help := range ofJobs {
-		m.of[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_" + name, Help: help}, []string{"job"})
-		m.registry.MustRegister(m.of[name])
-	}
+	m := &scheduleMetrics{meters: newMeters(), faults: map[string]string{}}
+	m.counter("pacsgp_scheduled_runs_total", "Runs that have ended, by job, state and cause.", "job", "state", "cause")
+	m.gauge("pacsgp_training_bound_estimate", "Estimate of the bound at the last step of training.")
+	m.gauge("pacsgp_scheduled_bound", "Bound of the last certificate of a job, of the predictor that it requires, whatever its status.", "job")
+	m.gauge("pacsgp_scheduled_lag_offsets", "Committed offsets of the topic of a job that are in no window yet, at the last check.", "job")
+	m.gauge("pacsgp_scheduled_failing", "1 if the last run of a job has failed, or it is unknown whether it is due, else 0.", "job")
+	m.gauge("pacsgp_scheduled_last_success_timestamp_seconds", "End of the last run of a job with status 0.", "job")
+	m.gauge("pacsgp_scheduled_current_timestamp_seconds", "When the current certificate of a job became current.", "job")
+	m.gauge("pacsgp_scheduled_current_unmoved_runs", "Finished runs of a job since then that could not have replaced it: without the required certificate, or about something else.", "job")
+	m.gauge("pacsgp_scheduled_future_files", "Files that the last run of a job left out because they are dated after it.", "job")
+	m.gauge("pacsgp_scheduled_replaced_files", "Files of the last run of a job that were written again since the run before.", "job")
 	for _, j := range jobs {
 		m.stands(j.Job)
 	}
 	return m
-}
-
-func (m *scheduleMetrics) set(name, job string, value float64) {
-	m.of[name].WithLabelValues(job).Set(value)
 }
 
 // stands shows how the runs of a job have ended, and which model is current.
@@ -301,27 +282,25 @@ func (m *scheduleMetrics) stands(j *schedule.Job) {
 		return
 	}
 	if !at.Succeeded.IsZero() {
-		m.set("last_success_timestamp_seconds", j.Name, unixSeconds(at.Succeeded))
+		m.set("pacsgp_scheduled_last_success_timestamp_seconds", unixSeconds(at.Succeeded), j.Name)
 	}
-	m.set("current_unmoved_runs", j.Name, float64(at.Unmoved))
+	m.set("pacsgp_scheduled_current_unmoved_runs", float64(at.Unmoved), j.Name)
 	if at.Last != nil {
-		m.set("replaced_files", j.Name, float64(len(at.Last.Scheduled.Replaced)))
-		m.set("future_files", j.Name, float64(len(at.Last.Scheduled.Future)))
+		m.set("pacsgp_scheduled_replaced_files", float64(len(at.Last.Scheduled.Replaced)), j.Name)
+		m.set("pacsgp_scheduled_future_files", float64(len(at.Last.Scheduled.Future)), j.Name)
 	}
 	if c := at.Current; c != nil {
-		m.set("current_timestamp_seconds", j.Name, unixSeconds(c.Since))
+		m.set("pacsgp_scheduled_current_timestamp_seconds", unixSeconds(c.Since), j.Name)
 	}
 	m.fails(j.Name, at.Fault())
 }
-
-func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // fails notes why the last run of a job has failed, or cannot be; "" if neither is so.
 func (m *scheduleMetrics) fails(job, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults[job] = why
-	m.set("failing", job, float64(min(len(why), 1)))
+	m.set("pacsgp_scheduled_failing", float64(min(len(why), 1)), job)
 }
 
 // ready returns why jobs fail, nil if none does.
@@ -352,17 +331,17 @@ func (m *scheduleMetrics) seen(j *schedule.Job, fault error) {
 
 // ended shows the end of a run, whatever has ended it.
 func (m *scheduleMetrics) ended(j *schedule.Job, r *pipeline.RunState) {
-	m.runs.WithLabelValues(j.Name, string(r.State), schedule.Cause(r)).Inc()
+	m.add("pacsgp_scheduled_runs_total", 1, j.Name, string(r.State), schedule.Cause(r))
 }
 
 // trained shows the bound of a new certificate.
 func (m *scheduleMetrics) trained(j *schedule.Job, o *pipeline.Outcome) {
-	m.set("bound", j.Name, cmp.Or(j.Required, pipeline.RequirePrediction).Of(o.Result.Certificate).Bound)
+	m.set("pacsgp_scheduled_bound", cmp.Or(j.Required, pipeline.RequirePrediction).Of(o.Result.Certificate).Bound, j.Name)
 }
 
 // progress shows a step of training.
 func (m *scheduleMetrics) progress(of job.Progress) {
 	if of.Steps > 0 {
-		m.training.Set(of.Bound)
+		m.set("pacsgp_training_bound_estimate", of.Bound)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
@@ -112,7 +110,7 @@ func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
 
 // Adopted logs another model.
 func (e *scoreEvents) Adopted(by *score.Predictor) {
-	e.metrics.models.Inc()
+	e.metrics.add("pacsgp_models_taken_total", 1)
 	e.show.event("predictions come from the model of certificate " + by.ID)
 }
 
@@ -169,57 +167,46 @@ func (e *scoreEvents) others(where string, n score.Counts) {
 	}
 }
 
-// scoreMetrics are the metrics of score, listed in docs/reference/metrics.md.
+// scoreMetrics are the metrics of score.
 type scoreMetrics struct {
-	registry    *prometheus.Registry
-	predictions *prometheus.CounterVec
-	batches     prometheus.Counter
-	models      prometheus.Counter
-	success     prometheus.Gauge
-	unread      prometheus.Gauge // of files
-	group       *groupMetrics    // of a topic
+	meters
+	group *groupMetrics // of a topic; nil: of files
 
 	why   reason // for a wait, or why files cannot be predicted
 	fault reason // why the last file that failed could not be predicted
 }
 
-// newScoreMetrics registers them, some of a topic only.
 func newScoreMetrics(ofTopic bool) *scoreMetrics {
-	registry := newRegistry()
-	of := promauto.With(registry)
-	m := &scoreMetrics{
-		registry:    registry,
-		predictions: of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_predictions_total", Help: "Rows that score has dealt with, by whether they have a prediction."}, []string{"outcome"}),
-		batches:     of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_prediction_batches_total", Help: "Files, or batches of rows of a topic, that were predicted."}),
-		models:      of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_models_taken_total", Help: "Models that score has taken, the first included."}),
-	}
-	m.success = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_prediction_last_success_timestamp_seconds", Help: "Time of the last committed predictions of this process."})
-	if !ofTopic {
-		m.unread = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_prediction_failed_files", Help: "Files that could not be predicted in the last round."})
-	}
+	m := &scoreMetrics{meters: newMeters()}
+	m.counter("pacsgp_predictions_total", "Rows that score has dealt with, by whether they have a prediction.", "outcome")
+	m.counter("pacsgp_prediction_batches_total", "Files, or batches of rows of a topic, that were predicted.")
+	m.counter("pacsgp_models_taken_total", "Models that score has taken, the first included.")
+	m.gauge("pacsgp_prediction_last_success_timestamp_seconds", "Time of the last committed predictions of this process.")
 	for _, outcome := range []string{"predicted", "refused"} {
-		m.predictions.WithLabelValues(outcome)
+		m.add("pacsgp_predictions_total", 0, outcome)
 	}
 	if ofTopic {
-		m.group = newGroupMetrics(of)
+		m.group = newGroupMetrics(m.meters)
+	} else {
+		m.gauge("pacsgp_prediction_failed_files", "Files that could not be predicted in the last round.")
 	}
 	return m
 }
 
 // predicted counts a file or a batch.
 func (m *scoreMetrics) predicted(n score.Counts) {
-	if m.unread == nil { // else the end of a round says it
+	if m.group != nil { // else the end of a round says it
 		m.why.set(nil)
 	}
-	m.success.SetToCurrentTime()
-	m.batches.Add(float64(n.Units))
-	m.predictions.WithLabelValues("predicted").Add(float64(n.Rows - n.Refused))
-	m.predictions.WithLabelValues("refused").Add(float64(n.Refused))
+	m.set("pacsgp_prediction_last_success_timestamp_seconds", unixSeconds(time.Now()))
+	m.add("pacsgp_prediction_batches_total", float64(n.Units))
+	m.add("pacsgp_predictions_total", float64(n.Rows-n.Refused), "predicted")
+	m.add("pacsgp_predictions_total", float64(n.Refused), "refused")
 }
 
 // round shows the number of files that could not be predicted in a round over all files.
 func (m *scoreMetrics) round(failed int) {
-	m.unread.Set(float64(failed))
+	m.set("pacsgp_prediction_failed_files", float64(failed))
 	fault := m.fault.get()
 	if failed == 0 || fault == nil {
 		m.why.set(nil)

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/serving"
@@ -61,21 +60,4 @@ func operate(ctx context.Context, show *display, c config.Serve, registry *prome
 		return fmt.Errorf("%w (hint: free space, then run the same command again: it goes on where it was)", err)
 	}
 	return err
-}
-
-// newRegistry has the metrics of every process.
-func newRegistry() *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_build_info", Help: "1, with the version as a label."}, []string{"version"})
-	info.WithLabelValues(config.Version()).Set(1)
-	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return r
-}
-
-// writeMetrics writes the metrics of pacsgp to a file, whole or not at all. Those of the process and of
-// the Go runtime would clash with node_exporter's own.
-func writeMetrics(path string, r *prometheus.Registry) error {
-	r.Unregister(collectors.NewGoCollector())
-	r.Unregister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return prometheus.WriteToTextfile(path, r)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -37,7 +36,7 @@ func streamJob(ctx context.Context, w system, p config.Task) error {
 	show, of := newDisplay(w), newMetrics(m.Quota.Used, m.Quota.Limit())
 	of.group.shared = m.Stream.Shared()
 	m.Service = config.Service{FS: w.fs, Said: show.event, Warned: show.warning, OnChange: of.group.membership, Lags: of.group.behind}
-	m.Failed = of.errors.Inc
+	m.Failed = func() { of.add("pacsgp_publish_errors_total", 1) }
 	m.Waits = func(err error) {
 		if of.why.set(err); err != nil {
 			show.warning(err.Error() + "; it is tried again")
@@ -61,23 +60,11 @@ func streamJob(ctx context.Context, w system, p config.Task) error {
 	})
 }
 
-// metrics are those of a stream, listed in docs/reference/metrics.md.
+// metrics are those of a stream.
 type metrics struct {
-	registry *prometheus.Registry
-
-	rows        *prometheus.CounterVec
-	spooled     prometheus.Counter
-	fill        prometheus.Gauge
-	steps       prometheus.Counter
-	training    prometheus.Gauge
-	bound       *prometheus.GaugeVec
-	baseline    prometheus.Gauge
-	number      prometheus.Gauge
-	published   *prometheus.CounterVec
-	publishedAt prometheus.Gauge
-	latency     prometheus.Histogram
-	errors      prometheus.Counter
-	group       *groupMetrics
+	meters
+	latency prometheus.Histogram
+	group   *groupMetrics
 
 	why reason // rows cannot be read
 
@@ -89,45 +76,40 @@ var _ stream.Events = (*metrics)(nil)
 
 // newMetrics registers them. used and limit are about the disk of the spools.
 func newMetrics(used func() int64, limit int64) *metrics {
-	registry := newRegistry()
-	of := promauto.With(registry)
-	counter := func(name, help string) prometheus.Counter {
-		return of.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return of.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	}
-	of.NewGaugeFunc(prometheus.GaugeOpts{Name: "pacsgp_spool_bytes", Help: "Disk that the spools have."}, func() float64 { return float64(used()) })
-	gauge("pacsgp_spool_limit_bytes", "Disk that the spools may have.").Set(float64(limit))
-	return &metrics{
-		registry: registry, closed: map[int64]time.Time{},
-		rows:        of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_rows_total", Help: "Rows of published certificates, by what they were used for."}, []string{"outcome"}),
-		published:   of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the claim that the job requires."}, []string{"status"}),
-		bound:       of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_certificate_bound", Help: "Bound of the last certificate, by predictor."}, []string{"predictor"}),
-		latency:     of.NewHistogram(prometheus.HistogramOpts{Name: "pacsgp_certificate_latency_seconds", Help: "From a window's last row in the spool to its published certificate.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 14)}),
-		spooled:     counter("pacsgp_spooled_rows_total", "Rows that were consumed into spools."),
-		fill:        gauge("pacsgp_window_fill_rows", "Rows of the window that is being spooled."),
-		steps:       counter("pacsgp_training_steps_total", "Steps of training."),
-		training:    gauge("pacsgp_training_bound_estimate", "Estimate of the bound at the last step of training."),
-		baseline:    gauge("pacsgp_certificate_baseline_bound", "Bound of the best constant in the last certificate."),
-		number:      gauge("pacsgp_certificate_number", "Number of the last certificate in its sequence."),
-		publishedAt: gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this."),
-		errors:      counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process."),
-		group:       newGroupMetrics(of),
-	}
+	m := &metrics{meters: newMeters(), closed: map[int64]time.Time{}}
+	m.counter("pacsgp_rows_total", "Rows of published certificates, by what they were used for.", "outcome")
+	m.counter("pacsgp_certificates_total", "Certificates that were published, by the status of the claim that the job requires.", "status")
+	m.gauge("pacsgp_certificate_bound", "Bound of the last certificate, by predictor.", "predictor")
+	m.counter("pacsgp_spooled_rows_total", "Rows that were consumed into spools.")
+	m.gauge("pacsgp_window_fill_rows", "Rows of the window that is being spooled.")
+	m.counter("pacsgp_training_steps_total", "Steps of training.")
+	m.gauge("pacsgp_training_bound_estimate", "Estimate of the bound at the last step of training.")
+	m.gauge("pacsgp_certificate_baseline_bound", "Bound of the best constant in the last certificate.")
+	m.gauge("pacsgp_certificate_number", "Number of the last certificate in its sequence.")
+	m.gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this.")
+	m.counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process.")
+	m.gauge("pacsgp_spool_limit_bytes", "Disk that the spools may have.")
+	m.set("pacsgp_spool_limit_bytes", float64(limit))
+	m.latency = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "pacsgp_certificate_latency_seconds", Help: "From a window's last row in the spool to its published certificate.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 14),
+	})
+	m.registry.MustRegister(m.latency, prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "pacsgp_spool_bytes", Help: "Disk that the spools have."}, func() float64 { return float64(used()) }))
+	m.group = newGroupMetrics(m.meters)
+	return m
 }
 
 // Fills returns a function that shows the rows of the open window; several goroutines may call
 // it. rows come from an earlier process.
 func (m *metrics) Fills(rows int64) func(rows int64) {
 	var mu sync.Mutex
-	m.fill.Set(float64(rows))
+	m.set("pacsgp_window_fill_rows", float64(rows))
 	return func(now int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		if now > rows {
-			m.spooled.Add(float64(now - rows))
-			m.fill.Set(float64(now))
+			m.add("pacsgp_spooled_rows_total", float64(now-rows))
+			m.set("pacsgp_window_fill_rows", float64(now))
 			rows = now
 		}
 	}
@@ -136,14 +118,14 @@ func (m *metrics) Fills(rows int64) func(rows int64) {
 // progress shows a step of training.
 func (m *metrics) progress(p job.Progress) {
 	if p.Steps > 0 {
-		m.steps.Inc()
-		m.training.Set(p.Bound)
+		m.add("pacsgp_training_steps_total", 1)
+		m.set("pacsgp_training_bound_estimate", p.Bound)
 	}
 }
 
 // Filled notes the time of a full window.
 func (m *metrics) Filled(w *stream.Window) {
-	m.fill.Set(0)
+	m.set("pacsgp_window_fill_rows", 0)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed[w.N] = time.Now()
@@ -153,9 +135,9 @@ func (m *metrics) Filled(w *stream.Window) {
 func (m *metrics) Published(w *stream.Window, c certify.Certificate, status certify.Status) {
 	l := c.Counts
 	for outcome, n := range map[string]int64{"prior": l.Reference, "training": l.Train, "holdout": l.Holdout, "duplicate": l.Duplicates, "rejected": l.Bad} {
-		m.rows.WithLabelValues(outcome).Add(float64(n))
+		m.add("pacsgp_rows_total", float64(n), outcome)
 	}
-	m.published.WithLabelValues(string(status)).Inc()
+	m.add("pacsgp_certificates_total", 1, string(status))
 	m.shows(c, time.Now())
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,13 +148,13 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 // shows shows the last certificate.
 func (m *metrics) shows(c certify.Certificate, at time.Time) {
 	for _, of := range []pipeline.Required{pipeline.RequirePrediction, pipeline.RequireDraw} {
-		m.bound.WithLabelValues(string(of)).Set(of.Of(c).Bound)
+		m.set("pacsgp_certificate_bound", of.Of(c).Bound, string(of))
 	}
-	m.baseline.Set(c.About(certify.PredictorDraw).Baseline)
+	m.set("pacsgp_certificate_baseline_bound", c.About(certify.PredictorDraw).Baseline)
 	if s := c.Delta.Sequence; s != nil {
-		m.number.Set(float64(s.Number))
+		m.set("pacsgp_certificate_number", float64(s.Number))
 	}
-	m.publishedAt.Set(unixSeconds(at))
+	m.set("pacsgp_certificate_timestamp_seconds", unixSeconds(at))
 }
 
 // stands shows the last certificate of an output, which an earlier process has published.

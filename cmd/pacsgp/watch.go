@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
@@ -207,7 +205,7 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 		e.show.warning(err.Error())
 		return
 	}
-	e.metrics.bound.Set(r.Bound)
+	e.metrics.set("pacsgp_watch_bound", r.Bound)
 	e.show.event(r.Statement)
 	if alarm {
 		e.alarmed = by.ID
@@ -215,32 +213,21 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	}
 }
 
-// watchMetrics are the metrics of watch, listed in docs/reference/metrics.md.
+// watchMetrics are the metrics of watch.
 type watchMetrics struct {
-	registry *prometheus.Registry
-	rows     *prometheus.GaugeVec
-	units    prometheus.Gauge
-	loss     prometheus.Gauge
-	bound    prometheus.Gauge
-	evidence prometheus.Gauge
-	alarm    prometheus.Gauge
-
+	meters
 	why reason // for a wait
 }
 
 func newWatchMetrics() *watchMetrics {
-	registry := newRegistry()
-	of := promauto.With(registry)
-	m := &watchMetrics{
-		registry: registry,
-		rows:     of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_watch_rows", Help: "Rows of the test of the current certificate, by what they are."}, []string{"outcome"}),
-		units:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_units", Help: "Units of the test that have ended; 0 where rows are counted."}),
-		loss:     of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_loss", Help: "Mean loss of predictions on the labelled rows, or the units, of the test."}),
-		bound:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_bound", Help: "Bound on the expected loss, on average over these rows or units."}),
-		evidence: of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_evidence", Help: "Evidence of these rows against the bound of the certificate: 1 at the beginning, and the inverse of alarm where the alarm is raised."}),
-		alarm:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_alarm", Help: "1 if the alarm of the current certificate was raised, else 0."}),
-	}
-	m.bound.Set(1)
+	m := &watchMetrics{meters: newMeters()}
+	m.gauge("pacsgp_watch_rows", "Rows of the test of the current certificate, by what they are.", "outcome")
+	m.gauge("pacsgp_watch_units", "Units of the test that have ended; 0 where rows are counted.")
+	m.gauge("pacsgp_watch_loss", "Mean loss of predictions on the labelled rows, or the units, of the test.")
+	m.gauge("pacsgp_watch_bound", "Bound on the expected loss, on average over these rows or units.")
+	m.gauge("pacsgp_watch_evidence", "Evidence of these rows against the bound of the certificate: 1 at the beginning, and the inverse of alarm where the alarm is raised.")
+	m.gauge("pacsgp_watch_alarm", "1 if the alarm of the current certificate was raised, else 0.")
+	m.set("pacsgp_watch_bound", 1)
 	return m
 }
 
@@ -249,14 +236,14 @@ func (m *watchMetrics) counted(t watch.Test) {
 	rows := map[string]int64{"labelled": t.Labelled(), "unlabelled": t.Unlabelled, "rejected": t.Bad, "known": t.Known}
 	if t.Unit != nil {
 		rows["open"], rows["late"] = t.Open, t.Late
-		m.units.Set(float64(t.Losses.Count()))
+		m.set("pacsgp_watch_units", float64(t.Losses.Count()))
 	}
 	for outcome, n := range rows {
-		m.rows.WithLabelValues(outcome).Set(float64(n))
+		m.set("pacsgp_watch_rows", float64(n), outcome)
 	}
 	if t.Losses.Count() > 0 {
-		m.loss.Set(t.Losses.Upper())
+		m.set("pacsgp_watch_loss", t.Losses.Upper())
 	}
-	m.evidence.Set(t.Alarm.Worth)
-	m.alarm.Set(float64(min(t.Alarm.Raised, 1)))
+	m.set("pacsgp_watch_evidence", t.Alarm.Worth)
+	m.set("pacsgp_watch_alarm", float64(min(t.Alarm.Raised, 1)))
 }
