@@ -50,7 +50,6 @@ func (k KafkaSection) declared() bool { return !reflect.ValueOf(k).IsZero() }
 
 // window sets the beginning and the end of a job's only window, or of one of a stream.
 func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
-	var err error
 	open := k.Rows != 0
 	faults.Unless(k.Rows >= 0, key+".rows", "%d is negative", k.Rows)
 	faults.Unless(!open || k.To == "", key, "rows and to both end the window; name one of them")
@@ -59,10 +58,8 @@ func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfi
 	if open && k.Group != "" {
 		begin = kafkalog.Committed
 	}
-	config.From, err = k.From.of(begin)
-	faults.Unless(err == nil, key+".from", "%v", err)
-	config.To, err = k.To.of(broker.Latest)
-	faults.Unless(err == nil, key+".to", "%v", err)
+	config.From, _ = k.From.of(begin)
+	config.To, _ = k.To.of(broker.Latest)
 	faults.Unless(config.To.Time != kafkalog.Committed, key+".to", "a window begins, and does not end, at what is committed")
 	faults.Unless(config.From.Time != kafkalog.Committed || k.Group != "", key+".from", "committed by which group? name it under group")
 	config.Group = k.Group
@@ -90,19 +87,11 @@ func (k KafkaSection) digest(c kafkalog.Config) string {
 // firstWindow sets the beginning of the first window of a scheduled job. The record decides all
 // else of its windows.
 func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
-	for _, c := range []struct {
-		key   string
-		given bool
-	}{
-		{"to", k.To != ""},
-		{"rows", k.Rows != 0},
-		{"group", k.Group != ""},
-	} {
-		faults.Unless(!c.given, key+"."+c.key, "the schedule chooses where each window begins and ends: leave it out")
-	}
-	var err error
-	config.From, err = k.From.of(broker.Earliest)
-	faults.Unless(err == nil, key+".from", "%v", err)
+	const chosen = "the schedule chooses where each window begins and ends: leave it out"
+	faults.Unless(k.To == "", key+".to", chosen)
+	faults.Unless(k.Rows == 0, key+".rows", chosen)
+	faults.Unless(k.Group == "", key+".group", chosen)
+	config.From, _ = k.From.of(broker.Earliest)
 	faults.Unless(config.From.Time != kafkalog.Committed, key+".from", "a schedule does not use the offsets of a group: leave it out, or name where the first window begins: earliest, latest or a time")
 	config.To = kafkalog.Position{Time: broker.Latest}
 }
@@ -122,7 +111,7 @@ func (p *position) Form() (yamlfile.Form, string) {
 	}), "want earliest, latest, committed (only for from), or a time such as 2026-01-31T12:00:00Z"
 }
 
-// of is the position of a window.
+// of is the position of a window. Its form is checked when the file is read.
 func (p position) of(missing int64) (kafkalog.Position, error) {
 	switch p {
 	case "":

@@ -199,15 +199,8 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	faults.Unless(p.PublishTo == nil || j.Promote == (Promotion{}), at+".promote", "the job publishes to topics, whose pointer moves always")
 	faults.Unless(p.Job.Loss.EpsilonStd == 0, at+".job", "a tolerance in standard deviations differs from run to run, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, at+".job", "train.time: a resumed run must give the same certificate, and a time limit could change it: limit training by train.passes")
-	for _, c := range []struct {
-		key   string
-		given bool
-	}{
-		{"stream", p.Stream.declared()},
-		{"serve", p.Serve.Declared()},
-	} {
-		faults.Unless(!c.given, at+".job", "%s: it is only for pacsgp stream: leave it out", c.key)
-	}
+	faults.Unless(!p.Stream.declared(), at+".job", "stream: it is only for pacsgp stream: leave it out")
+	faults.Unless(!p.Serve.Declared(), at+".job", "serve: it is only for pacsgp stream: leave it out")
 }
 
 // scheduled is a job as a scheduler runs it.

@@ -105,7 +105,7 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 	}
 	faults.Unless(s.deadLetters == "" || s.deadLetters != k.Topic, "rejected.to", "%s is the topic of the rows; name another topic", s.deadLetters)
 	config.DeadLetters = s.deadLetters != ""
-	config.Columns = spooledColumns(job, "the records of a topic", faults)
+	config.Columns = spooledColumns(job, faults)
 	config.Folder = s.Spool.Folder
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
@@ -114,8 +114,8 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 }
 
 // spooledColumns are the features and the target of a job.
-func spooledColumns(job job.Job, what string, faults *yamlfile.Faults) (columns []string) {
-	faults.Unless(job.Features != nil, "features", "name them, because %s need not all have the same members", what)
+func spooledColumns(job job.Job, faults *yamlfile.Faults) (columns []string) {
+	faults.Unless(job.Features != nil, "features", "name them, because the records of a topic need not all have the same members")
 	for _, name := range slices.Concat(job.Features, job.NotAFeature(), []string{job.Target}) {
 		if !slices.Contains(columns, name) {
 			columns = append(columns, name)
