@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // One-sided against limits of 40 digits from an independent tool, and not loose.
@@ -11,9 +13,7 @@ func TestBinomialUpperIsSoundOnVectors(t *testing.T) {
 	for _, v := range fewer(readVectors(t, "binomial.csv", 150)) {
 		k, n, delta := int64(number(t, v["k"])), int64(number(t, v["n"])), number(t, v["delta"])
 		got, err := BinomialUpper(k, n, delta, Share{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want := truth(t, v["limit"])
 		if below(got, want) {
 			t.Errorf("unsound: %d of %d at delta %g: %.18g is below %.18g", k, n, delta, got, want)
@@ -34,13 +34,9 @@ func TestBinomialUpperInvertsTheTail(t *testing.T) {
 		for k := range n {
 			for _, delta := range []float64{.5, .01, 1e-9} {
 				p, err := BinomialUpper(k, n, delta, Share{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				d, err := decimal(delta)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if tail := exactTail(n, k, p); tail.Cmp(d) >= 0 {
 					t.Errorf("%d of %d, delta %g: at %g the tail is %s", k, n, delta, p, tail.FloatString(20))
 				}
@@ -80,21 +76,13 @@ func TestBinomialUpperIsOrdered(t *testing.T) {
 		before := 0.
 		for _, k := range []int64{0, 1, 5, n / 3, n / 2, n - 1, n} {
 			got, err := BinomialUpper(k, n, delta, Share{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			half, err := BinomialUpper(k, n, delta, partOf(1, 2))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			same, err := BinomialUpper(k, n, delta/2, Share{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			chernoff, err := HoldoutBound(float64(k)/float64(n), n, delta)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if !(got >= before && got > float64(k)/float64(n)-1e-15 && half >= got && half == same && got <= chernoff*(1+1e-15)) {
 				t.Errorf("%d of %d: %v after %v, half of delta %v and %v, Chernoff %v", k, n, got, before, half, same, chernoff)
 			}
@@ -152,9 +140,7 @@ func TestMethodsPayForTheirShares(t *testing.T) {
 	}
 	draw, _ := c.Claim(ClaimDraw)
 	weight, err := LnInverseWeight(len(ev.Model.Kernel.Families), ev.Model.Theta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b, err := Bound(Terms{Risk: *draw.Risk, KL: ev.Model.KL, LnInverseWeight: weight, N: draw.N, Delta: .001})
 	if err != nil || draw.Bound != b.Upper {
 		t.Errorf("the bound of a draw is %v, want %v (%v)", draw.Bound, b.Upper, err)

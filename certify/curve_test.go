@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // withCurve is evidence with a curve of the held-out rows, whose errors rise evenly up to most.
@@ -47,9 +49,7 @@ func TestCurveSteps(t *testing.T) {
 	g, _ := certificate(t, ev).Claim(ClaimCurve)
 	n := ev.Counts.Holdout
 	part, err := partDown(ev.Delta.Declared, ev.Delta.Share(MethodCurve))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b := newBand(n, part)
 	for _, s := range g.Curve.Steps {
 		beyond := int64(0)
@@ -137,9 +137,7 @@ func TestForgedCurvesAreRefused(t *testing.T) {
 func part(t *testing.T, all LossSums) []byte {
 	t.Helper()
 	data, err := all.MarshalPart()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -155,18 +153,14 @@ func TestLossSumsWithErrorsMergeAndAreReadAgain(t *testing.T) {
 		return all
 	}
 	a, whole := of(.5, 3), of(.5, 3, math.NaN(), 1)
-	if err := a.Merge(of(math.NaN(), 1)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, a.Merge(of(math.NaN(), 1)))
 	a[LossKey{PredictorDraw, SubsetTraining}] = whole[LossKey{PredictorDraw, SubsetTraining}]
 	data := part(t, a)
 	if !slices.Equal(data, part(t, whole)) {
 		t.Error("parts have other bytes than the whole")
 	}
 	again, err := ReadPart(data, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if beyond := again.Of(PredictorMean, SubsetHoldout).Beyond; beyond[0] != 4 || beyond[toleranceOwn] != 2 || beyond[curveTolerances-1] != 1 {
 		t.Error(beyond)
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // One-sided against values of 40 digits from an independent tool.
@@ -11,9 +13,7 @@ func TestLnInverseDeltaIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "delta.csv", 50) {
 		delta, predictors := number(t, v["delta"]), int64(number(t, v["alternatives"]))
 		got, err := lnInverseDelta(delta, partOf(1, predictors))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want := truth(t, v["ln_inverse_delta"])
 		if below(got, want) {
 			t.Errorf("unsound: ln(%d/%g) = %.18g is below %.18g", predictors, delta, got, want)
@@ -53,9 +53,7 @@ func TestSharesHoldAtOnce(t *testing.T) {
 		var upper [n + 1]float64
 		for k := range upper {
 			b, err := Bound(Terms{Risk: float64(k) / n, N: n, Delta: delta, Share: share})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			upper[k] = b.Upper
 		}
 		for p := .005; p < 1; p += .005 {

@@ -76,9 +76,7 @@ func variants(t *testing.T) map[string]Evidence {
 func marshal(t testing.TB, c Certificate) []byte {
 	t.Helper()
 	data, err := Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -100,16 +98,12 @@ func TestDocumentRoundTrip(t *testing.T) {
 			c := certificate(t, ev)
 			data := marshal(t, c)
 			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if err := schema.Validate(value); err != nil {
 				t.Errorf("the schema refuses the document: %v", err)
 			}
 			parsed, err := Parse(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(string(data), string(marshal(t, parsed))); diff != "" {
 				t.Errorf("the document changes when it is read (-written +read):\n%s", diff)
 			}
@@ -128,17 +122,11 @@ func TestDocumentRoundTrip(t *testing.T) {
 func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("certificate.json", value); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, compiler.AddResource("certificate.json", value))
 	schema, err := compiler.Compile("certificate.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return schema
 }
 
@@ -148,17 +136,13 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 	ev := sound(t)
 	g := guarantee(t, certificate(t, ev), ClaimDraw)
 	weight, err := LnInverseWeight(1, ev.Model.Theta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if want := math.Log(1201 * 25); !(weight > want) {
 		t.Errorf("ln 1/p is %g, not above that of the two flat grids, %g", weight, want)
 	}
 	terms := Terms{Risk: ev.LossSums.At(PredictorDraw, SubsetTraining).Risk.Upper(), KL: ev.Model.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share(MethodPACBayes)}
 	want, err := Bound(terms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if g.Bound != want.Upper || g.BoundPinsker != want.Pinsker || g.Exponent != want.Exponent {
 		t.Errorf("the guarantee is %+v, want the bounds %+v", g, want)
 	}
@@ -246,17 +230,13 @@ func TestEveryChangeOfADerivedValueIsRefused(t *testing.T) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var document any
-	if err := decoder.Decode(&document); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, decoder.Decode(&document))
 	changes := 0
 	for _, leaf := range leaves("", document, nil) {
 		for _, value := range altered(leaf.old) {
 			leaf.set(value)
 			text, err := json.Marshal(document)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			leaf.set(leaf.old)
 			var c Certificate
 			if err := unmarshalStrict(text, &c); err != nil {
@@ -356,9 +336,7 @@ func TestSchemaRefuses(t *testing.T) {
 			t.Fatalf("the document does not hold %s", v[0])
 		}
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err := schema.Validate(value); err == nil {
 			t.Errorf("with %s instead of %s the schema accepts it", v[1], v[0])
 		}

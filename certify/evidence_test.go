@@ -63,26 +63,20 @@ func sound(t testing.TB) Evidence {
 // add adds a loss that must be in range.
 func add(t testing.TB, s *RiskSum, loss float64) {
 	t.Helper()
-	if err := s.Add(loss); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Add(loss))
 }
 
 // addLower adds a loss that must be in range, rounded down.
 func addLower(t testing.TB, s *RiskSum, loss float64) {
 	t.Helper()
-	if err := s.AddLower(loss); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.AddLower(loss))
 }
 
 // certificate certifies evidence that must be valid.
 func certificate(t testing.TB, ev Evidence) Certificate {
 	t.Helper()
 	c, err := Certify(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return c
 }
 

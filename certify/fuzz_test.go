@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/allocated"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // fuzzedGrid bounds the grids of the certificates that the target recomputes: the
@@ -25,9 +26,7 @@ func FuzzParse(f *testing.F) {
 	var golden [][]byte
 	for _, name := range names {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		golden = append(golden, b)
 		f.Add(b, uint32(0))
 		for _, from := range []string{`"bound": 0.`, `"sum": "`, `"n": `, `"status": "`, `"delta": `, `"kl": `, `"train": `} {
@@ -69,9 +68,7 @@ func recompute(t *testing.T, c Certificate, text []byte) {
 		return
 	}
 	again, err := Certify(c.Evidence)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !bytes.Equal(marshal(t, again), text) {
 		t.Error("Recompute accepts what does not follow from its evidence")
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden certificate, before its format is released")
@@ -19,18 +21,12 @@ func TestGoldenCertificate(t *testing.T) {
 	name := filepath.Join("testdata", "certificate-4.json")
 	made := marshal(t, certificate(t, sound(t)))
 	if *update {
-		if err := os.WriteFile(name, made, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(name, made, 0o644))
 	}
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c, err := Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := Recompute(c); err != nil {
 		t.Error(err)
 	}
@@ -77,9 +73,7 @@ func TestPaperRows(t *testing.T) {
 			theta[i] = Parameter{Name: fmt.Sprint(i), Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorFlat}, Index: 600}
 		}
 		penalty, err := LnInverseWeight(1, theta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		c := v.klN + (penalty+math.Log(200*math.Sqrt(float64(v.n))))/float64(v.n)
 		if got := fmt.Sprintf("%.4f", KLInverse(v.risk, c)); got != v.want {
 			t.Errorf("%s: KLInverse(%g, %g) = %s, want %s", v.name, v.risk, c, got, v.want)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 func flat(count int) Grid { return Grid{Min: -6, Step: .01, Count: count, Prior: PriorFlat} }
@@ -25,9 +27,7 @@ func TestWeightsAddUpToAtMostOne(t *testing.T) {
 		{Min: -6, Step: 2, Count: 7, Prior: PriorPeaked, Centre: 6, Width: .5},
 	} {
 		costs, err := g.LnInverseWeights()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i := 0; i < len(costs); i += 97 {
 			alone, err := LnInverseWeight(1, []Parameter{{Name: "a", Grid: g, Index: i}})
 			if err != nil || costs[i] != alone {
@@ -45,9 +45,7 @@ func TestWeightsAddUpToAtMostOne(t *testing.T) {
 		extra := g
 		extra.Centre += g.Spacing()
 		others, err := extra.LnInverseWeights()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i := range costs {
 			costs[i] = min(costs[i], others[i])
 		}

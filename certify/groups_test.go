@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strconv"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // withGroups is evidence with groups by the hour: 40 rows at 7, one of them missed, 35 at 9, and ten others.
@@ -60,14 +62,10 @@ func TestGroupsHaveEqualParts(t *testing.T) {
 // GroupUpper is that of the independent program that made testdata/binomial.csv, at a part of delta.
 func TestGroupUpperOnVectors(t *testing.T) {
 	f, err := os.Open("testdata/binomial.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = f.Close() }()
 	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	tried := 0
 	for _, row := range rows[1:] {
 		n, _ := strconv.ParseInt(row[0], 10, 64)
@@ -152,9 +150,7 @@ func TestLossSumsWithGroupsMergeAndAreReadAgain(t *testing.T) {
 		return all
 	}
 	a := of(0, 2)
-	if err := a.Merge(of(2, 2, 1, 0)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, a.Merge(of(2, 2, 1, 0)))
 	data := part(t, a)
 	if !slices.Equal(data, part(t, of(0, 2, 2, 2, 1, 0))) {
 		t.Error("parts have other bytes than the whole")

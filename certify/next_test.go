@@ -10,15 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // misses are k losses of 1 among n.
 func misses(t *testing.T, k, n int64) RiskSum {
 	t.Helper()
 	var s RiskSum
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"n": %d, "sum": "%032x"}`, n, new128(k)), &s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(fmt.Appendf(nil, `{"n": %d, "sum": "%032x"}`, n, new128(k)), &s))
 	return s
 }
 
@@ -38,9 +38,7 @@ func TestNextBoundIsSoundOnVectors(t *testing.T) {
 	for _, v := range fewer(readVectors(t, "next.csv", 100)) {
 		n, k, delta := int64(number(t, v["n"])), int64(number(t, v["losses"])), number(t, v["delta"])
 		got, err := NextBound(misses(t, k, n), delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want := truth(t, v["bound"])
 		if below(got, want) {
 			t.Errorf("unsound: %d of %d at delta %g: %.18g is below %s", k, n, delta, got, v["bound"])
@@ -128,9 +126,7 @@ func TestBetsAreSoundOnVectors(t *testing.T) {
 		first, n, want := number(t, v["first"]), int(number(t, v["n"])), truth(t, v["worth"])
 		second := int(number(t, v["second"]))
 		a, err := NewAlarm(min(first, 1), leastError)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i := range n {
 			loss := miss(i, 17, second)
 			if loss == 0 && first == .3 {
@@ -159,18 +155,14 @@ func TestAlarmIsRarelyFalse(t *testing.T) {
 		raised := 0
 		for range runs {
 			a, err := NewAlarm(bound, delta)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			since := 1000
 			for i := range rows {
 				loss := uint64(0)
 				if since++; rng.Float64() < chance(bound, a.Worth, i, since) {
 					loss, since = UnitsPerLoss, 0
 				}
-				if err := a.Add([]uint64{loss}); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, a.Add([]uint64{loss}))
 			}
 			if a.Raised > 0 {
 				raised++
@@ -207,18 +199,12 @@ func TestAlarmOnDays(t *testing.T) {
 	rows := make([]uint64, 55)
 	for range years {
 		onDays, err := NewAlarm(bound, delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		onRows, err := NewAlarm(bound, delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for range 365 {
 			mean := days(rng, bound, rows)
-			if err := errors.Join(onDays.Add([]uint64{mean}), onRows.Add(rows)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, errors.Join(onDays.Add([]uint64{mean}), onRows.Add(rows)))
 		}
 		byDays, byRows = byDays+int(min(1, onDays.Raised)), byRows+int(min(1, onRows.Raised))
 	}
@@ -245,9 +231,7 @@ func TestAlarmDelaysOnDays(t *testing.T) {
 					}
 					err = a.Add([]uint64{days(rng, risk, rows)})
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				all = append(all, a.Raised-before)
 			}
 			slices.Sort(all)
@@ -255,9 +239,7 @@ func TestAlarmDelaysOnDays(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../docs/explanation/theory.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !strings.Contains(string(text), line) {
 		t.Errorf("docs/explanation/theory.md has another line of delays than\n%s", line)
 	}
@@ -268,9 +250,7 @@ func TestAlarmDelaysOnDays(t *testing.T) {
 func delay(t *testing.T, bound, times float64, before int, rng *rand.Rand) int {
 	t.Helper()
 	a, err := NewAlarm(bound, .01)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	losses := make([]uint64, 500)
 	for at := 0; a.Raised == 0; at += len(losses) {
 		for i := range losses {
@@ -282,9 +262,7 @@ func delay(t *testing.T, bound, times float64, before int, rng *rand.Rand) int {
 				losses[i] = UnitsPerLoss
 			}
 		}
-		if err := a.Add(losses); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, a.Add(losses))
 	}
 	return int(a.Raised) - before
 }
@@ -312,9 +290,7 @@ func TestAlarmDelays(t *testing.T) {
 		table.WriteString("\n")
 	}
 	text, err := os.ReadFile("../docs/explanation/theory.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !strings.Contains(string(text), table.String()) {
 		t.Errorf("docs/explanation/theory.md has another table of delays than\n%s", table.String())
 	}
@@ -327,30 +303,20 @@ func TestTestsOfRowsAreResumed(t *testing.T) {
 		losses[i] = uint64(i*i%7) * (UnitsPerLoss / 90)
 	}
 	whole, err := NewAlarm(.05, .01)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	parts := Alarm{Bound: .05, Delta: .01, Stakes: slices.Clone(whole.Stakes), Worth: 1}
-	if err := whole.Add(losses); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, whole.Add(losses))
 	for part := range slices.Chunk(losses, 7) {
-		if err := parts.Add(part); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, parts.Add(part))
 		text, err := json.Marshal(parts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		parts = Alarm{}
 		if err := json.Unmarshal(text, &parts); err != nil || parts.Validate() != nil {
 			t.Fatal(err, parts.Validate())
 		}
 	}
 	one, err := json.Marshal(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if other, err := json.Marshal(parts); err != nil || string(one) != string(other) {
 		t.Errorf("%s in one go, %s in parts, %v", one, other, err)
 	}

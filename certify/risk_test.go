@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Order, sharding and the number of workers leave no trace in the sum.
@@ -26,9 +28,7 @@ func TestRiskSumIsTheSameInEveryOrder(t *testing.T) {
 		}
 		var got RiskSum
 		for _, shard := range shards {
-			if err := got.Merge(shard); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, got.Merge(shard))
 		}
 		if got != want {
 			t.Fatalf("sum over %d shards is %+v, want %+v", len(shards), got, want)
@@ -97,9 +97,7 @@ func TestRiskSumRefusesWhatIsNoLoss(t *testing.T) {
 func TestRiskSumJSON(t *testing.T) {
 	want := RiskSum{hi: 0x1234, lo: 0xfedcba9876543210, count: 1 << 20}
 	text, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if string(text) != `{"n":1048576,"sum":"0000000000001234fedcba9876543210"}` {
 		t.Errorf("JSON is %s", text)
 	}

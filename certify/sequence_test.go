@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 func numbered(k int64) Delta {
@@ -33,9 +35,7 @@ func TestSequenceErrsUpwards(t *testing.T) {
 	for _, k := range []int64{1, 2, 7, 1000, 1 << 31, 1<<32 + 1, MaxNumber} {
 		d := numbered(k)
 		got, err := lnInverseDelta(d.Declared, d.Share(MethodPACBayes))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		n := new(big.Float).SetPrec(300).SetInt64(k)
 		n.Mul(n, new(big.Float).SetInt64(k+1)).Mul(n, big.NewFloat(100))
 		want := ln(n)
@@ -53,9 +53,7 @@ func TestSequenceIsPaidFor(t *testing.T) {
 		ev := sound(t)
 		ev.Delta.Sequence = s
 		c, err := Certify(ev)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err := Recompute(c); err != nil {
 			t.Error(err)
 		}

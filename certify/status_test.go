@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 func guarantee(t *testing.T, c Certificate, id ClaimID) Claim {
@@ -120,14 +122,10 @@ func TestAbout(t *testing.T) {
 func TestDeltaIsTheDecimalNumber(t *testing.T) {
 	for _, delta := range []float64{.01, .05, .1, .2, .3, .001, 1e-12, .99} {
 		d, err := decimal(delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want := slowLn(new(big.Float).SetPrec(1400).SetRat(d.Inv(d)))
 		got, err := lnInverseDelta(delta, Share{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if big.NewFloat(got).Cmp(want) < 0 {
 			t.Errorf("ln 1/%g = %.17g is below %.25g", delta, got, want)
 		} else if nearest, _ := want.Float64(); got > math.Nextafter(nearest, 1e9) {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // binomial returns P(k of n) for success probability p, times exp(tilt).
@@ -138,9 +140,7 @@ func TestBoundCoversExactly(t *testing.T) {
 	var upper [n + 1]float64
 	for k := range upper {
 		b, err := Bound(Terms{Risk: float64(k) / n, N: n, Delta: delta})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		upper[k] = b.Upper
 	}
 	for _, p := range []float64{.001, .01, .03, .1, .25, .5, .8, .97, .999} {
@@ -240,9 +240,7 @@ func TestCoverage(t *testing.T) {
 		losses, risks := hypotheses(random, 90, n, false)
 		kl, empirical, risk := gibbs(losses, risks, n, 1)
 		b, err := Bound(Terms{Risk: empirical, KL: kl, N: n, Delta: delta})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if risk > b.Upper {
 			violations++
 		}
@@ -262,9 +260,7 @@ func TestCoverageFailsWithAPriorFittedToTheSample(t *testing.T) {
 		losses, risks := hypotheses(random, 300, n, true)
 		kl, empirical, risk := gibbs(losses, risks, n, 20)
 		b, err := Bound(Terms{Risk: empirical, KL: 0, N: n, Delta: delta})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if risk > b.Upper {
 			violations++
 		}
@@ -331,9 +327,7 @@ func TestGaussianKLOfDiagonals(t *testing.T) {
 		want += (mean[i]*mean[i] + lambda - 1 - math.Log(lambda)) / 2
 	}
 	got, err := GaussianKL(mean, factor, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got < want+.9e-9*(1+want) || got > want+1.1e-9*(1+want) {
 		t.Errorf("GaussianKL = %.15g, want %.15g and the slack", got, want)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // readVectors returns the rows of a file that testdata/vectors.py wrote, as
@@ -16,14 +18,10 @@ import (
 func readVectors(t *testing.T, name string, least int) []map[string]string {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(records) <= least {
 		t.Fatalf("%s holds %d vectors, want at least %d", name, len(records)-1, least)
 	}
@@ -54,9 +52,7 @@ func fewer(vectors []map[string]string) []map[string]string {
 func number(t *testing.T, text string) float64 {
 	t.Helper()
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return x
 }
 
@@ -64,9 +60,7 @@ func number(t *testing.T, text string) float64 {
 func truth(t *testing.T, text string) *big.Float {
 	t.Helper()
 	x, _, err := big.ParseFloat(text, 10, 200, big.ToNearestEven)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return x
 }
 
@@ -128,14 +122,10 @@ func TestLnXiIsSoundOnVectors(t *testing.T) {
 func TestLnInverseWeightIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "weights.csv", 150) {
 		var theta []Parameter
-		if err := json.Unmarshal([]byte(v["parameters"]), &theta); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(v["parameters"]), &theta))
 		want := truth(t, v["ln_inverse_weight"])
 		got, err := LnInverseWeight(1, theta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if below(got, want) {
 			t.Errorf("unsound: LnInverseWeight(%s) = %.18g is below %.18g", v["parameters"], got, want)
 		} else if above(got, plus(want, 2*0x1p-52, 1e-30)) {
@@ -147,17 +137,11 @@ func TestLnInverseWeightIsSoundOnVectors(t *testing.T) {
 func TestGaussianKLIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "gaussian.csv", 150) {
 		var mean, factor []float64
-		if err := json.Unmarshal([]byte(v["mean"]), &mean); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(v["factor"]), &factor); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(v["mean"]), &mean))
+		fatal.If(t, json.Unmarshal([]byte(v["factor"]), &factor))
 		want := truth(t, v["kl"])
 		got, err := GaussianKL(mean, factor, len(mean))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if below(got, want) {
 			t.Errorf("unsound: GaussianKL(%s, %s) = %.18g is below %.18g", v["mean"], v["factor"], got, want)
 		} else if above(got, plus(want, 1.001e-9, 1.001e-9)) {
@@ -169,23 +153,15 @@ func TestGaussianKLIsSoundOnVectors(t *testing.T) {
 func TestRiskSumIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "risk.csv", 100) {
 		var losses []float64
-		if err := json.Unmarshal([]byte(v["losses"]), &losses); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(v["losses"]), &losses))
 		var s RiskSum
 		for _, loss := range losses {
-			if err := s.Add(loss); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, s.Add(loss))
 		}
 		var parsed struct{ Sum string }
 		text, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &parsed); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, json.Unmarshal(text, &parsed))
 		if parsed.Sum != v["sum"] {
 			t.Errorf("sum of %v is %s, want %s", losses, parsed.Sum, v["sum"])
 		}
@@ -208,13 +184,9 @@ func TestBoundIsSoundOnVectors(t *testing.T) {
 			Share: partOf(1, int64(number(t, v["alternatives"]))),
 		}
 		b, err := Bound(terms)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		holdout, err := HoldoutBound(terms.Risk, terms.N, terms.Delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, x := range []struct {
 			name     string
 			got      float64

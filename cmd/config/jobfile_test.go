@@ -105,9 +105,7 @@ func FuzzJobFile(f *testing.F) {
 	}
 	for _, name := range examples {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(b)
 	}
 	for _, text := range []string{
@@ -193,9 +191,7 @@ func TestDuplicatesInTheJobFile(t *testing.T) {
 		"duplicates: keep":               {Policy: "keep"},
 	} {
 		path := filepath.Join(t.TempDir(), "job.yaml")
-		if err := os.WriteFile(path, []byte("target: y\n"+text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte("target: y\n"+text+"\n"), 0o600))
 		c, read, err := readConfiguration[JobFile](path, os.LookupEnv)
 		if err != nil || read.Faults != nil || c.job().Duplicates != want {
 			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Duplicates, err, want)
@@ -257,9 +253,7 @@ func (k keys) write(t testing.TB, dir string) string {
 // writeFile writes a file and returns its path.
 func writeFile(t testing.TB, path, text string) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 

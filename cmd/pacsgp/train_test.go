@@ -173,9 +173,7 @@ pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + 0.3 * b + rng.norm
 		"one": {job, "no held-out row"}, "two": {strings.Replace(job, "# outside", "outside", 1), "outside rows alone"},
 	} {
 		writeFile(t, in("job.yaml"), []byte(of.job))
-		if err := os.RemoveAll(in("out")); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.RemoveAll(in("out")))
 		succeed(t, "split", "-c", in("job.yaml"), "-o", in("split.parquet"))
 		if out, status := verifytest.Python(t, in("boost.py"), in("rows/rows.parquet"), in("split.parquet"), "y", "boosted"); status != 0 {
 			t.Fatal(out)
@@ -183,9 +181,7 @@ pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + 0.3 * b + rng.norm
 		succeed(t, "train", "-c", in("job.yaml"))
 		certificate, model := only(t, in("out/certificate-*.json")), only(t, in("out/model-*.parquet"))
 		c, err := certify.Parse(readFile(t, certificate))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		held, _ := c.Claim(certify.ClaimHoldout)
 		if held.Status != certify.StatusCertified || held.Bound > 0.1 {
 			t.Errorf("form %s: %s, bound %v, %+v", form, held.Status, held.Bound, c.Assumptions[len(c.Assumptions)-1])
