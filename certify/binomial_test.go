@@ -14,12 +14,7 @@ func TestBinomialUpperIsSoundOnVectors(t *testing.T) {
 		k, n, delta := int64(number(t, v["k"])), int64(number(t, v["n"])), number(t, v["delta"])
 		got, err := BinomialUpper(k, n, delta, Share{})
 		fatal.If(t, err)
-		want := truth(t, v["limit"])
-		if below(got, want) {
-			t.Errorf("unsound: %d of %d at delta %g: %.18g is below %.18g", k, n, delta, got, want)
-		} else if nearest, _ := want.Float64(); got > nearest*(1+1e-12) {
-			t.Errorf("loose: %d of %d at delta %g: %.18g, want %.18g", k, n, delta, got, want)
-		}
+		errsUp(t, got, truth(t, v["limit"]), 1e-12, 0, "the limit of %d of %d at delta %g", k, n, delta)
 	}
 }
 

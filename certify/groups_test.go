@@ -1,14 +1,11 @@
 package certify
 
 import (
-	"encoding/csv"
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sort"
-	"strconv"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -61,23 +58,15 @@ func TestGroupsHaveEqualParts(t *testing.T) {
 
 // GroupUpper is that of the independent program that made testdata/binomial.csv, at a part of delta.
 func TestGroupUpperOnVectors(t *testing.T) {
-	f, err := os.Open("testdata/binomial.csv")
-	fatal.If(t, err)
-	defer func() { _ = f.Close() }()
-	rows, err := csv.NewReader(f).ReadAll()
-	fatal.If(t, err)
 	tried := 0
-	for _, row := range rows[1:] {
-		n, _ := strconv.ParseInt(row[0], 10, 64)
-		k, _ := strconv.ParseInt(row[1], 10, 64)
-		delta, _ := strconv.ParseFloat(row[2], 64)
-		want, err := strconv.ParseFloat(row[3], 64)
-		if err != nil || n < leastGroup || n > 1e6 || 5*delta >= 1 {
+	for _, v := range readVectors(t, "binomial.csv", 150) {
+		k, n, delta := int64(number(t, v["k"])), int64(number(t, v["n"])), number(t, v["delta"])
+		if n < leastGroup || n > 1e6 || 5*delta >= 1 {
 			continue
 		}
 		tried++
 		got, err := groupUpper(k, n, 5, 5*delta, Share{})
-		if err != nil || !(got >= want*(1-1e-9) && got <= want*(1+1e-9)) {
+		if want := number(t, v["limit"]); err != nil || !(got >= want*(1-1e-9) && got <= want*(1+1e-9)) {
 			t.Errorf("groupUpper(%d, %d, 5, 5·%g) = %v, want %v, %v", k, n, delta, got, want, err)
 		}
 	}

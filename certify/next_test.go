@@ -39,12 +39,7 @@ func TestNextBoundIsSoundOnVectors(t *testing.T) {
 		n, k, delta := int64(number(t, v["n"])), int64(number(t, v["losses"])), number(t, v["delta"])
 		got, err := NextBound(misses(t, k, n), delta)
 		fatal.If(t, err)
-		want := truth(t, v["bound"])
-		if below(got, want) {
-			t.Errorf("unsound: %d of %d at delta %g: %.18g is below %s", k, n, delta, got, v["bound"])
-		} else if nearest, _ := want.Float64(); got > nearest*(1+1e-12) {
-			t.Errorf("loose: %d of %d at delta %g: %.18g, want %s", k, n, delta, got, v["bound"])
-		}
+		errsUp(t, got, truth(t, v["bound"]), 1e-12, 0, "the bound of %d of %d at delta %g", k, n, delta)
 	}
 }
 

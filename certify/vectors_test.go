@@ -3,6 +3,7 @@ package certify
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
 	"os"
@@ -77,6 +78,16 @@ func above(got float64, want *big.Float) bool {
 	return math.IsInf(got, 1) || big.NewFloat(got).Cmp(new(big.Float).Add(want, digits)) > 0
 }
 
+// errsUp demands a number that is not below the true one, nor above it by more than both rooms.
+func errsUp(t *testing.T, got float64, want *big.Float, relative, absolute float64, what string, args ...any) {
+	t.Helper()
+	if below(got, want) {
+		t.Errorf("unsound: %s = %.18g is below %.18g", fmt.Sprintf(what, args...), got, want)
+	} else if above(got, plus(want, relative, absolute)) {
+		t.Errorf("loose: %s = %.18g, want %.18g", fmt.Sprintf(what, args...), got, want)
+	}
+}
+
 // plus returns want(1 + relative) + absolute.
 func plus(want *big.Float, relative, absolute float64) *big.Float {
 	x := new(big.Float).Mul(want, big.NewFloat(relative))
@@ -97,11 +108,7 @@ func TestKLInverseIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "klinverse.csv", 2000) {
 		q, c := number(t, v["q"]), number(t, v["c"])
 		upper := truth(t, v["upper"])
-		if got := KLInverse(q, c); below(got, upper) {
-			t.Errorf("unsound: KLInverse(%g, %g) = %.18g is below %.18g", q, c, got, upper)
-		} else if above(got, plus(upper, 0x1p-52, 0x1p-105)) {
-			t.Errorf("loose: KLInverse(%g, %g) = %.18g, want %.18g", q, c, got, upper)
-		}
+		errsUp(t, KLInverse(q, c), upper, 0x1p-52, 0x1p-105, "KLInverse(%g, %g)", q, c)
 		if got := Pinsker(q, c); below(got, upper) {
 			t.Errorf("unsound: Pinsker(%g, %g) = %g is below %.18g", q, c, got, upper)
 		}
@@ -110,12 +117,8 @@ func TestKLInverseIsSoundOnVectors(t *testing.T) {
 
 func TestLnXiIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "xi.csv", 70) {
-		n, want := int64(number(t, v["n"])), truth(t, v["ln_xi"])
-		if got := LnXi(n); below(got, want) {
-			t.Errorf("unsound: LnXi(%d) = %.18g is below %.18g", n, got, want)
-		} else if above(got, plus(want, 0x1p-52, 1e-11)) {
-			t.Errorf("loose: LnXi(%d) = %.18g, want %.18g", n, got, want)
-		}
+		n := int64(number(t, v["n"]))
+		errsUp(t, LnXi(n), truth(t, v["ln_xi"]), 0x1p-52, 1e-11, "LnXi(%d)", n)
 	}
 }
 
@@ -123,14 +126,9 @@ func TestLnInverseWeightIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "weights.csv", 150) {
 		var theta []Parameter
 		fatal.If(t, json.Unmarshal([]byte(v["parameters"]), &theta))
-		want := truth(t, v["ln_inverse_weight"])
 		got, err := LnInverseWeight(1, theta)
 		fatal.If(t, err)
-		if below(got, want) {
-			t.Errorf("unsound: LnInverseWeight(%s) = %.18g is below %.18g", v["parameters"], got, want)
-		} else if above(got, plus(want, 2*0x1p-52, 1e-30)) {
-			t.Errorf("loose: LnInverseWeight(%s) = %.18g, want %.18g", v["parameters"], got, want)
-		}
+		errsUp(t, got, truth(t, v["ln_inverse_weight"]), 2*0x1p-52, 1e-30, "LnInverseWeight(%s)", v["parameters"])
 	}
 }
 
@@ -139,14 +137,9 @@ func TestGaussianKLIsSoundOnVectors(t *testing.T) {
 		var mean, factor []float64
 		fatal.If(t, json.Unmarshal([]byte(v["mean"]), &mean))
 		fatal.If(t, json.Unmarshal([]byte(v["factor"]), &factor))
-		want := truth(t, v["kl"])
 		got, err := GaussianKL(mean, factor, len(mean))
 		fatal.If(t, err)
-		if below(got, want) {
-			t.Errorf("unsound: GaussianKL(%s, %s) = %.18g is below %.18g", v["mean"], v["factor"], got, want)
-		} else if above(got, plus(want, 1.001e-9, 1.001e-9)) {
-			t.Errorf("loose: GaussianKL(%s, %s) = %.18g, want %.18g", v["mean"], v["factor"], got, want)
-		}
+		errsUp(t, got, truth(t, v["kl"]), 1.001e-9, 1.001e-9, "GaussianKL(%s, %s)", v["mean"], v["factor"])
 	}
 }
 
@@ -165,12 +158,7 @@ func TestRiskSumIsSoundOnVectors(t *testing.T) {
 		if parsed.Sum != v["sum"] {
 			t.Errorf("sum of %v is %s, want %s", losses, parsed.Sum, v["sum"])
 		}
-		want := truth(t, v["mean"])
-		if got := s.Upper(); below(got, want) {
-			t.Errorf("unsound: mean of %v is %.18g, below %.18g", losses, got, want)
-		} else if above(got, plus(want, 0x1p-52, 0x1p-60)) {
-			t.Errorf("loose: mean of %v is %.18g, want %.18g", losses, got, want)
-		}
+		errsUp(t, s.Upper(), truth(t, v["mean"]), 0x1p-52, 0x1p-60, "the mean of %v", losses)
 	}
 }
 
@@ -192,12 +180,7 @@ func TestBoundIsSoundOnVectors(t *testing.T) {
 			got      float64
 			relative float64
 		}{{"exponent", b.Exponent, 1e-11}, {"upper", b.Upper, 1e-11}, {"pinsker", b.Pinsker, 1e-11}, {"holdout", holdout, 1e-14}} {
-			want := truth(t, v[x.name])
-			if below(x.got, want) {
-				t.Errorf("unsound: %s of %+v is %.18g, below %.18g", x.name, terms, x.got, want)
-			} else if above(x.got, plus(want, x.relative, 0)) {
-				t.Errorf("loose: %s of %+v is %.18g, want %.18g", x.name, terms, x.got, want)
-			}
+			errsUp(t, x.got, truth(t, v[x.name]), x.relative, 0, "%s of %+v", x.name, terms)
 		}
 	}
 }
