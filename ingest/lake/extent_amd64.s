@@ -2,17 +2,16 @@
 
 #include "textflag.h"
 
-// func copyBlocks(dst *float64, src *byte, n int) (lo, hi float64, nans int)
+// func extentOfBlocks(values *float64, n int) (lo, hi float64, nans int)
 //
 // Running minima in X4..X7, maxima in X8..X11, in X12 and X13 all bits set where a
 // NaN was met: MINPD and MAXPD lose it, so that it needs a place of its own. Two
 // vectors share one comparison, for it is unordered if either has a NaN. SSE2 is
 // part of every amd64 processor; more would not help, for the speed is that of
 // the second cache.
-TEXT ·copyBlocks(SB), NOSPLIT, $0-48
-	MOVQ   dst+0(FP), DI
-	MOVQ   src+8(FP), SI
-	MOVQ   n+16(FP), CX
+TEXT ·extentOfBlocks(SB), NOSPLIT, $0-40
+	MOVQ   values+0(FP), SI
+	MOVQ   n+8(FP), CX
 	MOVUPD (SI), X4
 	MOVAPD X4, X5
 	MOVAPD X4, X6
@@ -29,10 +28,6 @@ loop:
 	MOVUPD 16(SI), X1
 	MOVUPD 32(SI), X2
 	MOVUPD 48(SI), X3
-	MOVUPD X0, 0(DI)
-	MOVUPD X1, 16(DI)
-	MOVUPD X2, 32(DI)
-	MOVUPD X3, 48(DI)
 	MINPD  X0, X4
 	MINPD  X1, X5
 	MINPD  X2, X6
@@ -46,7 +41,6 @@ loop:
 	ORPD   X0, X12
 	ORPD   X2, X13
 	ADDQ   $64, SI
-	ADDQ   $64, DI
 	SUBQ   $8, CX
 	JNE    loop
 
@@ -63,8 +57,8 @@ loop:
 	MOVAPD   X8, X9
 	UNPCKHPD X9, X9
 	MAXSD    X9, X8
-	MOVSD    X4, lo+24(FP)
-	MOVSD    X8, hi+32(FP)
+	MOVSD    X4, lo+16(FP)
+	MOVSD    X8, hi+24(FP)
 	MOVMSKPD X12, AX
-	MOVQ     AX, nans+40(FP)
+	MOVQ     AX, nans+32(FP)
 	RET
