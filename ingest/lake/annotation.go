@@ -53,10 +53,7 @@ func logicalOf(e *parquetmeta.Element) parquetmeta.Logical {
 	return l
 }
 
-// unitDigits are the decimal places of the units of time.
-var unitDigits = map[int16]int{parquetmeta.UnitMillis: 3, parquetmeta.UnitMicros: 6, parquetmeta.UnitNanos: 9}
-
-// timeUnits are the units of times.
+// timeUnits are the units of times. Each has three decimal places more than the one before.
 var timeUnits = map[int16]parquet.TimeUnit{
 	parquetmeta.UnitMillis: parquet.Millisecond, parquetmeta.UnitMicros: parquet.Microsecond, parquetmeta.UnitNanos: parquet.Nanosecond,
 }
@@ -91,11 +88,12 @@ func annotationOf(e *parquetmeta.Element) annotation {
 	case parquetmeta.LogicalDate:
 		a.name, a.node = "date", parquet.Date()
 	case parquetmeta.LogicalTimestamp:
-		if a.digits = unitDigits[a.Unit]; a.digits == 0 {
+		unit, known := timeUnits[a.Unit]
+		if !known {
 			a.name, a.why = "a timestamp of unknown unit", hintCast
 			break
 		}
-		a.name = fmt.Sprintf("timestamp(%cs)", "?mun"[a.digits/3])
+		a.name, a.digits = fmt.Sprintf("timestamp(%cs)", "?mun"[a.Unit]), 3*int(a.Unit)
 		switch {
 		case e.Logical.Kind == parquetmeta.LogicalNone:
 			a.zone = job.MeansTime
@@ -104,7 +102,7 @@ func annotationOf(e *parquetmeta.Element) annotation {
 		default:
 			a.zone = job.MeansLocalTime
 		}
-		a.node = parquet.TimestampAdjusted(timeUnits[a.Unit], a.zone != job.MeansLocalTime)
+		a.node = parquet.TimestampAdjusted(unit, a.zone != job.MeansLocalTime)
 	case parquetmeta.LogicalString, parquetmeta.LogicalEnum, parquetmeta.LogicalJSON, parquetmeta.LogicalBSON, parquetmeta.LogicalUUID:
 		a.name, a.why, a.node = "text", hintText, textTypes[a.Kind]()
 	case parquetmeta.LogicalTime:

@@ -29,18 +29,9 @@ type bound struct {
 
 var unknownBound = bound{value: math.NaN()}
 
-// minPage is the least number of bytes of the header of a data page.
+// minPage is the least number of bytes of the header of a data page. A page has at most 2³¹−1 rows, as in
+// a column of one value.
 const minPage = 16
-
-// maxRows returns the largest number of rows of pages with so many bytes: 2³¹−1 a page, as in a
-// column of one value.
-func maxRows(bytes int64) int64 {
-	pages := bytes / minPage
-	if pages > math.MaxInt64/math.MaxInt32 {
-		return math.MaxInt64
-	}
-	return pages * math.MaxInt32
-}
 
 // bounds returns the least and the largest value by the footer's statistics. They are unknown if
 // they are absent, or if their order is not that of the values: the deprecated fields compare as

@@ -33,7 +33,8 @@ func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, l *lane, slack in
 		width = -1
 	}
 	c.walker.reset(src, col, width, ch, l)
-	c.make, c.null, c.slack, c.seen, c.failed = c.numbers, ingest.Null.Cell(), slack, newStatistics(), nil
+	c.make, c.null, c.slack, c.failed = c.numbers, ingest.Null.Cell(), slack, nil
+	c.seen = statistics{lo: math.Inf(1), hi: math.Inf(-1), finite: true}
 	if col.Text {
 		c.make, c.texts, c.known = c.labels, job.ColumnTexts{}, map[string]float64{}
 		c.bound(mostLabelPage)
@@ -78,10 +79,6 @@ type statistics struct {
 	nulls  int64
 	faults bool // some value is bad and not null: bounds may not be attained
 	finite bool // all values added since it was set are good
-}
-
-func newStatistics() statistics {
-	return statistics{lo: math.Inf(1), hi: math.Inf(-1), finite: true}
 }
 
 // add adds the next values, with their extent. A value outside the footer's bounds is an error

@@ -17,17 +17,19 @@ import (
 // states, so that damaged input allocates nothing more. It is for one goroutine at a time.
 type decompressor struct {
 	zstd   *zstd.Decoder
-	gzip   *gzip.Reader
+	gzip   gzip.Reader
 	brotli *brotli.Reader
 }
 
-func readableCodec(codec format.CompressionCodec) bool {
-	switch codec {
-	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw:
-		return true
-	default:
-		return false
-	}
+// codecs are those that are read, each with the number of bytes, at most, that it can make of a stored
+// one.
+var codecs = map[format.CompressionCodec]int64{
+	format.Uncompressed: 1,
+	format.Snappy:       1 << 5,  // a copy of three bytes makes 64
+	format.Lz4Raw:       1 << 8,  // a byte of a length counts 255
+	format.Gzip:         1 << 11, // a code of two bits makes 258
+	format.Zstd:         1 << 16, // a block of four bytes makes 128 KiB
+	format.Brotli:       1 << 31,
 }
 
 // decompress decompresses src into dst. Another length than that of dst is an error.
@@ -50,48 +52,35 @@ func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte
 		}
 		return err
 	case format.Zstd:
-		z, err := d.zstandard()
-		if err != nil {
-			return err
+		if d.zstd == nil {
+			// One worker, so that no goroutine is started; the capacity of the destination limits a
+			// whole frame, whatever it claims.
+			z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+			if err != nil {
+				return err
+			}
+			d.zstd = z
 		}
-		out, err := z.DecodeAll(src, dst[:0:len(dst)])
+		out, err := d.zstd.DecodeAll(src, dst[:0:len(dst)])
 		if err == nil && len(out) != len(dst) {
 			err = wrongLength(len(out), len(dst))
 		}
 		return err
-	default:
-		r, err := d.stream(codec, bytes.NewReader(src))
-		if err != nil {
+	case format.Gzip:
+		if err := d.gzip.Reset(bytes.NewReader(src)); err != nil {
 			return noEOF(err)
 		}
-		return fill(dst, r)
-	}
-}
-
-func (d *decompressor) zstandard() (_ *zstd.Decoder, err error) {
-	if d.zstd == nil {
-		// One worker, so that no goroutine is started; the capacity of the destination limits a
-		// whole frame, whatever it claims.
-		d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
-	}
-	return d.zstd, err
-}
-
-// stream returns a reader that decompresses src.
-func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader) (io.Reader, error) {
-	switch codec {
-	case format.Gzip:
-		if d.gzip == nil {
-			d.gzip = new(gzip.Reader)
-		}
-		return d.gzip, d.gzip.Reset(src)
+		return fill(dst, &d.gzip)
 	case format.Brotli:
 		if d.brotli == nil {
-			d.brotli = brotli.NewReader(nil)
+			d.brotli = new(brotli.Reader)
 		}
-		return d.brotli, d.brotli.Reset(src)
+		if err := d.brotli.Reset(bytes.NewReader(src)); err != nil {
+			return noEOF(err)
+		}
+		return fill(dst, d.brotli)
 	default:
-		return nil, fmt.Errorf("codec %v is not read", codec)
+		return fmt.Errorf("codec %v is not read", codec)
 	}
 }
 
@@ -113,22 +102,4 @@ func fill(dst []byte, r io.Reader) error {
 
 func wrongLength(got, want int) error {
 	return fmt.Errorf("the page has %d bytes, its header says %d: %w", got, want, errMalformed)
-}
-
-// mostRatio bounds the number of bytes that a codec can make of a stored one.
-func mostRatio(codec format.CompressionCodec) int64 {
-	switch codec {
-	case format.Uncompressed:
-		return 1
-	case format.Snappy:
-		return 1 << 5 // a copy of three bytes makes 64
-	case format.Lz4Raw:
-		return 1 << 8 // a byte of a length counts 255
-	case format.Gzip:
-		return 1 << 11 // a code of two bits makes 258
-	case format.Zstd:
-		return 1 << 16 // a block of four bytes makes 128 KiB
-	default:
-		return 1 << 31
-	}
 }

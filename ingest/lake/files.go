@@ -37,7 +37,11 @@ func Files(ctx context.Context, paths []string) (files []File, warnings []string
 		return nil, nil, err
 	}
 	for _, f := range found {
-		files = append(files, f.summary())
+		summary := File{File: f.File}
+		for _, c := range f.columns {
+			summary.Columns = append(summary.Columns, c.Column)
+		}
+		files = append(files, summary)
 	}
 	return files, warnings, nil
 }
@@ -202,14 +206,6 @@ func (f *dataFile) key(name string) float64 {
 		}
 	}
 	return ingest.Null.Cell()
-}
-
-func (f *dataFile) summary() File {
-	s := File{File: f.File}
-	for _, c := range f.columns {
-		s.Columns = append(s.Columns, c.Column)
-	}
-	return s
 }
 
 // tables describes the columns of the files, one table for files with the same ones.

@@ -55,8 +55,11 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 	if rest := len(b) - n; err == nil && rest != 0 && (!meta.Encrypted || rest != signature) {
 		err = fmt.Errorf("%d bytes follow it: %w", rest, errMalformed)
 	}
+	if errors.Is(err, errShort) { // there are no more of them
+		err = fmt.Errorf("%w: %w", err, errMalformed)
+	}
 	if err != nil {
-		return nil, footerFault(err)
+		return nil, fmt.Errorf("footer: %w", err)
 	}
 	f := &footer{
 		sum:    sha256.Sum256(b),
@@ -131,17 +134,10 @@ func chunkRefusal(m *parquetmeta.Chunk) string {
 		return fmt.Sprintf("the column's data are in another file (%.200q), which is not read; rewrite the file", m.File)
 	case m.Codec == format.Lz4 || m.Codec == format.LZO:
 		return fmt.Sprintf("codec %v is not read; %s", m.Codec, rewrite)
-	case !readableCodec(m.Codec):
+	case codecs[m.Codec] == 0:
 		return fmt.Sprintf("codec number %d is unknown; %s", m.Codec, rewrite)
 	}
 	return ""
-}
-
-func footerFault(err error) error {
-	if errors.Is(err, errShort) { // there are no more of them
-		return fmt.Errorf("footer: %w: %w", err, errMalformed)
-	}
-	return fmt.Errorf("footer: %w", err)
 }
 
 // chunk describes column c of row group g, checked against the file.
@@ -195,7 +191,7 @@ func (f *footer) storedChunk(g int, c *column) (chunk, error) {
 		return fault("the footer claims %d values for %d rows", m.Values, ch.rows)
 	case ch.start < int64(len(magic)) || m.Compressed < 0 || ch.start > f.start || m.Compressed > f.start-ch.start:
 		return fault("the footer puts its %d bytes at %d, in a file whose data end at %d", m.Compressed, ch.start, f.start)
-	case ch.rows > maxRows(m.Compressed):
+	case (ch.rows+math.MaxInt32-1)/math.MaxInt32 > m.Compressed/minPage: // pages
 		return fault("the footer claims %d rows in %d bytes", ch.rows, m.Compressed)
 	case ch.uncompressed < 0 || ch.nulls < 0 || ch.nulls > ch.rows || ch.nulls > 0 && c.deep == 0:
 		return fault("the footer claims %d bytes and %d nulls", ch.uncompressed, ch.nulls)

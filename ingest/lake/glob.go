@@ -22,7 +22,7 @@ const maxMatches = 1 << 20
 func expand(ctx context.Context, from *objects.View, pattern string) ([]string, error) {
 	dir, wanted := filepath.Split(pattern)
 	folders := []string{cmp.Or(dir, ".")}
-	if isPattern(dir) {
+	if strings.ContainsAny(dir, `*?[\`) {
 		var err error
 		if folders, err = expand(ctx, from, strings.TrimRight(dir, string(filepath.Separator))); err != nil {
 			return nil, err
@@ -89,9 +89,6 @@ func unseen(ctx context.Context, from *objects.View, folder string, seen map[str
 	seen[key] = true
 	return true, nil
 }
-
-// isPattern reports whether a path has a special character of patterns.
-func isPattern(path string) bool { return strings.ContainsAny(path, `*?[\`) }
 
 // wantPattern says what is wrong with a malformed pattern.
 const wantPattern = "not a pattern: a [ needs a ] and something between them, a \\ needs a character after it (hint: write \\[ for the bracket itself)"

@@ -212,7 +212,14 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 		c.Text = a.Kind == parquetmeta.LogicalString && c.physical == format.ByteArray
 		return refuse(a.name, a.why)
 	case a.Kind == parquetmeta.LogicalNone:
-		return c.unannotated()
+		t, known := unannotated[c.physical]
+		if !known {
+			return refuse("binary ("+c.physical.String()+")", hintText)
+		}
+		if c.Type, c.kind, c.width = t.name, t.kind, t.width; c.kind == kindInt96 {
+			c.Use = ingest.OnRequest
+		}
+		return c
 	case a.Kind == parquetmeta.LogicalInteger:
 		return c.integer(a)
 	case a.Kind == parquetmeta.LogicalDecimal:
@@ -230,25 +237,18 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 	return c
 }
 
-func (c column) unannotated() column {
-	switch c.physical {
-	case format.Boolean:
-		c.Type, c.kind = aBoolean, kindBoolean
-	case format.Int32:
-		c.Type, c.kind, c.width = "int32", kindInt32, 4
-	case format.Int64:
-		c.Type, c.kind, c.width = "int64", kindInt64, 8
-	case format.Int96:
-		c.Type, c.kind, c.width = "timestamp(INT96)", kindInt96, 12
-		c.Use = ingest.OnRequest
-	case format.Float:
-		c.Type, c.kind, c.width = "float", kindFloat, 4
-	case format.Double:
-		c.Type, c.kind, c.width = "double", kindDouble, 8
-	default:
-		c.Type, c.Use, c.Why = "binary ("+c.physical.String()+")", ingest.Unusable, hintText
-	}
-	return c
+// unannotated are the types of leaves that the schema says no more of.
+var unannotated = map[format.Type]struct {
+	name  string
+	kind  kind
+	width int
+}{
+	format.Boolean: {aBoolean, kindBoolean, 0},
+	format.Int32:   {"int32", kindInt32, 4},
+	format.Int64:   {"int64", kindInt64, 8},
+	format.Int96:   {"timestamp(INT96)", kindInt96, 12},
+	format.Float:   {"float", kindFloat, 4},
+	format.Double:  {"double", kindDouble, 8},
 }
 
 // integer reads a leaf that is annotated as an integer of some width.

@@ -37,7 +37,7 @@ func arrowNode(typ arrow.DataType) (parquet.Node, error) {
 	case *arrow.Date32Type:
 		return parquet.Date(), nil
 	case *arrow.TimestampType:
-		return parquet.TimestampAdjusted(arrowUnit(t.Unit), t.TimeZone != ""), nil
+		return parquet.TimestampAdjusted(arrowUnits[t.Unit], t.TimeZone != ""), nil
 	case *arrow.Decimal128Type:
 		if t.Precision >= 1 && t.Scale >= 0 && t.Scale <= t.Precision && t.Precision <= 38 {
 			return parquet.Decimal(int(t.Scale), int(t.Precision), parquet.FixedLenByteArrayType(arrow.Decimal128SizeBytes)), nil
@@ -46,16 +46,9 @@ func arrowNode(typ arrow.DataType) (parquet.Node, error) {
 	return nil, fmt.Errorf("%w: it is %s", ErrNotKept, typ)
 }
 
-// arrowUnit returns the unit of times. Parquet has no seconds: they become milliseconds.
-func arrowUnit(unit arrow.TimeUnit) parquet.TimeUnit {
-	switch unit {
-	case arrow.Microsecond:
-		return parquet.Microsecond
-	case arrow.Nanosecond:
-		return parquet.Nanosecond
-	default:
-		return parquet.Millisecond
-	}
+// arrowUnits are the units of times. Parquet has no seconds: they become milliseconds.
+var arrowUnits = map[arrow.TimeUnit]parquet.TimeUnit{
+	arrow.Second: parquet.Millisecond, arrow.Millisecond: parquet.Millisecond, arrow.Microsecond: parquet.Microsecond, arrow.Nanosecond: parquet.Nanosecond,
 }
 
 // A storedArray is a column of a record batch.

@@ -1,14 +1,11 @@
 package lake
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
@@ -98,18 +95,12 @@ func newStoredCursor(src io.ReaderAt, col *column, ch chunk, most int64) *stored
 // plainWidth returns the bytes of a value in PLAIN: 0 for booleans, −1 for byte arrays.
 func plainWidth(c *column) int {
 	switch c.physical {
-	case format.Boolean:
-		return 0
-	case format.Int32, format.Float:
-		return 4
-	case format.Int64, format.Double:
-		return 8
-	case format.Int96:
-		return 12
+	case format.ByteArray:
+		return -1
 	case format.FixedLenByteArray:
 		return int(c.element.Length)
 	default:
-		return -1
+		return plainTypes[c.physical].Length() / 8 // of bits
 	}
 }
 
@@ -133,23 +124,8 @@ func (c *storedCursor) stored(dst []parquet.Value, from *decoded, at int) {
 		}
 		return
 	}
-	width, le := max(c.page.width, 1), binary.LittleEndian
+	width, kind := max(c.page.width, 1), parquet.Kind(c.col.physical)
 	for i := range dst {
-		switch b := from.fixed[(at+i)*width : (at+i+1)*width : (at+i+1)*width]; c.col.physical {
-		case format.Boolean:
-			dst[i] = parquet.BooleanValue(b[0] != 0)
-		case format.Int32:
-			dst[i] = parquet.Int32Value(int32(le.Uint32(b)))
-		case format.Int64:
-			dst[i] = parquet.Int64Value(int64(le.Uint64(b)))
-		case format.Int96:
-			dst[i] = parquet.Int96Value(deprecated.Int96{le.Uint32(b), le.Uint32(b[4:]), le.Uint32(b[8:])})
-		case format.Float:
-			dst[i] = parquet.FloatValue(math.Float32frombits(le.Uint32(b)))
-		case format.Double:
-			dst[i] = parquet.DoubleValue(math.Float64frombits(le.Uint64(b)))
-		default:
-			dst[i] = parquet.FixedLenByteArrayValue(b)
-		}
+		dst[i] = kind.Value(from.fixed[(at+i)*width : (at+i+1)*width : (at+i+1)*width])
 	}
 }

@@ -158,20 +158,15 @@ const (
 	mostValues = 1 << 22
 )
 
-// mostBytes bounds the bytes of a page of so many values: a compressed page of 6 KB can claim
-// 256 MiB for ten values.
-func (c *column) mostBytes(values, slack int64) int64 {
-	return values*int64(c.width+slackOfValue) + slack
-}
-
 // tooLarge returns the error of a page that needs more memory than is allowed.
 func (c *walker[V]) tooLarge(bytes int64) error {
 	return fmt.Errorf("a page has %d MiB, and at most %d are read of a column that is kept or of text: write smaller pages, or, for a column that is kept, give more memory", bytes>>20+1, c.most>>20)
 }
 
-// believe returns an error unless a page of so many values may have size bytes.
+// believe returns an error unless a page of so many values may have size bytes: a compressed page of 6 KB
+// can claim 256 MiB for ten values.
 func (c *walker[V]) believe(size, values int64) error {
-	switch most := c.col.mostBytes(values, c.slack); {
+	switch most := values*int64(c.col.width+slackOfValue) + c.slack; {
 	case size < 0 || size > c.chunk.uncompressed:
 		return fmt.Errorf("a page claims %d bytes, its chunk has %d: %w", size, c.chunk.uncompressed, errMalformed)
 	case c.most > 0 && size > c.most:
@@ -180,13 +175,6 @@ func (c *walker[V]) believe(size, values int64) error {
 		return fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, most, errMalformed)
 	}
 	return nil
-}
-
-func (ch *chunk) codecOf(h *parquetmeta.PageHeader) format.CompressionCodec {
-	if h.Kind == format.DataPageV2 && h.Stored {
-		return format.Uncompressed
-	}
-	return ch.codec
 }
 
 // unpacked returns the decompressed bytes, as many as size, of a page with so many values.
@@ -201,7 +189,7 @@ func (c *walker[V]) unpacked(codec format.CompressionCodec, stored []byte, size,
 		}
 	} else if err := c.believe(size, values); err != nil {
 		return nil, err
-	} else if size > maxPage || size/mostRatio(codec) > int64(len(stored)) {
+	} else if size > maxPage || size/codecs[codec] > int64(len(stored)) {
 		return nil, fmt.Errorf("a page claims %d bytes, at most %d are read, and codec %v cannot make so many of %d: %w", size, maxPage, codec, len(stored), errMalformed)
 	}
 	if size == 0 { // a page of nulls stores nothing, in some codecs not even that
@@ -269,8 +257,11 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 		return err
 	}
 	var levels []byte
-	size := int64(h.Uncompressed)
+	size, codec := int64(h.Uncompressed), c.chunk.codec
 	if h.Kind == format.DataPageV2 {
+		if h.Stored {
+			codec = format.Uncompressed
+		}
 		if err := c.col.flat(h); err != nil {
 			return err
 		}
@@ -279,7 +270,7 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 		}
 		levels, stored, size = stored[:h.Definition], stored[h.Definition:], size-int64(h.Definition)
 	}
-	b, err := c.unpacked(c.chunk.codecOf(h), stored, size, int64(n))
+	b, err := c.unpacked(codec, stored, size, int64(n))
 	if err != nil {
 		return err
 	}
