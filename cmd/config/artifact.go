@@ -57,7 +57,7 @@ func SignedBy(ctx context.Context, reference, id string, c certify.Certificate, 
 	if trusted == "" {
 		return "", nil
 	}
-	signatures, err := sinklake.Signatures(nil, objects.Dir(reference), id)
+	signatures, err := sinklake.NewOutput(objects.Dir(reference), nil).Signatures(id)
 	if err != nil {
 		return "", err
 	}

@@ -141,7 +141,7 @@ func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutpu
 
 // CertificateIn completes the beginning of the id of a certificate in a folder.
 func CertificateIn(folder, begin string) (string, error) {
-	all, err := sinklake.Certificates(durable.OS{}, folder)
+	all, err := OutputIn(folder, durable.OS{}).Certificates()
 	if err != nil {
 		return "", err
 	}

@@ -74,7 +74,7 @@ func (m *Member) connect() (leave func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), m.client.Close())
 	}
-	m.folders = sinklake.NewWindows(m.FS, m.Output, m.Sign)
+	m.folders = &sinklake.Windows{FS: m.FS, Path: m.Output, Sign: m.Sign}
 	return func() error { return errors.Join(lock.Close(), m.client.Close()) }, nil
 }
 

@@ -53,7 +53,7 @@ func Sampled(ctx context.Context, data Origin, certificate string, c certify.Cer
 	if !ok {
 		return data, nil, nil, nil, nil
 	}
-	list, err := sinklake.ReadManifest(nil, objects.Join(objects.Dir(certificate), sinklake.ManifestName(id)), c, id)
+	list, err := sinklake.NewOutput(objects.Dir(certificate), nil).GetManifest(c, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return data, nil, nil, nil, nil
 	}

@@ -103,7 +103,7 @@ func (f folderPointers) Artifact(ctx context.Context, p pipeline.Current) (a sco
 // ready makes a model ready that a trusted key has signed. The keys are read again for each.
 func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Ready, err error) {
 	if s.Trusted != "" && s.Model.Folder != "" {
-		a.Signatures, err = sinklake.Signatures(nil, s.Model.Folder, a.ID)
+		a.Signatures, err = sinklake.NewOutput(s.Model.Folder, nil).Signatures(a.ID)
 	}
 	if s.Trusted != "" && err == nil {
 		_, err = signedBy(ctx, a.ID, a.Certificate, a.Signatures, s.Trusted)

@@ -301,7 +301,7 @@ func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *scor
 	if f.of.Files.Certificate != "" {
 		folder = objects.Dir(f.of.Files.Certificate)
 	}
-	list, err := sinklake.ReadManifest(f.of.FS, objects.Join(folder, name), by.Certificate, by.ID)
+	list, err := sinklake.NewOutput(folder, f.of.FS).GetManifest(by.Certificate, by.ID)
 	if folder == "" || errors.Is(err, fs.ErrNotExist) {
 		f.warning(fmt.Sprintf("certificate %.12s…: there is no %s next to it, so that files of its sample would be counted as if they came later", by.ID, name))
 		return false, nil

@@ -187,7 +187,7 @@ func TestPublish(t *testing.T) {
 			}
 		}
 		pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job, "--require", "draw").says(t, 0, "were read again from the log")
-		if p, err := sinklake.ReadPointer(nil, pulled); err != nil || (p != nil) != (from[0] == "small") || p != nil && (p.ID != r.ID || p.Predictor != pipeline.RequireDraw) {
+		if p, err := sinklake.NewOutput(pulled, nil).Current(); err != nil || (p != nil) != (from[0] == "small") || p != nil && (p.ID != r.ID || p.Predictor != pipeline.RequireDraw) {
 			t.Errorf("pulled %s, current is %+v, %v", from[0], p, err)
 		}
 	}

@@ -159,7 +159,7 @@ func whole(t *testing.T, when, out string, want map[string]string) {
 // pointsToWhole demands that what the pointer names is there.
 func pointsToWhole(t *testing.T, when, out string) {
 	t.Helper()
-	p, err := sinklake.ReadPointer(nil, out)
+	p, err := sinklake.NewOutput(out, nil).Current()
 	if err != nil || p == nil {
 		t.Errorf("%s: the pointer: %v", when, err)
 		return

@@ -158,7 +158,7 @@ func TestSchedulerWarnsOfWhatFailed(t *testing.T) {
 
 func current(t *testing.T, out string) *pipeline.Current {
 	t.Helper()
-	p, err := sinklake.ReadPointer(nil, out)
+	p, err := sinklake.NewOutput(out, nil).Current()
 	fatal.If(t, err)
 	return p
 }

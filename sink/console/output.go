@@ -99,7 +99,7 @@ func find(roots []string) (folders, warnings []string) {
 // read reads an output. now decides what is overdue.
 func read(folder string, now time.Time) *output {
 	o := &output{Folder: folder, Name: filepath.Base(folder)}
-	current, err := lake.ReadPointer(nil, folder)
+	current, err := lake.NewOutput(folder, nil).Current()
 	switch {
 	case err != nil:
 		o.find(bad, "Which model is current is unknown: "+err.Error(), "pacsgp promote ID "+report.Shell(folder)+" writes the pointer again.")
@@ -154,7 +154,7 @@ func (o *output) promise(folder string) error {
 
 // addRuns adds the last runs of a folder.
 func (o *output) addRuns(folder string) {
-	runs, err := lake.Runs(nil, folder)
+	runs, err := lake.NewOutput(folder, nil).Runs()
 	if err != nil {
 		o.find(warn, err.Error(), "")
 		return

@@ -111,15 +111,5 @@ func (c *checkpoint) Clear(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := c.of.fs.Remove(c.path())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = durable.SyncDir(c.of.fs, c.of.path)
-	}
-	if err != nil {
-		return durable.Explain(c.path(), 0, err)
-	}
-	return nil
+	return c.of.Remove(c.name)
 }

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
 // maxNote bounds a note, whose longest part is a line for each file of a run.
@@ -17,12 +15,8 @@ const maxNote = 256 << 20
 
 // Note reads a note, nil if there is none, and returns its path.
 func (o *Output) Note(name string) (text []byte, where string, err error) {
-	return readNote(o.fs, o.path, name)
-}
-
-func readNote(fsys durable.FS, folder, name string) (text []byte, where string, err error) {
-	where = objects.Join(folder, name)
-	text, err = readAtMost(fsys, where, maxNote)
+	where = o.Path(name)
+	text, err = readAtMost(o.fs, where, maxNote)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, where, nil
 	}
@@ -34,10 +28,10 @@ func (o *Output) PutNote(name string, text []byte) error { return o.Put(name, te
 
 // Numbered returns the ids of the certificates of a sequence, by number.
 func (o *Output) Numbered(ctx context.Context, name string) (map[int64]string, error) {
-	ids, err := Certificates(o.fs, o.path)
+	ids, err := o.Certificates()
 	found := map[int64]string{}
 	for _, id := range ids {
-		path := objects.Join(o.path, CertificateName(id))
+		path := o.Path(CertificateName(id))
 		document, err := readDocument(ctx, o.fs, path)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

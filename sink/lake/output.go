@@ -136,7 +136,7 @@ func (o *Output) Warnings(jobs []job.Digest) ([]string, error) {
 
 // GetCertificate reads a certificate that was published here.
 func (o *Output) GetCertificate(ctx context.Context, id string) (certify.Certificate, error) {
-	return readCertificate(ctx, o.fs, objects.Join(o.path, CertificateName(id)))
+	return readCertificate(ctx, o.fs, o.Path(CertificateName(id)))
 }
 
 // readCertificate reads a certificate whose id is in the name of its file.
@@ -169,19 +169,18 @@ func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, er
 // PutTrainingState writes model and training state for a last pass in parts. The training state comes last, so that
 // the model exists if it does.
 func (o *Output) PutTrainingState(ctx context.Context, h *pass.TrainingState) error {
-	if h.First() {
-		return o.putJSON(TrainingStateFile, h)
-	}
-	m, err := o.GetModel(ctx, h.Model)
-	if err != nil {
-		return err
-	}
-	data, err := sink.EncodeModel(m)
-	if err != nil {
-		return err
-	}
-	if err := o.Put(TrainingStateModel, data); err != nil {
-		return err
+	if !h.First() {
+		m, err := o.GetModel(ctx, h.Model)
+		if err != nil {
+			return err
+		}
+		data, err := sink.EncodeModel(m)
+		if err != nil {
+			return err
+		}
+		if err := o.Put(TrainingStateModel, data); err != nil {
+			return err
+		}
 	}
 	return o.putJSON(TrainingStateFile, h)
 }
@@ -207,9 +206,9 @@ func (o *Output) PutReport(record pipeline.RunRecord, plot []byte) error {
 	return o.putJSON(RunFile, record)
 }
 
-// Certificates returns the ids of the certificates in a folder, sorted; none if there is no folder.
-func Certificates(fsys durable.FS, folder string) ([]string, error) {
-	names, err := fsys.List(folder)
+// Certificates returns the ids of the certificates of the directory, sorted; none if it does not exist.
+func (o *Output) Certificates() ([]string, error) {
+	names, err := o.fs.List(o.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -235,16 +234,11 @@ func (o *Output) PutManifest(m pipeline.Manifest) error {
 	return o.putJSON(ManifestName(m.Certificate), m)
 }
 
-// GetManifest reads the manifest of a certificate.
+// GetManifest reads the manifest of a certificate. One of another sample is an error.
 func (o *Output) GetManifest(c certify.Certificate, id string) (pipeline.Manifest, error) {
-	return ReadManifest(o.fs, objects.Join(o.path, ManifestName(id)), c, id)
-}
-
-// ReadManifest reads the manifest of a certificate. One of another sample is an error. A nil FS
-// means [durable.OS].
-func ReadManifest(fsys durable.FS, path string, c certify.Certificate, id string) (pipeline.Manifest, error) {
 	var m pipeline.Manifest
-	data, err := readAtMost(objects.FilesOf(fsys, path), path, maxManifest)
+	path := o.Path(ManifestName(id))
+	data, err := readAtMost(o.fs, path, maxManifest)
 	if err != nil {
 		return m, err
 	}

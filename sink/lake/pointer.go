@@ -38,11 +38,11 @@ type pointer struct {
 	Since       time.Time         `json:"since"`
 }
 
-// ReadPointer reads the pointer of a folder, nil if there is none. A nil FS means [durable.OS].
-func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
-	path := objects.Join(folder, CurrentFile)
+// Current reads the pointer, nil if there is none.
+func (o *Output) Current() (*pipeline.Current, error) {
+	path := o.Path(CurrentFile)
 	var p pointer
-	err := readJSON(objects.FilesOf(fsys, folder), path, maxPointer, &p)
+	err := readJSON(o.fs, path, maxPointer, &p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -61,11 +61,12 @@ func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
 
 // CurrentIn reads the pointer of a folder, which must be set.
 func CurrentIn(folder string) (pipeline.Current, error) {
-	p, err := ReadPointer(nil, folder)
+	o := NewOutput(folder, nil)
+	p, err := o.Current()
 	if err == nil && p == nil {
 		err = fmt.Errorf("%s is no output directory of a job (hint: name the output directory first, and then the data)", folder)
-		if all, unread := Certificates(objects.FilesOf(nil, folder), folder); len(all) > 0 || unread != nil {
-			err = fmt.Errorf("%s: nothing is current (hint: a run that ends with 3 makes nothing current; name its model and certificate, or train again)", objects.Join(folder, CurrentFile))
+		if all, unread := o.Certificates(); len(all) > 0 || unread != nil {
+			err = fmt.Errorf("%s: nothing is current (hint: a run that ends with 3 makes nothing current; name its model and certificate, or train again)", o.Path(CurrentFile))
 		}
 	}
 	if err != nil {
@@ -87,9 +88,6 @@ func CurrentPaths(ctx context.Context, path string) (model, certificate string, 
 	return objects.Join(path, ModelName(p.Model)), objects.Join(path, CertificateName(p.ID)), true, err
 }
 
-// Current reads the pointer.
-func (o *Output) Current() (*pipeline.Current, error) { return ReadPointer(o.fs, o.path) }
-
 // Point moves the pointer.
 func (o *Output) Point(to pipeline.Current) error {
 	return o.putJSON(CurrentFile, pointer{pointerFormat, to.ID, CertificateName(to.ID), ModelName(to.Model), to.Predictor, to.Bound, to.Status, to.Since})
@@ -101,7 +99,7 @@ func Damaged(folder string) error {
 	if objects.IsAddress(folder) {
 		return nil
 	}
-	p, err := ReadPointer(nil, folder)
+	p, err := NewOutput(folder, nil).Current()
 	if err != nil || p == nil {
 		return err
 	}

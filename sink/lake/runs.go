@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -29,14 +27,10 @@ func IsRunState(name string) bool { return runStateName.MatchString(name) }
 // PutRun stores the record of a run.
 func (o *Output) PutRun(r *pipeline.RunState) error { return o.putJSON(RunStateName(r), r) }
 
-// Runs returns the records of the runs of the output, the newest first.
-func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) { return Runs(o.fs, o.path) }
-
-// Runs returns the records of runs in a folder, the newest first. It reads each one on demand, and
-// skips unreadable ones. A nil FS means [durable.OS].
-func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) {
-	fsys = objects.FilesOf(fsys, folder)
-	names, err := fsys.List(folder)
+// Runs returns the records of the runs of the output, the newest first. It reads each one on demand, and
+// skips unreadable ones.
+func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) {
+	names, err := o.fs.List(o.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -47,7 +41,7 @@ func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) 
 				continue
 			}
 			var r pipeline.RunState
-			err := readJSON(fsys, objects.Join(folder, name), maxRecord, &r)
+			err := readJSON(o.fs, o.Path(name), maxRecord, &r)
 			if err != nil || r.Format != pipeline.RunStateFormat || RunStateName(&r) != name {
 				continue
 			}

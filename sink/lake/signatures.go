@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
@@ -21,17 +19,15 @@ func SignatureName(id string, signature []byte) string {
 	return signaturePrefix(id) + sink.DigestOf(signature)[:16] + ".json"
 }
 
-// Signatures reads the signatures of a certificate in a folder; none if there is no folder. What is no
-// file of a signature, but has the name of one, is empty: it must not stand in the way of a good one. A
-// nil FS means [durable.OS].
-func Signatures(fsys durable.FS, folder, id string) (all [][]byte, err error) {
-	fsys = objects.FilesOf(fsys, folder)
-	names, err := fsys.List(folder)
+// Signatures reads the signatures of a certificate; none if there is no directory. What is no file of a
+// signature, but has the name of one, is empty: it must not stand in the way of a good one.
+func (o *Output) Signatures(id string) (all [][]byte, err error) {
+	names, err := o.fs.List(o.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, name := range signaturesOf(names, id) {
-		data, fault := readAtMost(fsys, objects.Join(folder, name), sign.MaxBytes)
+		data, fault := readAtMost(o.fs, o.Path(name), sign.MaxBytes)
 		if fault != nil {
 			data = nil
 		}

@@ -22,9 +22,9 @@ const openPrefix = "_window-"
 
 // Windows are the open windows of a stream in a directory, which must exist and is the output of all.
 type Windows struct {
-	fs   durable.FS
-	path string
-	sign sign.KeyFile
+	FS   durable.FS
+	Path string
+	Sign sign.KeyFile // of the certificates
 }
 
 var (
@@ -32,21 +32,16 @@ var (
 	_ stream.Folder  = windowFolder{}
 )
 
-// NewWindows returns the windows of a directory. Their certificates are signed with a key.
-func NewWindows(fsys durable.FS, path string, key sign.KeyFile) *Windows {
-	return &Windows{fsys, path, key}
-}
-
 // Open returns the path of the open window n.
-func (w *Windows) Open(n int64) string { return filepath.Join(w.path, openName(n)) }
+func (w *Windows) Open(n int64) string { return filepath.Join(w.Path, openName(n)) }
 
 // openName has twelve digits, so that names sort by the number.
 func openName(n int64) string { return fmt.Sprintf("%s%012d", openPrefix, n) }
 
 // Output returns the directory as an output. The log of window n is in its folder: windows share no rows.
 func (w *Windows) Output(n int64) pipeline.Output {
-	out := NewOutput(w.path, w.fs)
-	out.Sign, out.log = w.sign, filepath.Join(openName(n), LogFile)
+	out := NewOutput(w.Path, w.FS)
+	out.Sign, out.log = w.Sign, filepath.Join(openName(n), LogFile)
 	return out
 }
 
@@ -63,7 +58,7 @@ var openNumber = regexp.MustCompile(`^[0-9]{12,}$`)
 
 // Left returns the numbers of the open windows, ascending.
 func (w *Windows) Left() ([]int64, error) {
-	entries, err := os.ReadDir(w.path)
+	entries, err := os.ReadDir(w.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -84,24 +79,17 @@ func (w *Windows) Left() ([]int64, error) {
 }
 
 // Folder returns the folder of the open window n.
-func (w *Windows) Folder(n int64) stream.Folder { return windowFolder{w.fs, w.Open(n)} }
+func (w *Windows) Folder(n int64) stream.Folder { return windowFolder{NewOutput(w.Open(n), w.FS)} }
 
-type windowFolder struct {
-	fs   durable.FS
-	path string
-}
-
-// Note reads a file, nil if there is none, and returns its path.
-func (f windowFolder) Note(name string) (text []byte, where string, err error) {
-	return readNote(f.fs, f.path, name)
-}
+// A windowFolder reads notes as an output does.
+type windowFolder struct{ *Output }
 
 // PutNote writes a file.
 func (f windowFolder) PutNote(name string, text []byte) error {
 	if err := f.fs.MkdirAll(f.path); err != nil {
 		return err
 	}
-	return durable.WriteFile(f.fs, filepath.Join(f.path, name), text)
+	return durable.WriteFile(f.fs, f.Path(name), text)
 }
 
 // Remove removes the folder and its content.

@@ -23,7 +23,7 @@ func TestWindows(t *testing.T) {
 	for _, name := range []string{"_window-000000000007", "_window-000000000003", "_window-12"} {
 		fatal.If(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
 	}
-	w := lake.NewWindows(durable.OS{}, dir, testKey)
+	w := &lake.Windows{FS: durable.OS{}, Path: dir, Sign: testKey}
 	if left, err := w.Left(); err != nil || !slices.Equal(left, []int64{3, 7}) {
 		t.Fatalf("Left() = %v, %v", left, err)
 	}
@@ -48,7 +48,7 @@ func TestWindows(t *testing.T) {
 		fatal.If(t, err)
 		id, err := out.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, "test"))
 		fatal.If(t, err)
-		if signed, err := lake.Signatures(nil, dir, id); err != nil || len(signed) != 1 {
+		if signed, err := lake.NewOutput(dir, nil).Signatures(id); err != nil || len(signed) != 1 {
 			t.Errorf("%d signatures, %v, want one", len(signed), err)
 		}
 		r, err := pipeline.NewRun(out, "abc", job.Job{}, time.Date(2026, 5, 1, n, 0, 0, 0, time.UTC), nil)
@@ -60,7 +60,7 @@ func TestWindows(t *testing.T) {
 		fatal.If(t, r.End(out, pipeline.StateFinished, new(int), "", r.Began))
 		fatal.If(t, errors.Join(out.Retain(1), release()))
 	}
-	if ids, err := lake.Certificates(durable.OS{}, dir); err != nil || len(ids) != 2 || !slices.Contains(ids, first.ID) || lake.Damaged(dir) != nil {
+	if ids, err := lake.NewOutput(dir, nil).Certificates(); err != nil || len(ids) != 2 || !slices.Contains(ids, first.ID) || lake.Damaged(dir) != nil {
 		t.Errorf("%q are there, %v, %v; current is %s", ids, err, lake.Damaged(dir), first.ID)
 	}
 	fatal.If(t, errors.Join(w.Folder(3).Remove(), w.Folder(7).Remove()))
