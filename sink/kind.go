@@ -13,44 +13,37 @@ import (
 )
 
 // ModelIn decodes a model and returns it with the SHA-256 of its bytes. path names them in errors.
-func ModelIn(path string, data []byte) (pass.Model, string, error) {
-	m, err := parseModel(data)
+func ModelIn(path string, data []byte) (m pass.Model, digest string, err error) {
+	if json.Valid(data) || IsCertificateRow(data) {
+		err = errors.New("it is no model, but may be a certificate: are MODEL and CERTIFICATE swapped?")
+	} else {
+		m, err = DecodeModel(data)
+	}
 	if err != nil {
 		return m, "", fmt.Errorf("%s: %w", path, err)
 	}
 	return m, DigestOf(data), nil
 }
 
-func parseModel(data []byte) (pass.Model, error) {
-	if json.Valid(data) || IsCertificateRow(data) {
-		return pass.Model{}, errors.New("it is no model, but may be a certificate: are MODEL and CERTIFICATE swapped?")
-	}
-	return DecodeModel(data)
-}
-
 // CertificateIn decodes a certificate, JSON or a row of Parquet, and returns it with its id. path
 // names the bytes in errors.
-func CertificateIn(path string, data []byte) (certify.Certificate, string, error) {
-	c, err := parseCertificate(data)
-	if err != nil {
-		return c, "", fmt.Errorf("%s: %w", path, err)
+func CertificateIn(path string, data []byte) (c certify.Certificate, id string, err error) {
+	switch {
+	case IsCertificateRow(data):
+		c, err = DecodeCertificateRow(data)
+	case isParquet(data) || !json.Valid(data):
+		err = errors.New("it is no certificate: want certificate-….json or certificate-….parquet, whole")
+	default:
+		c, err = certify.Parse(data)
 	}
-	document, err := certify.Marshal(c)
+	var document []byte
+	if err == nil {
+		document, err = certify.Marshal(c)
+	}
 	if err != nil {
 		return c, "", fmt.Errorf("%s: %w", path, err)
 	}
 	return c, DigestOf(document), nil
-}
-
-func parseCertificate(data []byte) (certify.Certificate, error) {
-	switch {
-	case IsCertificateRow(data):
-		return DecodeCertificateRow(data)
-	case isParquet(data) || !json.Valid(data):
-		return certify.Certificate{}, errors.New("it is no certificate: want certificate-….json or certificate-….parquet, whole")
-	default:
-		return certify.Parse(data)
-	}
 }
 
 // IsModel reports whether data can be a model, and is no certificate.

@@ -61,13 +61,12 @@ func (b *Rejected) Write(shard dataset.Shard, r dataset.RejectedRow) error {
 	set(parquet.Int64Value(shard.Position.At+r.Row), 0, "row")
 	set(parquet.ByteArrayValue([]byte(column)), 0, "column")
 	set(parquet.ByteArrayValue([]byte(r.Reason)), 0, "reason")
-	if _, err := b.w.WriteRows([]parquet.Row{b.row}); err != nil {
-		return fmt.Errorf("sink: write rejected rows: %w", err)
+	_, err := b.w.WriteRows([]parquet.Row{b.row})
+	if b.n++; err == nil && b.n%groupRows == 0 {
+		err = b.w.Flush()
 	}
-	if b.n++; b.n%groupRows == 0 {
-		if err := b.w.Flush(); err != nil {
-			return fmt.Errorf("sink: write rejected rows: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("sink: write rejected rows: %w", err)
 	}
 	return nil
 }

@@ -23,42 +23,29 @@ const (
 
 // seal writes the digest into a file that has zeros instead of it.
 func seal(data []byte) error {
-	digits, err := findSeal(data)
-	if err != nil {
-		return err
-	}
-	copy(digits, sealDigest(data, digits))
-	return nil
+	digits, digest, err := findSeal(data)
+	copy(digits, digest)
+	return err
 }
 
 // checkSeal returns an error if the file has changed since it was sealed.
 func checkSeal(data []byte) error {
-	digits, err := findSeal(data)
-	if err != nil {
-		return err
+	digits, digest, err := findSeal(data)
+	if err == nil && string(digits) != digest {
+		err = fmt.Errorf("it is damaged: its checksum is %s, and it says %q", digest, digits)
 	}
-	if want := sealDigest(data, digits); string(digits) != want {
-		return fmt.Errorf("it is damaged: its checksum is %s, and it says %q", want, digits)
-	}
-	return nil
+	return err
 }
 
-// findSeal returns the part of data with the digits.
-func findSeal(data []byte) ([]byte, error) {
-	at := bytes.LastIndex(data, []byte(sealMark))
-	if at < 0 || at+len(sealMark)+sealDigits > len(data) {
-		return nil, errors.New("its footer has no checksum of the file")
-	}
-	at += len(sealMark)
-	return data[at : at+sealDigits : at+sealDigits], nil
-}
-
-// sealDigest returns the digest of data with zeros instead of the digits.
-func sealDigest(data, digits []byte) string {
+// findSeal returns the part of data with the digits, and the digest of data with zeros instead of them.
+func findSeal(data []byte) (digits []byte, digest string, err error) {
 	at := bytes.LastIndex(data, []byte(sealMark)) + len(sealMark)
+	if at < len(sealMark) || at+sealDigits > len(data) {
+		return nil, "", errors.New("its footer has no checksum of the file")
+	}
 	h := sha256.New()
 	h.Write(data[:at])
 	h.Write([]byte(strings.Repeat("0", sealDigits)))
-	h.Write(data[at+len(digits):])
-	return hex.EncodeToString(h.Sum(nil))
+	h.Write(data[at+sealDigits:])
+	return data[at : at+sealDigits : at+sealDigits], hex.EncodeToString(h.Sum(nil)), nil
 }
