@@ -167,7 +167,7 @@ func (l *memberLog) Locations(ctx context.Context, w *stream.Window) ([]stream.L
 		}
 	}
 	if !l.settled {
-		if err := sinklog.EndEarlier(ctx, l.as.config(l.Client)); err != nil {
+		if err := sinklog.EndOthers(ctx, l.as.config(l.Client)); err != nil {
 			return nil, err
 		}
 		l.settled = true

@@ -169,7 +169,7 @@ func Temporary(err error) bool {
 	if coded, ok := errors.AsType[kafka.Error](err); ok {
 		return coded.Temporary() || coded.Timeout() || coded == kafka.UnknownTopicOrPartition || coded == kafka.BrokerNotAvailable ||
 			coded == kafka.GroupLoadInProgress || coded == kafka.GroupCoordinatorNotAvailable ||
-			coded == kafka.NotCoordinatorForGroup || coded == concurrentTransactions
+			coded == kafka.NotCoordinatorForGroup || coded == kafka.ConcurrentTransactions
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return false
@@ -181,5 +181,3 @@ func Temporary(err error) bool {
 		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, protocol.ErrNoLeader) || errors.Is(err, protocol.ErrNoTopic) ||
 		errors.Is(err, protocol.ErrNoPartition)
 }
-
-const concurrentTransactions = kafka.Error(51)

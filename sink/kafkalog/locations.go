@@ -10,16 +10,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
-// EndEarlier ends what earlier owners of the same rows have left open: a transaction of somebody
-// dead hides for a minute what was committed behind it.
-func EndEarlier(ctx context.Context, cfg Config) error {
-	if cfg.Share == nil {
-		_, err := cfg.Client.NewWriter(ctx, cfg.id())
-		return err
-	}
-	return EndOthers(ctx, cfg)
-}
-
 // Locations reads what is current under names. It awaits the ends of
 // all open transactions, for they may hide what was committed behind them.
 func Locations(ctx context.Context, client *broker.Client, t Topics, names []string) ([]stream.Location, error) {

@@ -52,8 +52,8 @@ func transactional(id string, share []int) string {
 	return NameOf(id, slices.Min(share))
 }
 
-// EndOthers ends the transactions that earlier owners of these partitions may have left open. A
-// member of a shared group calls it once in each generation, before it asks for the group's
+// EndOthers ends the transactions that earlier owners of these partitions may have left open: one of
+// somebody dead hides for a minute what was committed behind it. A member of a shared group calls it once in each generation, before it asks for the group's
 // position: from then on no other process can commit offsets of its partitions in this generation.
 //
 // The reason: commits of earlier generations are refused since this one began. Commits that were
@@ -66,8 +66,12 @@ func EndOthers(ctx context.Context, cfg Config) error {
 }
 
 // endShares fences the transactional ids of all shares whose first partition is not behind the last of
-// a share.
+// a share; nil means that of all partitions.
 func endShares(ctx context.Context, client *broker.Client, id string, share []int) error {
+	if share == nil {
+		_, err := client.NewWriter(ctx, id)
+		return err
+	}
 	for p := range slices.Max(share) + 1 {
 		if _, err := client.NewWriter(ctx, NameOf(id, p)); err != nil {
 			return err
@@ -94,10 +98,11 @@ type Pointer struct {
 const PointerFormat = "pacsgp-pointer/1"
 
 // A Publication sends artifacts and, last, the pointer to one of them. All is durable and visible from
-// [Publication.Commit] on.
+// Commit on.
 type Publication struct {
+	*broker.Writer // which commits, and the offsets of a group with it
+
 	cfg             Config
-	writer          *broker.Writer
 	piece, document int       // largest number of bytes of a piece of a model, and of a certificate
 	fresh           bool      // see Fresh
 	key             *sign.Key // nil: certificates are not signed
@@ -121,7 +126,7 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	if p.piece, p.document, err = check(ctx, cfg.Client, cfg.Topics); err != nil {
 		return nil, err
 	}
-	p.writer, err = cfg.Client.NewWriter(ctx, transactional(cfg.id(), cfg.Share))
+	p.Writer, err = cfg.Client.NewWriter(ctx, transactional(cfg.id(), cfg.Share))
 	return p, err
 }
 
@@ -296,20 +301,11 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 	return found, nil
 }
 
-// CommitOffsets commits offsets of a group in the transaction: as a member of the
-// group or, with nil, for a group without members.
-func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, group, topic string, ends map[int]int64, metadata string) error {
-	return p.writer.CommitOffsets(ctx, as, group, topic, ends, metadata)
-}
-
 // Abort ends the transaction within seconds, also when ctx is done.
-func (p *Publication) Abort(ctx context.Context) error { return abort(ctx, p.writer) }
-
-// Commit commits the transaction.
-func (p *Publication) Commit(ctx context.Context) error { return p.writer.Commit(ctx) }
+func (p *Publication) Abort(ctx context.Context) error { return abort(ctx, p.Writer) }
 
 func (p *Publication) send(ctx context.Context, topic, subject string, r broker.Record) error {
-	return sendTo(ctx, p.cfg.Client, p.writer, topic, subject, r)
+	return sendTo(ctx, p.cfg.Client, p.Writer, topic, subject, r)
 }
 
 // sendTo sends a record to the partition of its subject.
