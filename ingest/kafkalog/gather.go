@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A window that closes by its rows has no ends before. Its partitions are read in rounds up to their
@@ -37,10 +36,20 @@ func (s *spool) gather(ctx context.Context) error {
 			w.deadLetters.drop()
 		}
 	}()
+	room := func() bool {
+		if g.left == 0 {
+			return false
+		}
+		g.left--
+		return true
+	}
 	for _, of := range s.m.Spans {
-		if err := g.open(ctx, of); err != nil {
+		w, err := g.writer(ctx, of)
+		if err != nil {
 			return err
 		}
+		w.number, w.room = &g.number, room
+		g.partitions, g.writers[of.Partition], g.next[of.Partition] = append(g.partitions, of.Partition), w, w.first
 	}
 	s.number = len(s.m.Segments)
 	g.most = min(max(s.cfg.Rows/int64(8*len(g.writers)), 16), 8192)
@@ -55,31 +64,15 @@ func (s *spool) gather(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := g.flushAll(); err != nil {
-		return err
+	for _, p := range g.partitions {
+		if err := g.flush(p); err != nil {
+			return err
+		}
 	}
 	for i, of := range s.m.Spans {
 		s.m.Spans[i].End = g.writers[of.Partition].first // behind its last segment
 	}
 	return s.complete(ctx)
-}
-
-// open begins with a partition.
-func (g *gathering) open(ctx context.Context, of pipeline.WindowPart) error {
-	w, err := g.writer(ctx, of)
-	if err != nil {
-		return err
-	}
-	w.number = &g.number
-	w.room = func() bool {
-		if g.left == 0 {
-			return false
-		}
-		g.left--
-		return true
-	}
-	g.partitions, g.writers[of.Partition], g.next[of.Partition] = append(g.partitions, of.Partition), w, w.first
-	return nil
 }
 
 // round reads some offsets of each partition that has more, and waits if none has.
@@ -130,16 +123,6 @@ func (g *gathering) held() (rows int64) {
 func (g *gathering) flush(p int) error {
 	if w := g.writers[p]; w.block.rows() > 0 {
 		return w.flush(g.next[p])
-	}
-	return nil
-}
-
-// flushAll stores all rows, in the order of the partitions.
-func (g *gathering) flushAll() error {
-	for _, p := range g.partitions {
-		if err := g.flush(p); err != nil {
-			return err
-		}
 	}
 	return nil
 }
