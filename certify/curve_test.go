@@ -28,20 +28,6 @@ func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 	return ev
 }
 
-func TestCurveFollowsFromItsDocument(t *testing.T) {
-	for _, methods := range [][]MethodID{{MethodPACBayes, MethodCurve}, {MethodPACBayes, MethodHoldout, MethodCurve}} {
-		for _, most := range []float64{.001, 16, 1e9} {
-			again, err := Parse(marshal(t, certificate(t, withCurve(t, most, methods...))))
-			if err == nil {
-				err = Recompute(again)
-			}
-			if err != nil {
-				t.Errorf("errors up to %g: %v", most, err)
-			}
-		}
-	}
-}
-
 // Each step is the limit of the band for rows of the next larger error, and the bound of the
 // guarantee is that at its tolerance.
 func TestCurveSteps(t *testing.T) {
@@ -133,6 +119,19 @@ func TestForgedCurvesAreRefused(t *testing.T) {
 	}
 }
 
+// refusesLess demands that a part of so many rows is read whole, and of no fewer.
+func refusesLess(t *testing.T, data []byte, rows int64) {
+	t.Helper()
+	for cut := range data {
+		if _, err := ReadPart(data[:cut], rows); err == nil {
+			t.Fatalf("%d of %d bytes are read", cut, len(data))
+		}
+	}
+	if _, err := ReadPart(data, rows-1); err == nil {
+		t.Error("more rows than were read")
+	}
+}
+
 // part is the form of loss sums in a part of a pass.
 func part(t *testing.T, all LossSums) []byte {
 	t.Helper()
@@ -169,12 +168,5 @@ func TestLossSumsWithErrorsMergeAndAreReadAgain(t *testing.T) {
 	if again.Of(PredictorMean, SubsetHoldout).Beyond[0] == 7 {
 		t.Error("a clone shares the counts")
 	}
-	for cut := range data {
-		if _, err := ReadPart(data[:cut], 4); err == nil {
-			t.Fatalf("%d of %d bytes are read", cut, len(data))
-		}
-	}
-	if _, err := ReadPart(data, 3); err == nil {
-		t.Error("more rows than were read")
-	}
+	refusesLess(t, data, 4)
 }

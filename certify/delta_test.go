@@ -52,13 +52,7 @@ func TestSharesHoldAtOnce(t *testing.T) {
 			upper[k] = b.Upper
 		}
 		for p := .005; p < 1; p += .005 {
-			var one float64
-			for k := range upper {
-				if p > upper[k] {
-					one += binomial(n, k, p, 0)
-				}
-			}
-			most = max(most, 1-math.Pow(1-one, predictors))
+			most = max(most, 1-math.Pow(1-violation(upper[:], p), predictors))
 		}
 		return most
 	}

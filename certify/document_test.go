@@ -257,26 +257,20 @@ func TestEveryChangeOfADerivedValueIsRefused(t *testing.T) {
 }
 
 func TestRecomputeNamesThePosition(t *testing.T) {
-	c := certificate(t, sound(t))
-	c.Claims[0].Bound = .05
-	err := Recompute(c)
-	if err == nil || !strings.Contains(err.Error(), ".claims[0].bound is 0.05") {
-		t.Errorf("error is %v, want one that names the bound", err)
-	}
-	c = certificate(t, sound(t))
-	c.Claims = c.Claims[1:]
-	if err := Recompute(c); err == nil {
-		t.Error("a certificate without a claim is accepted")
-	}
-	c = certificate(t, sound(t))
-	c.Claims = append(c.Claims, c.Claims[0])
-	if err := Recompute(c); err == nil {
-		t.Error("a certificate with a guarantee too many is accepted")
-	}
-	c = certificate(t, sound(t))
-	c.Claims[1].Exponent = math.NaN()
-	if err := Recompute(c); err == nil {
-		t.Error("a certificate with NaN is accepted")
+	for name, c := range map[string]struct {
+		forge func(*Certificate)
+		says  string
+	}{
+		"another bound":   {func(c *Certificate) { c.Claims[0].Bound = .05 }, ".claims[0].bound is 0.05"},
+		"a claim less":    {func(c *Certificate) { c.Claims = c.Claims[1:] }, ".claims"},
+		"a claim twice":   {func(c *Certificate) { c.Claims = append(c.Claims, c.Claims[0]) }, ".claims"},
+		"NaN in a number": {func(c *Certificate) { c.Claims[1].Exponent = math.NaN() }, ""},
+	} {
+		forged := certificate(t, sound(t))
+		c.forge(&forged)
+		if err := Recompute(forged); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want an error with %q", name, err, c.says)
+		}
 	}
 }
 

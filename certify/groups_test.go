@@ -148,14 +148,7 @@ func TestLossSumsWithGroupsMergeAndAreReadAgain(t *testing.T) {
 	if err != nil || !slices.Equal(again.Of(PredictorMean, SubsetHoldout).Groups, []Group{{N: 2, Misses: 1}, {N: 1}, {N: 3, Misses: 2}}) {
 		t.Fatal(again.Of(PredictorMean, SubsetHoldout), err)
 	}
-	for cut := range data {
-		if _, err := ReadPart(data[:cut], 6); err == nil {
-			t.Fatalf("%d of %d bytes are read", cut, len(data))
-		}
-	}
-	if _, err := ReadPart(data, 5); err == nil {
-		t.Error("more rows than were read")
-	}
+	refusesLess(t, data, 6)
 	other := LossSums{}
 	other.At(PredictorMean, SubsetHoldout).AddGroup(3, 4, false)
 	if err := a.Merge(other); err == nil {

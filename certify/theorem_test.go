@@ -133,6 +133,16 @@ func TestKLInverseEqualsItsDual(t *testing.T) {
 	}
 }
 
+// violation is the probability that a risk is above the bound that belongs to the number of losses of 1.
+func violation(bounds []float64, risk float64) (sum float64) {
+	for k, b := range bounds {
+		if risk > b {
+			sum += binomial(len(bounds)-1, k, risk, 0)
+		}
+	}
+	return sum
+}
+
 // The PAC-Bayes-kl inequality for one hypothesis, where KL = 0, with the
 // probability of a violation added up exactly: at most δ for every risk.
 func TestBoundCoversExactly(t *testing.T) {
@@ -144,13 +154,7 @@ func TestBoundCoversExactly(t *testing.T) {
 		upper[k] = b.Upper
 	}
 	for _, p := range []float64{.001, .01, .03, .1, .25, .5, .8, .97, .999} {
-		var violated float64
-		for k := range upper {
-			if p > upper[k] {
-				violated += binomial(n, k, p, 0)
-			}
-		}
-		if !(violated <= delta) {
+		if violated := violation(upper[:], p); !(violated <= delta) {
 			t.Errorf("risk %g is above its bound with probability %g, above δ = %g", p, violated, delta)
 		}
 	}
@@ -169,13 +173,7 @@ func TestHoldoutBoundCoversExactly(t *testing.T) {
 	}
 	var worst float64
 	for p := .002; p < 1; p += .002 {
-		var violated float64
-		for k, b := range bounds {
-			if p > b {
-				violated += binomial(n, k, p, 0)
-			}
-		}
-		worst = max(worst, violated)
+		worst = max(worst, violation(bounds[:], p))
 	}
 	if !(worst <= delta) {
 		t.Errorf("the risk is above its bound with probability %g, above δ = %g", worst, delta)
