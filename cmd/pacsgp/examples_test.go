@@ -165,19 +165,3 @@ func TestSmallDifferencesAreNoSingleValue(t *testing.T) {
 	lines(40).with("x2", small).write(t, lakeFile(dir, 0))
 	pacsgp(t, "train", "-c", tiny(nil).write(t, dir)).says(t, exitFailure, `column "x2"`, "change its unit")
 }
-
-// Lint opens the files of a job, without --offline, and predict says what a folder is.
-func TestLintLooksAtTheSource(t *testing.T) {
-	dir := t.TempDir()
-	lines(40).write(t, lakeFile(dir, 0))
-	good := tiny(nil).write(t, dir)
-	pacsgp(t, "lint", good).says(t, 0, good+": ok")
-	for words, change := range map[string]jobFile{`has no column "z"`: {"target": "z"}, "nowhere does not exist": {"source": "nowhere/"}} {
-		bad := tiny(change).write(t, dir)
-		if a := pacsgp(t, "lint", bad); a.status != exitConfig || !strings.Contains(a.stdout, words) {
-			t.Errorf("status %d, %q, want %q", a.status, a.stdout, words)
-		}
-		pacsgp(t, "lint", "--offline", bad).says(t, 0, ": ok")
-	}
-	pacsgp(t, "predict", dir, dir, "-o", "x.parquet").says(t, exitFailure, "name the output directory first, and then the data")
-}

@@ -119,21 +119,19 @@ func TestTopic(t *testing.T) {
 	dir := t.TempDir()
 	job := fromTopic(c, nil).write(t, dir)
 	succeed(t, "train", "-c", job)
-	out := filepath.Join(dir, "out")
-	r := record(t, out)
-	model, certificate := filepath.Join(out, r.Model), filepath.Join(out, r.Certificate)
-	doc, err := certify.Parse(readFile(t, certificate))
+	r, a := record(t, filepath.Join(dir, "out")), artifactIn(t, dir, filepath.Join(dir, "out"))
+	doc, err := certify.Parse(readFile(t, a.certificate))
 	fatal.If(t, err)
 	if g := doc.Sample.Segments; len(g) != 3 || g[1] != (certify.Segment{Topic: "rows", Partition: 1, First: 0, End: 60, Rows: 60}) {
 		t.Errorf("segments %+v", g)
 	}
-	pacsgp(t, "verify", model, certificate, "--source", job, "--require", "draw").says(t, 0, "were read again from the log", "VERIFIED")
-	pacsgp(t, "verify", model, certificate, filepath.Join(dir, "spool"), "--require", "draw").says(t, 0, "not checked: the rows are those of the topic", "VERIFIED")
+	pacsgp(t, "verify", a.model, a.certificate, "--source", job, "--require", "draw").says(t, 0, "were read again from the log", "VERIFIED")
+	pacsgp(t, "verify", a.model, a.certificate, filepath.Join(dir, "spool"), "--require", "draw").says(t, 0, "not checked: the rows are those of the topic", "VERIFIED")
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	fromLog, fromSpool := filepath.Join(dir, "topic.parquet"), filepath.Join(dir, "lake.parquet")
-	succeed(t, "predict", model, certificate, "--source", job, "-o", fromLog)
-	succeed(t, "predict", model, certificate, filepath.Join(dir, "spool"), "-o", fromSpool)
+	succeed(t, "predict", a.model, a.certificate, "--source", job, "-o", fromLog)
+	succeed(t, "predict", a.model, a.certificate, filepath.Join(dir, "spool"), "-o", fromSpool)
 	if string(readFile(t, fromLog)) != string(readFile(t, fromSpool)) {
 		t.Error("predictions of the topic are not those of its spool")
 	}
@@ -154,10 +152,10 @@ func TestTopic(t *testing.T) {
 		t.Errorf("the spool as a lake gave %s with the bound %v, want %s with %v", r3.Model, r3.Bound, r.Model, r.Bound)
 	}
 
-	text := string(readFile(t, certificate))
+	text := string(readFile(t, a.certificate))
 	forged := filepath.Join(dir, "forged.json")
 	writeFile(t, forged, []byte(strings.NewReplacer(`"partition": 1,`, `"partition": 2,`, `"partition": 2,`, `"partition": 1,`).Replace(text)))
-	pacsgp(t, "verify", model, forged, "--source", job).says(t, exitFailure, "have the digest")
+	pacsgp(t, "verify", a.model, forged, "--source", job).says(t, exitFailure, "have the digest")
 }
 
 // TestPublish: what is pulled from the topics are the files of the output directory, by
@@ -367,9 +365,7 @@ func TestDeadLetters(t *testing.T) {
 	for range 2 {
 		succeed(t, "train", "-c", job)
 	}
-	out := filepath.Join(dir, "out")
-	r := record(t, out)
-	pacsgp(t, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), "--source", job, "--require", "draw").says(t, 0, "were read again from the log")
+	pacsgp(t, "verify", filepath.Join(dir, "out"), "--source", job, "--require", "draw").says(t, 0, "were read again from the log")
 	deadLetters := committedRecords(t, c.ListenAddrs()[0], "rows-dead")
 	if len(deadLetters) != 1 {
 		t.Fatalf("%d dead letters, want 1", len(deadLetters))

@@ -47,12 +47,9 @@ func TestPredict(t *testing.T) {
 	output := filepath.Join(dir, "predictions.parquet")
 	killed := filepath.Join(dir, durable.TempPrefix+strings.Repeat("A", 26)+durable.TempSuffix) // a call before
 	writeFile(t, killed, []byte("rows"))
-	said := succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output)
+	pacsgp(t, "predict", a.model, a.certificate, a.lake, "-o", output).says(t, 0, "predictions of 600 rows\n")
 	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what a killed call left is still there: %v", err)
-	}
-	if !strings.Contains(said.stdout, "predictions of 600 rows\n") {
-		t.Errorf("stdout = %q", said.stdout)
 	}
 	good := predictions(t, output)
 	if len(good) != n {
@@ -93,10 +90,7 @@ func TestPredict(t *testing.T) {
 	marred := filepath.Join(dir, "marred")
 	table{"x2": x2[:40], "x1": x1[:40], "note": make([]string, 40)}.write(t, filepath.Join(marred, "a.parquet"))
 	table{"x1": x1[40:], "x2": x2[40:]}.write(t, filepath.Join(marred, "b.parquet"))
-	said = succeed(t, "predict", a.model, a.certificate, marred, "-o", output)
-	if !strings.Contains(said.stdout, "600 rows, 4 without one") {
-		t.Errorf("stdout = %q", said.stdout)
-	}
+	pacsgp(t, "predict", a.model, a.certificate, marred, "-o", output).says(t, 0, "600 rows, 4 without one")
 	for i, p := range predictions(t, output) {
 		reason, isBad := bad[i]
 		switch {
@@ -107,9 +101,7 @@ func TestPredict(t *testing.T) {
 			t.Errorf("row %d: other numbers than next to good rows", i)
 		}
 	}
-	if said := succeed(t, "predict", a.model, a.certificate, marred, "-o", output, "--json"); !strings.Contains(said.stdout, `"rows_extrapolated": 1,`) {
-		t.Errorf("of one far row it says %s", said.stdout)
-	}
+	pacsgp(t, "predict", a.model, a.certificate, marred, "-o", output, "--json").says(t, 0, `"rows_extrapolated": 1,`) // one far row
 }
 
 // What nothing is certified about carries no certificate: the draw's guarantee
@@ -119,10 +111,7 @@ func TestPredictionsOfAVacuousMeanCarryNoCertificate(t *testing.T) {
 	smallLake(t, dir)
 	a := retrained(t, dir, jobFile{"grid": "paper"})
 	output := filepath.Join(t.TempDir(), "predictions.parquet")
-	said := succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output)
-	if !strings.Contains(said.log, "carry no certificate id") || !strings.Contains(said.log, "Nothing useful is certified about predictions") {
-		t.Errorf("stderr = %q", said.log)
-	}
+	pacsgp(t, "predict", a.model, a.certificate, a.lake, "-o", output).logs(t, 0, "carry no certificate id", "Nothing useful is certified about predictions")
 	for i, p := range predictions(t, output) {
 		if p.Mean == nil || p.Certificate != nil {
 			t.Fatalf("row %d: %+v, want a mean and no certificate", i, p)

@@ -152,11 +152,7 @@ func withoutCertificate(t *testing.T, a answer, out string, words ...string) {
 	if a.status != exitFailure || a.stdout != "" {
 		t.Errorf("status %d, want %d; stdout %q", a.status, exitFailure, a.stdout)
 	}
-	for _, word := range words {
-		if !strings.Contains(a.message, word) {
-			t.Errorf("the message %q does not hold %q", a.message, word)
-		}
-	}
+	holds(t, a.message, words...)
 	for name := range published(t, out) {
 		if strings.HasPrefix(name, "certificate-") {
 			t.Errorf("%s is published", name)

@@ -178,9 +178,7 @@ func TestScoreFollowsThePointer(t *testing.T) {
 	// The predictions of a file that is replaced go, if that is declared.
 	writeFile(t, score, append(readFile(t, score), "replaced: remove\n"...))
 	writeFile(t, filepath.Join(dir, "new", "later.parquet"), readFile(t, filepath.Join(dir, "new", "part-01.parquet")))
-	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != 0 || !strings.Contains(a.log, "later.parquet was replaced: the predictions of its earlier content are removed") {
-		t.Errorf("status %d: %s", a.status, a.log)
-	}
+	pacsgp(t, "score", "-c", score, "--once").logs(t, 0, "later.parquet was replaced: the predictions of its earlier content are removed")
 	if got := scored(t, dir); len(got) != 4 {
 		t.Errorf("%d files have predictions, want 4", len(got))
 	}
@@ -317,9 +315,7 @@ func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
 		}
 	}
 	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\npassthrough: [none]\noutput: others\n"))
-	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.log, `has no column`) {
-		t.Errorf("status %d: %s", a.status, a.log)
-	}
+	pacsgp(t, "score", "-c", score, "--once").logs(t, exitFailure, "has no column")
 }
 
 // A scorer of files that is to end in the middle of a file ends without an error; with

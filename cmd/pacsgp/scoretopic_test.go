@@ -195,10 +195,7 @@ func TestScoreOfOtherPartitions(t *testing.T) {
 	createTopic(t, s.address, "predictions", 3)
 	path := filepath.Join(dir, "score.yaml")
 	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: rows, group: scorers}}\noutput: {kafka: predictions}\n", s.address))
-	said := pacsgp(t, "score", "-c", path, "--once")
-	if said.status != 0 || !strings.Contains(said.log, `predictions of partition 1 of \"rows\" carry no certificate id`) {
-		t.Errorf("status %d: %s", said.status, said.log)
-	}
+	pacsgp(t, "score", "-c", path, "--once").logs(t, 0, `predictions of partition 1 of \"rows\" carry no certificate id`)
 	s.sent = rows
 	for _, p := range s.found(t, "predictions") {
 		if p.Mean == nil || (p.Certificate == nil) != (p.Partition == 1) {
@@ -370,11 +367,7 @@ func TestScoreOfATopicMadeAgain(t *testing.T) {
 					time.Sleep(20 * time.Millisecond)
 				}
 			}, func() { s.remake(t, group, of.times) })
-			for _, part := range []string{`topic "features" is another one than`, "it was made again", "choose another group and another output " + output} {
-				if !strings.Contains(message, part) {
-					t.Errorf("it says %q, want %q", message, part)
-				}
-			}
+			holds(t, message, `topic "features" is another one than`, "it was made again", "choose another group and another output "+output)
 			if n := len(found()); n != 60 {
 				t.Errorf("%d predictions, want the 60 of the old rows", n)
 			}
@@ -404,12 +397,8 @@ func TestFilesSayWhichTopic(t *testing.T) {
 	fatal.If(t, os.Remove(said))
 	remake(t, s.address, "features", 2)
 	s.send(t)
-	a := pacsgp(t, "score", "-c", s.toLake(t, "third", "scored", ""), "--once")
-	for _, part := range []string{"ends at offset 30, and the next row was to be at 90", "another output directory"} {
-		if a.status != exitFailure || !strings.Contains(a.message, part) {
-			t.Errorf("status %d: %q, want %q", a.status, a.message, part)
-		}
-	}
+	pacsgp(t, "score", "-c", s.toLake(t, "third", "scored", ""), "--once").says(t, exitFailure,
+		"ends at offset 30, and the next row was to be at 90", "another output directory")
 }
 
 // unscored are records without a prediction.

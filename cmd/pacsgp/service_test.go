@@ -228,11 +228,11 @@ func TestService(t *testing.T) {
 			t.Errorf("window %d begins with %+v, want the model of the one before", i+1, a)
 		}
 	}
-	newest := record(t, out)
-	verify := []string{"verify", filepath.Join(out, newest.Model), filepath.Join(out, newest.Certificate), "--source", job, "--require", "draw"}
+	newest := artifactIn(t, dir, out)
+	verify := []string{"verify", newest.model, newest.certificate, "--source", job, "--require", "draw"}
 	pacsgp(t, verify...).says(t, 0, "were read again from the log", "VERIFIED")
 	verify = append(verify, "--retrain")
-	pacsgp(t, verify...).leavesOpen(t, "give its file too")
+	pacsgp(t, verify...).says(t, exitNotCertified, "give its file too")
 	parent := all[6].Publisher.Training.Parent.Model
 	pacsgp(t, append(verify, "--parent", filepath.Join(out, "model-"+parent+".parquet"))...).says(t, 0, "trained again on the training rows alone")
 	// What is current is what the topics say, and another process shows the last certificate at once.

@@ -67,19 +67,14 @@ func TestTextsOfOneLabel(t *testing.T) {
 	}
 	lines(700).with("g", texts).write(t, lakeFile(dir, 0))
 	job := tiny(jobFile{"groups": "{g: [" + one + "]}", "split": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
-	if a := pacsgp(t, "train", "-c", job); a.status != 0 {
-		t.Fatal(a.message)
-	}
-	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
+	succeed(t, "train", "-c", job)
 	for i := range texts {
 		if i%4 == 0 {
 			texts[i] = other
 		}
 	}
 	lines(700).with("g", texts).write(t, lakeFile(dir, 0))
-	if a := pacsgp(t, "verify", model, certificate, filepath.Join(dir, "lake")); a.status != 1 || !strings.Contains(a.message, "have the same label") {
-		t.Errorf("verify says %d, %s", a.status, a.message)
-	}
+	pacsgp(t, "verify", filepath.Join(dir, "out"), filepath.Join(dir, "lake")).says(t, exitFailure, "have the same label")
 }
 
 // Each model that is tested on the same held-out rows pays for those before it in its output, also for

@@ -74,9 +74,7 @@ func TestWatchCountsNewRows(t *testing.T) {
 	if again := seen(t, exitNotCertified, args...); again.Rows != last.Rows || again.Alarm != last.Alarm {
 		t.Errorf("the alarm is forgotten: %+v", again)
 	}
-	if a := pacsgp(t, args...); !strings.Contains(a.message, "alarm: ") || !strings.Contains(a.message, "remove watch.json from the folder state, and test again") || !strings.Contains(a.message, "1 file could not be counted") {
-		t.Errorf("the message is %q", a.message)
-	}
+	holds(t, pacsgp(t, args...).message, "alarm: ", "remove watch.json from the folder state, and test again", "1 file could not be counted")
 	pacsgp(t, append(args, "--alarm", "0.2")...).says(t, exitFailure, "cannot go on with 0.2")
 	path := filepath.Join(dir, "watch", "watch.json")
 	writeFile(t, path, bytes.Replace(readFile(t, path), []byte(`"alarm":{"bound":0.3`), []byte(`"alarm":{"bound":0.9`), 1))
@@ -145,15 +143,11 @@ func TestWatchCountsNoRowTwice(t *testing.T) {
 	if a := pacsgp(t, args...); !strings.Contains(a.stdout, `"rows": 160`) || !strings.Contains(a.log, "part-00.parquet was written again") {
 		t.Errorf("a file that has grown: %s%s", a.stdout, a.log)
 	}
-	manifests, err := filepath.Glob(filepath.Join(dir, "out", "manifest-*.json"))
-	fatal.If(t, err)
-	for _, path := range manifests {
+	for _, path := range found(t, dir, "out", "manifest-*.json") {
 		fatal.If(t, os.Remove(path))
 	}
 	fatal.If(t, os.RemoveAll(filepath.Join(dir, "watch")))
-	if a := pacsgp(t, args...); a.status != 0 || !strings.Contains(a.log, "files of its sample would be counted") {
-		t.Errorf("without a manifest: %s", a.log)
-	}
+	pacsgp(t, args...).logs(t, 0, "files of its sample would be counted")
 }
 
 // A model about something else than the rows so far is refused, also by another process.
@@ -235,9 +229,7 @@ func TestWatchByUnits(t *testing.T) {
 	}
 	x := []float64{.1, .2}
 	table{"x1": x, "x2": x, "y": x}.write(t, filepath.Join(dir, "new", "month=5", "e.parquet"))
-	if a := pacsgp(t, args...); a.status != exitFailure || !strings.Contains(a.log, "e.parquet has no column") {
-		t.Errorf("a file without the column: status %d, %s", a.status, a.log)
-	}
+	pacsgp(t, args...).logs(t, exitFailure, "e.parquet has no column")
 }
 
 // Wherever a watch is killed, the next one ends with the same state.
@@ -283,9 +275,7 @@ func TestWatchOfATopic(t *testing.T) {
 	}
 	send(t, address, append(records, value(1, ""), value(2, `, "y": null`), &kgo.Record{Topic: "labelled", Value: []byte("no JSON")})...)
 	want := seen(t, exitNotCertified, "watch", "-c", path, "--json")
-	if a := pacsgp(t, "watch", "-c", path, "--state", filepath.Join(dir, "again")); !strings.Contains(a.log, "its sample has no offsets of labelled") {
-		t.Errorf("the sample is of files, and the log says %s", a.log)
-	}
+	pacsgp(t, "watch", "-c", path, "--state", filepath.Join(dir, "again")).logs(t, exitNotCertified, "its sample has no offsets of labelled")
 	if want.Rows != 50 || want.Unlabelled != 2 || want.Bad != 1 || want.Loss != 1 || !strings.Contains(want.Alarm, " of labelled, offset ") {
 		t.Errorf("%+v", want)
 	}
