@@ -64,33 +64,40 @@ func (s *aTopic) foundInFiles(t *testing.T, folder string) []predictedRecord {
 	return all
 }
 
-// Rows of a topic are predicted to files, each once, by the model that is current, and what
-// is kept is kept to the last digit. A group that knows nothing of it goes on behind the
-// files that stand.
-func TestScoreOfATopicToALake(t *testing.T) {
+// Rows of a topic are predicted as predict does it, to a topic or to files, each once, by the model that is current;
+// what is kept is kept to the last digit, and a record that is no row has a reason.
+func TestScoreOfATopic(t *testing.T) {
 	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "")
 	s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
-	score := s.toLake(t, "first", "lake-of-topic", "")
-	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "lake-of-topic: predictions of 63 rows, 3 without one")
-	all := s.foundInFiles(t, "lake-of-topic")
-	if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
-		t.Errorf("by model %v", by)
+	lake := s.toLake(t, "first", "lake-of-topic", "")
+	found := map[string]func() []predictedRecord{
+		s.score: func() []predictedRecord { return s.found(t, "predictions") }, lake: func() []predictedRecord { return s.foundInFiles(t, "lake-of-topic") },
 	}
-	want := []string{
-		"it is no JSON object  true true", `x2 is null "text" true true`,
-		`column "x1" is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read  true true`,
+	for score, found := range found {
+		pacsgp(t, "score", "-c", score, "--once").says(t, 0, "predictions of 63 rows, 3 without one")
+		all := found()
+		if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
+			t.Errorf("by model %v", by)
+		}
+		null := map[string]string{s.score: "null"}[score]
+		want := []string{
+			"it is no JSON object " + null + " true true", `x2 is null "text" true true`,
+			`column "x1" is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read ` + null + " true true",
+		}
+		if diff := cmp.Diff(want, reasonsOf(all)); diff != "" {
+			t.Error(diff)
+		}
 	}
-	if diff := cmp.Diff(want, reasonsOf(all)); diff != "" {
-		t.Error(diff)
-	}
-	// A new champion predicts what comes, and nothing again, whatever group asks.
+	// A new champion predicts what comes, and nothing again; to files whatever group asks, behind those that stand.
 	point(t, s.dir, s.pointers[1])
 	s.send(t)
-	score = s.toLake(t, "second", "lake-of-topic", "poll: 1ms\n")
-	succeed(t, "score", "-c", score, "--once")
-	if by := s.agree(t, s.foundInFiles(t, "lake-of-topic")); by[idOf(t, s.pointers[0])] != 60 || by[idOf(t, s.pointers[1])] != 60 {
-		t.Errorf("by model %v", by)
+	second := s.toLake(t, "second", "lake-of-topic", "poll: 1ms\n")
+	for score, found := range map[string]func() []predictedRecord{s.score: found[s.score], second: found[lake]} {
+		succeed(t, "score", "-c", score, "--once")
+		if by := s.agree(t, found()); by[idOf(t, s.pointers[0])] != 60 || by[idOf(t, s.pointers[1])] != 60 {
+			t.Errorf("by model %v", by)
+		}
 	}
 	// A group goes on where it was when somebody has moved its files elsewhere.
 	for _, name := range names(t, filepath.Join(s.dir, "lake-of-topic")) {
@@ -98,14 +105,14 @@ func TestScoreOfATopicToALake(t *testing.T) {
 			fatal.If(t, os.Remove(filepath.Join(s.dir, "lake-of-topic", name)))
 		}
 	}
-	succeed(t, "score", "-c", score, "--once")
+	succeed(t, "score", "-c", second, "--once")
 	if left := s.foundInFiles(t, "lake-of-topic"); len(left) > 0 {
 		t.Errorf("%d rows are predicted again", len(left))
 	}
 	// What these predictions are about is kept: a model about something else is refused.
 	succeed(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.8}"}).write(t, s.dir))
 	s.send(t)
-	pacsgp(t, "score", "-c", score, "--once").says(t, exitFailure, "loss or tolerance differ")
+	pacsgp(t, "score", "-c", second, "--once").says(t, exitFailure, "loss or tolerance differ")
 }
 
 // Killed before, after and within each operation on files, and run again by the group or

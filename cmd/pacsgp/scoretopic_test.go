@@ -61,13 +61,10 @@ func topicOf(t *testing.T, address string, rows int, options string) *aTopic {
 	return s
 }
 
-// file writes a score file.
+// file writes a score file to a topic.
 func (s *aTopic) file(t *testing.T, topic, group, options string) string {
 	t.Helper()
-	path := filepath.Join(s.dir, "score-"+group+".yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features, group: %s}}\npassthrough: [id]\noutput: {kafka: %s}\n%s",
-		s.address, group, topic, options))
-	return path
+	return s.toLake(t, group, "{kafka: "+topic+"}", options)
 }
 
 // send produces all rows, with a number that no float64 holds, and these texts in between.
@@ -150,33 +147,6 @@ func reasonsOf(all []predictedRecord) (reasons []string) {
 		}
 	}
 	return reasons
-}
-
-// Rows of a topic are predicted as predict does it, once, by the model that is current; what
-// is kept is kept to the last digit, and a record that is no row has a reason.
-func TestScoreOfATopic(t *testing.T) {
-	t.Parallel()
-	s := topicOf(t, seededTopics(t), 60, "")
-	s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
-	pacsgp(t, "score", "-c", s.score, "--once").says(t, 0, "predictions of 63 rows, 3 without one")
-	all := s.found(t, "predictions")
-	if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
-		t.Errorf("by model %v", by)
-	}
-	want := []string{
-		"it is no JSON object null true true", `x2 is null "text" true true`,
-		`column "x1" is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read null true true`,
-	}
-	if diff := cmp.Diff(want, reasonsOf(all)); diff != "" {
-		t.Error(diff)
-	}
-	// A new champion predicts what comes, and nothing again.
-	point(t, s.dir, s.pointers[1])
-	s.send(t)
-	succeed(t, "score", "-c", s.score, "--once")
-	if by := s.agree(t, s.found(t, "predictions")); by[idOf(t, s.pointers[0])] != 60 || by[idOf(t, s.pointers[1])] != 60 {
-		t.Errorf("by model %v", by)
-	}
 }
 
 // Rows of a partition that the certificate does not speak of are predicted, and carry no
