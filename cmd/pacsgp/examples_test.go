@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
@@ -97,6 +99,101 @@ func TestPrometheusFiles(t *testing.T) {
 		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %q: %v: %s", args, err, out)
 		}
+	}
+}
+
+// TestCompose: the commands of docker-compose.yml, run by hand up to the training. Kafka's own
+// programs are scripts here, by which the topic holds the first 7,000 rows, or nothing.
+func TestCompose(t *testing.T) {
+	var file struct {
+		Services map[string]struct {
+			Image   string   `yaml:"image"`
+			Build   string   `yaml:"build"`
+			Restart string   `yaml:"restart"`
+			Command []string `yaml:"command"`
+			Volumes []string `yaml:"volumes"`
+			Network string   `yaml:"network_mode"`
+
+			Healthcheck struct{ Test []string } `yaml:"healthcheck"`
+		} `yaml:"services"`
+		Volumes map[string]any `yaml:"volumes"`
+	}
+	root := filepath.Join("..", "..")
+	fatal.If(t, yaml.Unmarshal(readFile(t, filepath.Join(root, "docker-compose.yml")), &file))
+	tested := string(readFile(t, filepath.Join(root, ".ci", "kafka")))
+	for name, service := range file.Services {
+		if image, version, _ := strings.Cut(service.Image, ":"); image == "apache/kafka" && !strings.Contains(tested, "\nversion="+version+"\n") {
+			t.Errorf("the image of %s is of version %s, which is not the one that .ci/kafka fetches", name, version)
+		}
+		if goes := slices.Contains([]string{"kafka", "stream", "prometheus"}, name); (service.Restart == "unless-stopped") != goes {
+			t.Errorf("%s is restarted %q", name, service.Restart)
+		}
+		if service.Network != "" {
+			t.Errorf("%s is in the network of %s, and ends with it", name, service.Network)
+		}
+		if check := strings.Join(service.Healthcheck.Test, " "); strings.Contains(check, "/opt/kafka") {
+			t.Errorf("%s is checked by a program of the JVM, every few seconds: %s", name, check)
+		}
+		if service.Image == "pacsgp" {
+			pacsgp(t, service.Command[0], "--help").says(t, 0)
+		}
+		for _, volume := range service.Volumes {
+			from, _, _ := strings.Cut(volume, ":")
+			_, declared := file.Volumes[from]
+			if _, err := os.Stat(filepath.Join(root, from)); err != nil && !declared {
+				t.Errorf("%s: there is no %s", name, from)
+			}
+		}
+		if (service.Build != "") != (name == "topics") {
+			t.Errorf("%s is built, or the image of all is not", name)
+		}
+	}
+	if len(file.Services["kafka"].Volumes) == 0 {
+		t.Error("the broker forgets its topics")
+	}
+	rows := func(have int) []string {
+		dir := t.TempDir()
+		for name, script := range map[string]string{
+			"topics":           "true",
+			"get-offsets":      fmt.Sprintf("echo demo-rows:0:%d; echo demo-rows:1:%d", have/2, have-have/2),
+			"console-producer": "exec cat",
+		} {
+			fatal.If(t, os.WriteFile(filepath.Join(dir, "kafka-"+name+".sh"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		}
+		args := slices.Clone(file.Services["rows"].Command)
+		last := &args[len(args)-1]
+		*last = strings.NewReplacer("$$", "$", "/opt/kafka/bin", dir).Replace(*last)
+		sent, err := exec.CommandContext(t.Context(), args[0], args[1:]...).Output()
+		fatal.If(t, err)
+		return strings.Split(strings.TrimSpace(string(sent)), "\n")
+	}
+	all := rows(0)
+	if rest := rows(7000); len(all) != 20000 || !slices.Equal(rest, all[7000:]) {
+		t.Fatalf("%d rows, and %d behind the first 7,000", len(all), len(rest))
+	}
+	c := cluster(t)
+	address := c.ListenAddrs()[0]
+	createTopic(t, address, "demo-rows", 6)
+	var records []*kgo.Record
+	for i, row := range all[:2000] {
+		records = append(records, &kgo.Record{Topic: "demo-rows", Partition: int32(i % 6), Value: []byte(row)})
+	}
+	send(t, address, records...)
+	dir := t.TempDir()
+	here := strings.NewReplacer("kafka:9092", address, "/examples", dir, "/work", dir)
+	writeFile(t, filepath.Join(dir, "kafka.yaml"), []byte(here.Replace(string(readFile(t, filepath.Join(root, "examples", "kafka.yaml"))))))
+	for _, service := range []string{"topics", "job"} {
+		args := file.Services[service].Command
+		if len(args) == 0 {
+			t.Fatalf("docker-compose.yml has no command for %s", service)
+		}
+		for i := range args {
+			args[i] = here.Replace(args[i])
+		}
+		if service == "job" {
+			args[0] = "plan"
+		}
+		pacsgp(t, args...).says(t, 0)
 	}
 }
 
