@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,7 @@ func (t tests) Run() int { return t() }
 // files in lake, and a job.yaml of a fraction of a second, unless it has its own. $EXAMPLES is examples/.
 //
 //	status N command …   the command ends with this exit status
+//	rows DIR FIRST N     a Parquet file of other rows of that kind, which begin behind the first 180
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true,
@@ -47,7 +49,14 @@ func TestScripts(t *testing.T) {
 			}
 			return smallRows(t).WriteLake(t.Context(), filepath.Join(e.WorkDir, "lake"), 3, 0, 180)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": wantStatus},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": wantStatus,
+			"rows": func(ts *testscript.TestScript, _ bool, args []string) {
+				var first, n int64
+				_, err := fmt.Sscan(strings.Join(args[1:], " "), &first, &n)
+				ts.Check(errors.Join(err, smallRows(t).WriteLake(t.Context(), ts.MkAbs(args[0]), 1, first, n)))
+			},
+		},
 	})
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // watchedBy are the arguments of a watch of the first model of a folder by its files in new/.
@@ -148,55 +147,6 @@ func TestWatchCountsNoRowTwice(t *testing.T) {
 	}
 	fatal.If(t, os.RemoveAll(filepath.Join(dir, "watch")))
 	pacsgp(t, args...).logs(t, 0, "files of its sample would be counted")
-}
-
-// A model about something else than the rows so far is refused, also by another process.
-func TestWatchRefusesAnotherSubject(t *testing.T) {
-	dir, pointers, _ := following(t, 1, 40)
-	args := watchedBy(t, dir, pointers[0])
-	seen(t, 0, args...)
-	path := filepath.Join(dir, "watch", "watch.json")
-	state := readFile(t, path)
-	var s watch.State
-	fatal.If(t, json.Unmarshal(state, &s))
-	if len(s.Subject) != 16 {
-		t.Fatalf("the subject is %q", s.Subject)
-	}
-	writeFile(t, path, bytes.Replace(state, []byte(s.Subject), []byte("0123456789abcdef"), 1))
-	pacsgp(t, args...).says(t, exitFailure, "it speaks of another target", "another folder for the state")
-}
-
-// A pointer that moves begins another test, by rows that were not counted; the one before stays.
-func TestWatchFollowsThePointer(t *testing.T) {
-	dir, pointers, _ := following(t, 2, 40)
-	point(t, dir, pointers[0])
-	path := filepath.Join(dir, "watch.yaml")
-	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: watch\n"))
-	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 80 || d.Certificate != idOf(t, pointers[0]) {
-		t.Errorf("%+v", d)
-	}
-	point(t, dir, pointers[1])
-	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 0 || d.Certificate != idOf(t, pointers[1]) {
-		t.Errorf("%+v", d)
-	}
-	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "new", "later"), 1, 5000, 30))
-	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 30 {
-		t.Errorf("%+v", d)
-	}
-	// Files from before the pointer moved are no news; files wait for their labels.
-	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: again\n"))
-	old := filepath.Join(dir, "new", "part-00.parquet")
-	info, err := os.Stat(filepath.Join(dir, "lake"))
-	fatal.If(t, err)
-	before := info.ModTime().Add(-time.Second)
-	fatal.If(t, os.Chtimes(old, before, before))
-	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 70 || d.Known != 40 {
-		t.Errorf("%+v", d)
-	}
-	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: patient\ndelay: 7d\n"))
-	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 0 || d.Known != 0 {
-		t.Errorf("%+v", d)
-	}
 }
 
 // Rows of a day are one example, whatever the type of its column, and of a path. Late rows are reported.
