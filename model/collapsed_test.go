@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
@@ -63,13 +65,11 @@ func TestCollapsedGradientsAgreeWithDifferences(t *testing.T) {
 			point := append([]float64(nil), c.point...)
 			got := c.evaluate(point, rows)
 			for i := range point {
-				const h = 1e-4
-				at := func(step float64) float64 {
-					moved := append([]float64(nil), point...)
+				want := difference(func(step float64) float64 {
+					moved := slices.Clone(point)
 					moved[i] += step
 					return c.evaluate(moved, rows).value
-				}
-				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+				})
 				if !(math.Abs(got.gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
 					t.Errorf("%s: derivative %d is %.9g, differences give %.9g", family.Name, i, got.gradient[i], want)
 				}
@@ -78,94 +78,50 @@ func TestCollapsedGradientsAgreeWithDifferences(t *testing.T) {
 	}
 }
 
-// dense computes everything from N×N matrices, as the formulas are printed.
-type dense struct {
-	value    float64
-	mean     []float64
-	variance []float64
-	kl       float64
-}
+// dense has what is computed from N×N matrices, as the formulas are printed.
+type dense struct{ value, kl float64 }
 
-func denseOf(t *testing.T, c *Collapsed, rows Rows) dense {
+func denseOf(t *testing.T, c *Collapsed, rows Rows) (out dense) {
 	t.Helper()
 	n, m := rows.Len(), c.at.z.Rows
-	pool := linalg.NewPool(1)
-	defer pool.Close()
 	k := kernel.Kernel{Family: c.cfg.Kernel, Lengthscales: make([]float64, rows.Dim), Variance: math.Exp(c.at.theta[len(c.at.theta)-1])}
 	for j := range k.Lengthscales {
 		k.Lengthscales[j] = math.Exp(c.at.theta[c.prior.of[j]])
 	}
-	all := linalg.Mat{Rows: n, Cols: rows.Dim, Stride: rows.Dim, Data: rows.X}
-	kmm, knm := linalg.NewMat(m, m), linalg.NewMat(n, m)
-	for i := range m {
-		k.Row(kmm.Row(i), c.at.z.Row(i), c.at.z.Data)
-		kmm.Row(i)[i] += c.cfg.Jitter * k.Variance
-	}
-	for i := range n {
-		k.Row(knm.Row(i), all.Row(i), c.at.z.Data)
-	}
-	inverse := func(a linalg.Mat) linalg.Mat {
-		l, w, out := linalg.NewMat(a.Rows, a.Rows), linalg.NewMat(a.Rows, a.Rows), linalg.NewMat(a.Rows, a.Rows)
-		copy(l.Data, a.Data)
-		if !pool.Cholesky(l) {
-			t.Fatal("not positive definite")
+	columns := func(of func(i int) []float64, n int) *mat.Dense { // kernel columns of rows at the inducing points
+		out := mat.NewDense(n, m, nil)
+		for i := range n {
+			k.Row(out.RawRowView(i), of(i), c.at.z.Data)
 		}
-		invertLower(pool, l, w)
-		gramLower(pool, w, out)
-		pool.Mirror(out)
 		return out
 	}
-	times := func(a, b linalg.Mat) linalg.Mat {
-		out := linalg.NewMat(a.Rows, b.Cols)
-		pool.Gemm(false, false, 1, a, b, 0, out)
-		return out
+	knm, kmm := columns(rows.Row, n), columns(c.at.z.Row, m)
+	for i := range m {
+		kmm.Set(i, i, kmm.At(i, i)+c.cfg.Jitter*k.Variance)
 	}
-	kInverse := inverse(kmm)
-	projected := times(knm, kInverse) // [N×M]
-	q := linalg.NewMat(n, n)
-	pool.Gemm(false, true, 1, projected, knm, 0, q)
-	noise := math.Exp(c.at.lnNoise)
-	d, lambda := make([]float64, n), make([]float64, n)
-	sigma := linalg.NewMat(n, n)
-	copy(sigma.Data, q.Data)
+	var kInverse, sigmaInverse, q, left, b, ratio mat.Dense
+	fatal.If(t, kInverse.Inverse(kmm))
+	q.Product(knm, &kInverse, knm.T())
+	noise, lambda, sigma := math.Exp(c.at.lnNoise), make([]float64, n), mat.DenseCopyOf(&q)
 	for i := range n {
-		lambda[i] = k.Variance - q.Row(i)[i]
-		d[i] = c.fold.alpha*lambda[i] + noise
-		sigma.Row(i)[i] += d[i]
+		lambda[i] = k.Variance - q.At(i, i)
+		sigma.Set(i, i, q.At(i, i)+c.fold.alpha*lambda[i]+noise)
 	}
-	sigmaInverse := inverse(sigma)
-	y := column(rows.Y)
-	w := times(sigmaInverse, y)
-	out := dense{mean: times(q, w).Data, variance: make([]float64, n)}
-	left := times(q, sigmaInverse) // Q Σ⁻¹
-	for i := range n {
-		out.variance[i] = k.Variance - linalg.Dot(left.Row(i), q.Row(i))
-	}
+	fatal.If(t, sigmaInverse.Inverse(sigma))
+	var w, mean, a mat.VecDense
+	w.MulVec(&sigmaInverse, mat.NewVecDense(n, rows.Y))
+	mean.MulVec(&q, &w)
+	left.Product(&q, &sigmaInverse, &q)
 	// u ~ N(a, B): a = K_MN Σ⁻¹ y, B = K_MM − K_MN Σ⁻¹ K_NM, against N(0, K_MM).
-	a, b := linalg.NewMat(m, 1), linalg.NewMat(m, m)
-	pool.Gemm(true, false, 1, knm, w, 0, a)
-	copy(b.Data, kmm.Data)
-	pool.Gemm(true, false, -1, knm, times(sigmaInverse, knm), 1, b)
-	lnDet := func(a linalg.Mat) (sum float64) {
-		l := linalg.NewMat(a.Rows, a.Rows)
-		copy(l.Data, a.Data)
-		if !pool.Cholesky(l) {
-			t.Fatal("not positive definite")
-		}
-		for i := range a.Rows {
-			sum += 2 * math.Log(l.Row(i)[i])
-		}
-		return sum
-	}
-	trace := 0.0
-	ratio := times(kInverse, b)
-	for i := range m {
-		trace += ratio.Row(i)[i]
-	}
-	out.kl = 0.5 * (trace - float64(m) + linalg.Dot(a.Data, times(kInverse, a).Data) + lnDet(kmm) - lnDet(b))
+	a.MulVec(knm.T(), &w)
+	b.Product(knm.T(), &sigmaInverse, knm)
+	b.Sub(kmm, &b)
+	ratio.Mul(&kInverse, &b)
+	lnDet := func(a mat.Matrix) float64 { v, _ := mat.LogDet(a); return v }
+	out.kl = 0.5 * (mat.Trace(&ratio) - float64(m) + mat.Inner(&a, &kInverse, &a) + lnDet(kmm) - lnDet(&b))
 	switch c.cfg.Objective {
 	case Evidence, EvidenceBound:
-		out.value = 0.5 * (float64(n)*math.Log(2*math.Pi) + lnDet(sigma) + linalg.Dot(rows.Y, w.Data))
+		out.value = 0.5 * (float64(n)*math.Log(2*math.Pi) + lnDet(sigma) + mat.Dot(mat.NewVecDense(n, rows.Y), &w))
 		if c.cfg.Objective == EvidenceBound {
 			out.value += linalg.Sum(lambda) / (2 * noise)
 		}
@@ -173,7 +129,7 @@ func denseOf(t *testing.T, c *Collapsed, rows Rows) dense {
 	case BoundKL, BoundPinsker:
 		risk := 0.0
 		for i := range n {
-			risk += c.cfg.Loss.Expected(rows.Y[i], out.mean[i], out.variance[i]) / float64(n)
+			risk += c.cfg.Loss.Expected(rows.Y[i], mean.AtVec(i), k.Variance-left.At(i, i)) / float64(n)
 		}
 		e := (out.kl + c.cfg.lnInverseWeight(c.at.theta) + math.Log(2*math.Sqrt(float64(n))/c.cfg.Delta)) / float64(n)
 		if out.value = risk + math.Sqrt(e/2); c.cfg.Objective == BoundKL {
@@ -233,16 +189,7 @@ func TestCollapsedMinimises(t *testing.T) {
 		if got := p.KL(); !(math.Abs(got-c.Progress().KL) <= 1e-6*(1+got)) {
 			t.Errorf("KL %g of the posterior, %g in training", got, c.Progress().KL)
 		}
-		predictor, err := NewPredictor(p, 1)
-		fatal.If(t, err)
-		defer predictor.Close()
-		mean, variance := make([]float64, rows.Len()), make([]float64, rows.Len())
-		fatal.If(t, predictor.Predict(rows.X, mean, variance))
-		risk := 0.0
-		for i, y := range rows.Y {
-			risk += cfg.Loss.Expected(y, mean[i], variance[i]) / float64(len(rows.Y))
-		}
-		if !(math.Abs(risk-c.Progress().Risk) <= 1e-6) {
+		if risk := riskOf(t, p, cfg.Loss, rows); !(math.Abs(risk-c.Progress().Risk) <= 1e-6) {
 			t.Errorf("risk %g of the posterior, %g in training (grid %v)", risk, c.Progress().Risk, indices)
 		}
 	})

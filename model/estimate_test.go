@@ -48,15 +48,13 @@ func TestEvidenceGradient(t *testing.T) {
 			gradient, scratch := make([]float64, len(theta)), make([]float64, len(theta))
 			e.negativeLog(theta, gradient)
 			for i := range theta {
-				const h = 1e-4
-				value := func(x float64) float64 {
-					old := theta[i]
-					theta[i] = old + x
+				old := theta[i]
+				want := difference(func(step float64) float64 {
+					theta[i] = old + step
 					v, _ := e.negativeLog(theta, scratch)
-					theta[i] = old
 					return v
-				}
-				want := (8*(value(h)-value(-h)) - (value(2*h) - value(-2*h))) / (12 * h)
+				})
+				theta[i] = old
 				if !(math.Abs(gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
 					t.Errorf("%+v: derivative %d is %.9g, differences give %.9g", scales, i, gradient[i], want)
 				}

@@ -36,6 +36,12 @@ func flatGrids(p int) []Grid {
 	return g
 }
 
+// difference is the slope of f at 0 by central differences of fourth order.
+func difference(f func(step float64) float64) float64 {
+	const h = 1e-4
+	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
+}
+
 func mustLoss(t testing.TB, kind loss.Kind, eps float64) loss.Loss {
 	t.Helper()
 	l, err := loss.New(kind, eps, 0.8*eps, 1.3*eps, 0.37)
@@ -96,10 +102,8 @@ func TestGradientsAgreeWithDifferences(t *testing.T) {
 				tr.gradientInto(dst, scale, tr.sweep.h, tr.sweep.bigH, tr.sMinus, tr.work)
 				check := func(name string, at *float64, got float64) {
 					t.Helper()
-					const h = 1e-4
 					value := *at
-					f := func(x float64) float64 { *at = x; return tr.objective(t, rows, scale) }
-					want := (8*(f(value+h)-f(value-h)) - (f(value+2*h) - f(value-2*h))) / (12 * h)
+					want := difference(func(step float64) float64 { *at = value + step; return tr.objective(t, rows, scale) })
 					*at = value
 					if !(math.Abs(got-want) <= 2e-6*(1+math.Abs(want))) {
 						t.Errorf("%s, %+v: d J/d %s = %.9g, differences give %.9g", kind, scales, name, got, want)
@@ -123,7 +127,7 @@ func TestGradientOfQAgreesWithDifferences(t *testing.T) {
 	c := testConfig(t, rows, true)
 	c.Inducing, c.Jitter = 8, 1e-3
 	tr := newTestTrainer(t, c, rows)
-	const scale, h = 1.3, 1e-4
+	const scale = 1.3
 	tr.objective(t, rows, scale)
 	tr.whiten()
 	dm := make([]float64, 8)
@@ -145,22 +149,20 @@ func TestGradientOfQAgreesWithDifferences(t *testing.T) {
 	}
 	tr.pool.Gemm(false, false, -1, s, ds, 0, left)
 	tr.pool.Gemm(false, false, 1, left, s, 0, dl)
-	difference := func(set func(step float64)) float64 {
-		f := func(step float64) float64 {
+	slope := func(set func(step float64)) float64 {
+		return difference(func(step float64) float64 {
 			set(step)
-			v := tr.objective(t, rows, scale)
-			set(-step)
-			return v
-		}
-		return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
+			defer set(-step)
+			return tr.objective(t, rows, scale)
+		})
 	}
 	for i := range 8 {
-		want := difference(func(step float64) { tr.mean[i] += step })
+		want := slope(func(step float64) { tr.mean[i] += step })
 		if !(math.Abs(dm[i]-want) <= 2e-6*(1+math.Abs(want))) {
 			t.Errorf("dJ/dm[%d] = %.9g, differences give %.9g", i, dm[i], want)
 		}
 		for j := range i + 1 {
-			want := difference(func(step float64) {
+			want := slope(func(step float64) {
 				tr.precision.Row(i)[j] += step
 				if i != j {
 					tr.precision.Row(j)[i] += step

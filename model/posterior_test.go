@@ -76,6 +76,16 @@ func predict(t testing.TB, p *Posterior, workers int, x []float64) (mean, varian
 	return mean, variance
 }
 
+// riskOf is the mean expected loss of rows.
+func riskOf(t testing.TB, p *Posterior, l loss.Loss, rows Rows) (risk float64) {
+	t.Helper()
+	mean, variance := predict(t, p, 1, rows.X)
+	for i, y := range rows.Y {
+		risk += l.Expected(y, mean[i], variance[i]) / float64(rows.Len())
+	}
+	return risk
+}
+
 // With Z = X and the posterior of a Gaussian likelihood, the sparse process is
 // the exact one, solved here by gonum without whitening.
 func TestInducingPointsAtTheRowsGiveTheExactProcess(t *testing.T) {

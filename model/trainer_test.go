@@ -81,11 +81,7 @@ func TestWorkersAndChunksDoNotChangeTheResult(t *testing.T) {
 // bits with every instruction set of this machine.
 func TestInstructionSetsTrainAndPredictTheSame(t *testing.T) {
 	before := linalg.InstructionSet()
-	t.Cleanup(func() {
-		if err := linalg.UseInstructionSet(before); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { fatal.If(t, linalg.UseInstructionSet(before)) })
 	eachFamily(t, trainWithEachSet)
 }
 
@@ -184,12 +180,7 @@ func TestReportedBoundIsThatOfTheResult(t *testing.T) {
 	drive(t, tr, rows, 1000, nil)
 	p, _, err := tr.Result()
 	fatal.If(t, err)
-	mean, variance := predict(t, p, 1, rows.X)
-	risk := 0.0
-	for i, y := range rows.Y {
-		risk += c.Loss.Expected(y, mean[i], variance[i]) / float64(rows.Len())
-	}
-	got := tr.Progress()
+	risk, got := riskOf(t, p, c.Loss, rows), tr.Progress()
 	if !(math.Abs(got.Risk-risk) <= 1e-6) || !(math.Abs(got.KL-p.KL()) <= 1e-6*(1+got.KL)) {
 		t.Errorf("reported risk %.9g and KL %.9g, the result has %.9g and %.9g", got.Risk, got.KL, risk, p.KL())
 	}
