@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/model/kernel/kerneltest"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -208,13 +209,7 @@ func TestReferenceAgreesWithBigNumbers(t *testing.T) {
 			phi := make([]*big.Float, m)
 			mean, variance, u := exact(0), exact(p.Kernel.Variance), exact(0)
 			for i := range m {
-				q := exact(0)
-				for j := range d {
-					u.Quo(u.Sub(exact(rows.Row(row)[j]), exact(p.Z[i*d+j])), exact(p.Kernel.Lengthscales[j]))
-					q.Add(q, u.Mul(u, u))
-				}
-				k := exactKernel(f, q)
-				k.Mul(k, exact(p.Kernel.Variance))
+				k := kerneltest.At(p.Kernel, rows.Row(row), p.Z[i*d:(i+1)*d])
 				for j := range i {
 					k.Sub(k, u.Mul(exact(p.L[i*m+j]), phi[j]))
 				}
@@ -276,19 +271,12 @@ func TestJitterBoundIsAnUpperBound(t *testing.T) {
 			sum := exact(0)
 			for i := range m {
 				for j := range m {
-					q, diff := exact(0), exact(0)
-					for k := range 2 {
-						diff.Sub(exact(p.Z[i*2+k]), exact(p.Z[j*2+k]))
-						diff.Quo(diff, exact(p.Kernel.Lengthscales[k]))
-						q.Add(q, diff.Mul(diff, diff))
-					}
-					r := exactKernel(f, q)
-					r.Mul(r, exact(p.Kernel.Variance))
+					r, product := kerneltest.At(p.Kernel, p.Z[2*i:2*i+2], p.Z[2*j:2*j+2]), exact(0)
 					if i == j {
 						r.Add(r, exact(p.Jitter))
 					}
 					for k := range min(i, j) + 1 {
-						r.Sub(r, diff.Mul(exact(p.L[i*m+k]), exact(p.L[j*m+k])))
+						r.Sub(r, product.Mul(exact(p.L[i*m+k]), exact(p.L[j*m+k])))
 					}
 					sum.Add(sum, r.Mul(r, r))
 				}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/model/kernel/kerneltest"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -49,38 +49,14 @@ func NewReference(p *Posterior, l loss.Loss, x []float64, y float64) (Reference,
 func referenceFeatures(p *Posterior, x []float64) []doubleDouble {
 	m, d := p.Inducing(), p.Dim()
 	phi := make([]doubleDouble, m)
-	t := exact(0)
 	for i := range m {
-		q := exact(0)
-		for j := range d {
-			t.Sub(exact(x[j]), exact(p.Z[i*d+j]))
-			t.Quo(t, exact(p.Kernel.Lengthscales[j]))
-			q.Add(q, t.Mul(t, t))
-		}
-		k := exactKernel(p.Kernel.Family, q)
-		rest := nearest(k.Mul(k, exact(p.Kernel.Variance)))
+		rest := nearest(kerneltest.At(p.Kernel, x, p.Z[i*d:(i+1)*d]))
 		for j, l := range p.L[i*m : i*m+i] {
 			rest = rest.minus(phi[j].times(l))
 		}
 		phi[i] = rest.over(p.L[i*m+i])
 	}
 	return phi
-}
-
-// exactKernel is the value of a family at t, but for a few units of the precision.
-func exactKernel(f *kernel.Family, t *big.Float) *big.Float {
-	of := func(x float64) *big.Float { return new(big.Float).SetPrec(loss.Precision).SetFloat64(x) }
-	if f == kernel.SquaredExponential {
-		return loss.Exp(of(0).Mul(t, of(-0.5)))
-	}
-	a := of(0).Mul(t, of(f.Stretch)) // √(stretch·t)
-	a.Sqrt(a)
-	polynomial := of(0).Add(of(1), a)
-	if f == kernel.Matern52 {
-		third := of(0).Quo(of(0).Mul(a, a), of(3))
-		polynomial.Add(polynomial, third)
-	}
-	return polynomial.Mul(polynomial, loss.Exp(of(0).Neg(a)))
 }
 
 // nearest returns the doubleDouble nearest to x, nearly.

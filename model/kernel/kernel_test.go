@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
-	"github.com/pacsgp/pacsgp/model/loss"
+	"github.com/pacsgp/pacsgp/model/kernel/kerneltest"
 )
 
 func ExampleKernel() {
@@ -26,37 +25,6 @@ func ExampleKernel() {
 	// squared-exponential 0.551819
 	// matern-3/2 0.446731
 	// matern-5/2 0.475925
-}
-
-func num(x float64) *big.Float { return new(big.Float).SetPrec(loss.Precision).SetFloat64(x) }
-
-func prec() *big.Float { return num(0) }
-
-// exact is the value of a family at t, but for a few units of the precision.
-func exact(f *kernel.Family, t *big.Float) *big.Float {
-	of := func(x float64) *big.Float { return new(big.Float).SetPrec(loss.Precision).SetFloat64(x) }
-	if f == kernel.SquaredExponential {
-		return loss.Exp(of(0).Mul(t, of(-0.5)))
-	}
-	a := of(0).Mul(t, of(f.Stretch)) // √(stretch·t)
-	a.Sqrt(a)
-	polynomial := of(0).Add(of(1), a)
-	if f == kernel.Matern52 {
-		third := of(0).Quo(of(0).Mul(a, a), of(3))
-		polynomial.Add(polynomial, third)
-	}
-	return polynomial.Mul(polynomial, loss.Exp(of(0).Neg(a)))
-}
-
-// squares returns t = Σ((x_j − z_j)/l_j)².
-func squares(x, z, lengthscales []float64) *big.Float {
-	q := prec()
-	for j := range x {
-		t := prec().Sub(num(x[j]), num(z[j]))
-		t.Quo(t, num(lengthscales[j]))
-		q.Add(q, t.Mul(t, t))
-	}
-	return q
 }
 
 // Values at 50 digits, by another program (Python's decimal): testdata has a file for each
@@ -72,9 +40,9 @@ func TestExactValues(t *testing.T) {
 			t.Fatalf("%d rows of exact values of %s, want a header and 5 (%v)", len(rows), f.Name, err)
 		}
 		for _, row := range rows[1:] {
-			at, _ := prec().SetString(row[0])
-			want, _ := prec().SetString(row[1])
-			off := prec().Sub(want, exact(f, at))
+			at, _ := kerneltest.Num(0).SetString(row[0])
+			want, _ := kerneltest.Num(0).SetString(row[1])
+			off := kerneltest.Num(0).Sub(want, kerneltest.Value(f, at))
 			if off.Quo(off, want); off.Sign() != 0 && off.MantExp(nil) > -150 {
 				t.Errorf("%s at %s is off by 2^%d", f.Name, row[0], off.MantExp(nil))
 			}
@@ -100,9 +68,8 @@ func TestErrorBound(t *testing.T) {
 					z[j] = rng.NormFloat64()
 					x[j] = z[j] + spread*rng.NormFloat64()
 				}
-				want := exact(f, squares(x, z, k.Lengthscales))
-				want.Mul(want, num(k.Variance))
-				diff, _ := want.Sub(want, num(k.At(x, z))).Float64()
+				want := kerneltest.At(k, x, z)
+				diff, _ := want.Sub(want, kerneltest.Num(k.At(x, z))).Float64()
 				if !(math.Abs(diff) <= k.ErrorBound()) {
 					t.Errorf("%s, d=%d: At errs by %g, bound %g", f.Name, d, diff, k.ErrorBound())
 				}
@@ -146,13 +113,13 @@ func TestBlockErrors(t *testing.T) {
 			const variance = 1.7
 			got := linalg.NewMat(1, 1)
 			pool.Kernel(f.Profile, row(x), row(z), o, inverse, variance, got, linalg.Mat{})
-			ax, _ := squares(x, o, l).Float64()
-			az, _ := squares(z, o, l).Float64()
+			ax, _ := kerneltest.Squares(x, o, l).Float64()
+			az, _ := kerneltest.Squares(z, o, l).Float64()
 			reach := math.Sqrt(c) * (math.Sqrt(ax) + math.Sqrt(az)) * (1 + 1e-12)
 			root := math.Sqrt(variance * got.Data[0])
 			bound := root*(e.Shift*2.01*reach+e.Scale*(4.2+e.Root+float64(d+1)/2))*u + e.Last*u*got.Data[0] + variance*0x1p-400
-			want := exact(f, squares(x, z, l))
-			diff, _ := prec().Sub(want.Mul(want, num(variance)), num(got.Data[0])).Float64()
+			want := kerneltest.Value(f, kerneltest.Squares(x, z, l))
+			diff, _ := kerneltest.Num(0).Sub(want.Mul(want, kerneltest.Num(variance)), kerneltest.Num(got.Data[0])).Float64()
 			if !(math.Abs(diff) <= bound) {
 				t.Errorf("%s: value %g between %v and %v around %v errs by %g, bound %g", f.Name, got.Data[0], x, z, o, diff, bound)
 			}
@@ -176,7 +143,7 @@ func TestErrorConstants(t *testing.T) {
 	for _, f := range kernel.Families() {
 		e, c := f.Errors, f.Profile.Stretch
 		at := func(p float64) float64 {
-			v, _ := exact(f, num(p*p/c)).Float64()
+			v, _ := kerneltest.Value(f, kerneltest.Num(p*p/c)).Float64()
 			return v
 		}
 		shift, scale, plain := 0.0, 0.0, 0.0
@@ -197,7 +164,7 @@ func TestErrorConstants(t *testing.T) {
 		if !(rows*1.005 <= e.RowScale && e.RowScale <= rows*1.05) {
 			t.Errorf("%s: RowScale is %g, want a little more than %g", f.Name, e.RowScale, rows)
 		}
-		v := exact(f, num(e.Vanish*e.Vanish/c))
+		v := kerneltest.Value(f, kerneltest.Num(e.Vanish*e.Vanish/c))
 		if v.MantExp(nil) >= -402 {
 			t.Errorf("%s: at a distance of %g the value is 2^%d", f.Name, e.Vanish, v.MantExp(nil))
 		}
@@ -213,8 +180,8 @@ func TestMaternFallsSlowly(t *testing.T) {
 		}
 		c := f.Profile.Stretch
 		for p := 0.0; p < 340; p += 0.25 {
-			near, far := exact(f, num(p*p/c)), exact(f, num((p+0.25)*(p+0.25)/c))
-			fall, _ := prec().Quo(near, far).Float64()
+			near, far := kerneltest.Value(f, kerneltest.Num(p*p/c)), kerneltest.Value(f, kerneltest.Num((p+0.25)*(p+0.25)/c))
+			fall, _ := kerneltest.Num(0).Quo(near, far).Float64()
 			if !(1 <= fall && fall <= math.Exp(0.25)) {
 				t.Fatalf("%s falls by %g from %g to %g", f.Name, fall, p, p+0.25)
 			}
