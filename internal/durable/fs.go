@@ -19,9 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoFolder says that there is a file where a folder is to be.
-var errNoFolder = errors.New("a file of this name is in the way")
-
 // ErrLocked says that another process has the lock, until it gives it back or ends.
 var ErrLocked = errors.New("in use by another process")
 
@@ -97,7 +94,7 @@ func (o OS) MkdirAll(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil {
 		if !info.IsDir() {
-			return &fs.PathError{Op: "mkdir", Path: dir, Err: errNoFolder}
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: errors.New("a file of this name is in the way")}
 		}
 		return nil
 	}
@@ -118,7 +115,7 @@ func (o OS) MkdirAll(dir string) error {
 func (OS) CreateTemp(dir string) (File, error) {
 	for {
 		name := filepath.Join(dir, TempPrefix+rand.Text()+TempSuffix)
-		f, err := openRegular(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
+		f, _, err := openRegular(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +134,10 @@ func (OS) CreateTemp(dir string) (File, error) {
 }
 
 // Open opens a regular file for reading.
-func (OS) Open(name string) (io.ReadCloser, error) { return openRegular(name, os.O_RDONLY) }
+func (OS) Open(name string) (io.ReadCloser, error) {
+	f, _, err := OpenRegular(name)
+	return f, err
+}
 
 // Rename replaces newName by oldName.
 func (OS) Rename(oldName, newName string) error { return os.Rename(oldName, newName) }
@@ -170,7 +170,7 @@ func (OS) SyncDir(dir string) error {
 
 // Lock takes an advisory lock on the whole of file name.
 func (OS) Lock(name string) (io.Closer, error) {
-	f, err := openRegular(name, os.O_CREATE|os.O_RDWR)
+	f, _, err := openRegular(name, os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,9 @@ type held struct{ *os.File }
 
 // Close gives the lock back, then the file: a process that is being started may have the file
 // for an instant, and would have the lock with it.
-func (h held) Close() error { return errors.Join(unlockFile(h.File), h.File.Close()) }
+func (h held) Close() error {
+	return errors.Join(unix.Flock(int(h.Fd()), unix.LOCK_UN), h.File.Close())
+}
 
 // lockFile takes flock(2), which belongs to the open file: a second job in the same process is
 // refused too.
@@ -195,5 +197,3 @@ func lockFile(f *os.File) error {
 	}
 	return err
 }
-
-func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

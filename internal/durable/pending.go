@@ -116,25 +116,17 @@ func CommitAll(files ...*Pending) (err error) {
 // publish gives a durable file its name, which is not durable yet. Its lock goes last: between
 // unlocking and renaming the sweep of another process would remove it.
 func (p *Pending) publish() error {
-	p.rename()
-	p.fail(p.file.Close())
-	p.file = nil
-	return p.err
-}
-
-// rename gives the file its name unless it has failed before.
-func (p *Pending) rename() {
-	if p.err == nil {
-		err := p.fs.Rename(p.file.Name(), p.path)
-		p.seen = err == nil
-		p.fail(err)
-	}
-	if p.err != nil {
+	err := p.fs.Rename(p.file.Name(), p.path)
+	p.fail(err)
+	if p.seen = err == nil; !p.seen {
 		// The first failure is reported. A leftover that cannot be removed now goes when the
 		// directory is opened again. If it is gone, the rename has had its effect.
 		gone := p.fs.Remove(p.file.Name())
-		p.seen = errors.Is(gone, fs.ErrNotExist) && !errors.Is(p.err, fs.ErrNotExist)
+		p.seen = errors.Is(gone, fs.ErrNotExist) && !errors.Is(err, fs.ErrNotExist)
 	}
+	p.fail(p.file.Close())
+	p.file = nil
+	return p.err
 }
 
 func (p *Pending) syncDir() error {

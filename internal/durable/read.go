@@ -9,8 +9,6 @@ import (
 	"syscall"
 )
 
-var errNotRegular = errors.New("it is not a regular file")
-
 // ReadSmall returns the bytes of a regular file, at most limit. what names the file in errors,
 // with an article. Errors name the path: they are or wrap a [fs.PathError].
 func ReadSmall(path, what string, limit int64) ([]byte, error) {
@@ -32,29 +30,21 @@ func ReadSmall(path, what string, limit int64) ([]byte, error) {
 // OpenRegular opens a file for reading and returns its size. It refuses what is no regular
 // file, without waiting: a pipe would open only when somebody writes to it.
 func OpenRegular(name string) (f *os.File, size int64, err error) {
-	f, err = openRegular(name, os.O_RDONLY)
+	return openRegular(name, os.O_RDONLY)
+}
+
+// openRegular opens a pipe without waiting for its other end.
+func openRegular(name string, how int) (*os.File, int64, error) {
+	f, err := os.OpenFile(name, how|syscall.O_NONBLOCK, 0o644) //nolint:gosec // G302, G304: the user names it, and what is published is for others to read
 	if err != nil {
 		return nil, 0, err
 	}
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it is not a regular file")}
+	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, info.Size(), nil
-}
-
-// openRegular opens a pipe without waiting for its other end.
-func openRegular(name string, how int) (*os.File, error) {
-	f, err := os.OpenFile(name, how|syscall.O_NONBLOCK, 0o644) //nolint:gosec // G302, G304: the user names it, and what is published is for others to read
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }

@@ -40,12 +40,10 @@ func NewMemory() *Memory {
 
 // PowerCut returns the file system as a restart finds it: only what was synced.
 func (m *Memory) PowerCut() *Memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	left := m.empty()
-	for name, f := range m.disk {
-		g := &memoryFile{content: bytes.Clone(f.disk), disk: bytes.Clone(f.disk)}
-		left.names[name], left.disk[name] = g, g
+	left := m.Killed()
+	left.names = maps.Clone(left.disk)
+	for _, f := range left.names {
+		f.content = bytes.Clone(f.disk)
 	}
 	return left
 }
@@ -55,7 +53,8 @@ func (m *Memory) PowerCut() *Memory {
 func (m *Memory) Killed() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	left := m.empty()
+	left := NewMemory()
+	left.temps, left.folders = m.temps, maps.Clone(m.folders)
 	same := map[*memoryFile]*memoryFile{}
 	for _, of := range []struct{ from, to map[string]*memoryFile }{{m.names, left.names}, {m.disk, left.disk}} {
 		for name, f := range of.from {
@@ -65,14 +64,6 @@ func (m *Memory) Killed() *Memory {
 			of.to[name] = same[f]
 		}
 	}
-	return left
-}
-
-// empty has the folders of m only.
-func (m *Memory) empty() *Memory {
-	left := NewMemory()
-	left.temps = m.temps
-	maps.Copy(left.folders, m.folders)
 	return left
 }
 
