@@ -20,7 +20,7 @@ func TestFileSystems(t *testing.T) {
 			return durabletest.NewFaulty(durabletest.NewMemory(), durabletest.Fault{}), "out"
 		},
 	} {
-		t.Run(name, func(t *testing.T) { durabletest.TestFS(t, fresh) })
+		t.Run(name, func(t *testing.T) { testFS(t, fresh) })
 	}
 }
 

@@ -1,4 +1,4 @@
-package durabletest
+package durable_test
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// TestFS checks [durable.FS] on a new file system and a folder of it that may be absent.
-func TestFS(t *testing.T, fresh func(t *testing.T) (fsys durable.FS, dir string)) {
+// testFS checks [durable.FS] on a new file system and a folder of it that may be absent.
+func testFS(t *testing.T, fresh func(t *testing.T) (fsys durable.FS, dir string)) {
 	for name, check := range map[string]func(*testing.T, durable.FS, string){
 		"folders": testFolders, "files": testFiles, "temporary files": testTemporary, "locks": testLocks,
 	} {
