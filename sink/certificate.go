@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 )
 
 // A certificateRow is a certificate as one row: the numbers to select, sort and join by, and
@@ -171,7 +172,7 @@ func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 	}
 	l, loss := c.Counts, c.Loss
 	row := certificateRow{
-		Certificate: DigestOf(document), Format: c.Format, Document: string(document),
+		Certificate: digest.Of(document), Format: c.Format, Document: string(document),
 		Status: mean.Status, Bound: mean.Bound, Claim: mean.ID, DrawStatus: draw.Status, DrawBound: draw.Bound, Baseline: draw.Baseline,
 		Target: loss.Target, Loss: string(loss.Kind), Delta: c.Delta.Declared, Accuracy: c.Model.Accuracy, KL: c.Model.KL, Warnings: int64(len(c.Warnings)),
 		Rows: l.Rows, Prior: l.Reference, Training: l.Train, Holdout: l.Holdout, Duplicates: l.Duplicates, Rejected: l.Bad, Features: int64(len(c.Features())),

@@ -2,18 +2,17 @@ package sink
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // ModelIn decodes a model and returns it with the SHA-256 of its bytes. path names them in errors.
-func ModelIn(path string, data []byte) (m pass.Model, digest string, err error) {
+func ModelIn(path string, data []byte) (m pass.Model, sum string, err error) {
 	if json.Valid(data) || IsCertificateRow(data) {
 		err = errors.New("it is no model, but may be a certificate: are MODEL and CERTIFICATE swapped?")
 	} else {
@@ -22,7 +21,7 @@ func ModelIn(path string, data []byte) (m pass.Model, digest string, err error) 
 	if err != nil {
 		return m, "", fmt.Errorf("%s: %w", path, err)
 	}
-	return m, DigestOf(data), nil
+	return m, digest.Of(data), nil
 }
 
 // CertificateIn decodes a certificate, JSON or a row of Parquet, and returns it with its id. path
@@ -43,16 +42,10 @@ func CertificateIn(path string, data []byte) (c certify.Certificate, id string, 
 	if err != nil {
 		return c, "", fmt.Errorf("%s: %w", path, err)
 	}
-	return c, DigestOf(document), nil
+	return c, digest.Of(document), nil
 }
 
 // IsModel reports whether data can be a model, and is no certificate.
 func IsModel(data []byte) bool { return isParquet(data) && !IsCertificateRow(data) }
-
-// DigestOf returns the SHA-256 of data, in hexadecimal.
-func DigestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
 
 func isParquet(data []byte) bool { return bytes.HasPrefix(data, []byte("PAR1")) }

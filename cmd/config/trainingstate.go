@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
-	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -45,7 +45,7 @@ func (p Task) TrainingState() (TrainingState, error) {
 	if err != nil {
 		return TrainingState{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return TrainingState{h, sink.DigestOf(data), p.Output}, nil
+	return TrainingState{h, digest.Of(data), p.Output}, nil
 }
 
 // Files are its paths.

@@ -112,12 +112,12 @@ func (o *outcome) report(w system) error {
 	return err
 }
 
-var digest = regexp.MustCompile("([0-9a-f]{12})[0-9a-f]{52}")
+var longDigest = regexp.MustCompile("([0-9a-f]{12})[0-9a-f]{52}")
 
 // completed is a path with 12 digits of each digest, and a star by which a shell completes it; an address is whole.
 func completed(path string) string {
 	if objects.IsAddress(path) {
 		return report.Shell(path)
 	}
-	return report.Shells(strings.Split(digest.ReplaceAllString(path, "$1\x00"), "\x00"), "*")
+	return report.Shells(strings.Split(longDigest.ReplaceAllString(path, "$1\x00"), "\x00"), "*")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -177,7 +178,7 @@ func (v verification) again(ctx context.Context, w system, out *verified, open d
 // modelDigest is the SHA-256 of a model's file.
 func modelDigest(m pass.Model) (string, error) {
 	data, err := sink.EncodeModel(m)
-	return sink.DigestOf(data), err
+	return digest.Of(data), err
 }
 
 // A verdictDocument is the output of verify --json.

@@ -17,12 +17,12 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
-	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -76,7 +76,7 @@ func decodeShard(data []byte) (s shard, err error) {
 }
 
 // digestOf is the digest of the names of files.
-func digestOf(names []string) string { return sink.DigestOf([]byte(strings.Join(names, "\n"))) }
+func digestOf(names []string) string { return digest.Of([]byte(strings.Join(names, "\n"))) }
 
 // complete reads the record of the predictions in a folder, and demands their files, and no other one.
 func complete(folder, run string) (found record, err error) {

@@ -14,12 +14,12 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
-	"github.com/pacsgp/pacsgp/sink"
 )
 
 // A Scoring says what is predicted. Workers read all of it themselves.
@@ -147,7 +147,7 @@ func scored(s Scoring, folder string, numbers []int, of int) *beam.Pipeline {
 }
 
 // run is the id of the predictions.
-func (s Scoring) run() string { return sink.DigestOf([]byte(s.Of)) }
+func (s Scoring) run() string { return digest.Of([]byte(s.Of)) }
 
 // A predictShard predicts shards.
 type predictShard struct {

@@ -19,10 +19,10 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
-	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -36,14 +36,14 @@ func write(t testing.TB, path string, data []byte) {
 }
 
 // model is the file of every model.
-var model = lake.ModelName(sink.DigestOf([]byte("a model")))
+var model = lake.ModelName(digest.Of([]byte("a model")))
 
 // put writes a certificate with a model into a folder, makes it current, and returns its id.
 func put(t testing.TB, folder string, change func(*certify.Evidence)) (id string) {
 	t.Helper()
 	data, err := certify.Marshal(certifytest.Certificate(t, change))
 	fatal.If(t, err)
-	id = sink.DigestOf(data)
+	id = digest.Of(data)
 	write(t, filepath.Join(folder, lake.CertificateName(id)), data)
 	write(t, filepath.Join(folder, model), []byte("a model"))
 	write(t, filepath.Join(folder, lake.CurrentFile), fmt.Appendf(nil, `{"format":"pacsgp-current/1","id":%q,"certificate":%q,"model":%q,"predictor":"mean","bound":0.1,"since":%q}`,

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
@@ -26,11 +27,11 @@ func put(t *testing.T, p *kafkalog.Publication, software string) (id string) {
 	m := pipelinetest.SmallModel(0.5)
 	data, err := sink.EncodeModel(m)
 	fatal.If(t, err)
-	c := pipelinetest.SmallCertificate(sink.DigestOf(data), software)
+	c := pipelinetest.SmallCertificate(digest.Of(data), software)
 	fatal.If(t, p.Put(t.Context(), m, c))
 	document, err := certify.Marshal(c)
 	fatal.If(t, err)
-	return sink.DigestOf(document)
+	return digest.Of(document)
 }
 
 // TestSinkInATransaction: an artifact is seen when the transaction ends, and what is pulled is what was
@@ -48,7 +49,7 @@ func TestSinkInATransaction(t *testing.T) {
 	fatal.If(t, err)
 	want, err := sink.EncodeModel(pipelinetest.SmallModel(0.5))
 	fatal.If(t, err)
-	if sink.DigestOf(a.Document) != id || !bytes.Equal(a.Model, want) {
+	if digest.Of(a.Document) != id || !bytes.Equal(a.Model, want) {
 		t.Error("other bytes came back")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
@@ -143,7 +144,7 @@ func (p *Publication) Put(ctx context.Context, m pass.Model, c certify.Certifica
 	}
 	a := stream.Artifact{Document: document, Model: data}
 	if p.key != nil {
-		a.Signatures = [][]byte{p.key.Sign(sink.DigestOf(document), c.Model.Digest)}
+		a.Signatures = [][]byte{p.key.Sign(digest.Of(document), c.Model.Digest)}
 	}
 	return p.put(ctx, a)
 }
@@ -155,7 +156,7 @@ func (p *Publication) put(ctx context.Context, a stream.Artifact) error {
 		return fmt.Errorf("kafka: the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
 			len(a.Document), p.cfg.Topics.Certificates, p.cfg.Topics.Current, p.document)
 	}
-	id := sink.DigestOf(a.Document)
+	id := digest.Of(a.Document)
 	if !p.fresh {
 		there, signed, err := signedRecord(ctx, p.cfg.Client, p.cfg.Topics.Certificates, id)
 		if err != nil || there != nil && !slices.ContainsFunc(a.Signatures, func(s []byte) bool { return !has(signed, s) }) {
@@ -174,7 +175,7 @@ func (p *Publication) put(ctx context.Context, a stream.Artifact) error {
 
 // model sends the pieces of a model's file.
 func (p *Publication) model(ctx context.Context, data []byte) error {
-	sum := sink.DigestOf(data)
+	sum := digest.Of(data)
 	count := max(1, (len(data)+p.piece-1)/p.piece)
 	for i := range count {
 		r := broker.Record{
@@ -213,7 +214,7 @@ func (p *Publication) Point(ctx context.Context, name string, c certify.Certific
 		return err
 	}
 	value, err := json.Marshal(Pointer{
-		Format: PointerFormat, Name: name, Certificate: sink.DigestOf(document), Model: c.Model.Digest,
+		Format: PointerFormat, Name: name, Certificate: digest.Of(document), Model: c.Model.Digest,
 		Predictor: required, Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Source: p.cfg.Rows,
 	})
 	if err != nil {

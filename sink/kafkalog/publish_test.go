@@ -20,10 +20,10 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
-	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -139,7 +139,7 @@ func TestRecordsOfTheFormats(t *testing.T) {
 	fatal.If(t, err)
 	model, err := os.ReadFile("../../cmd/pacsgp/testdata/corpus/window/model.parquet")
 	fatal.If(t, err)
-	id, digest := sink.DigestOf(document), sink.DigestOf(model)
+	id, digest := digest.Of(document), digest.Of(model)
 	pointer := fmt.Sprintf(`{"format":"pacsgp-pointer/1","name":"m","certificate":%q,"model":%q,"predictor":"draw","status":"certified","bound":0.25,`+
 		`"segments":[{"topic":"rows","partition":1,"first":0,"end":9,"rows":8}],"source":{"cluster":"c","topic":"t"}}`, id, digest)
 	producer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))

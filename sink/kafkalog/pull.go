@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
@@ -45,7 +46,7 @@ func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string)
 	if a.Document == nil {
 		return a, fmt.Errorf("kafka: topic %q: certificate %s: %w", t.Certificates, id, ErrNotFound)
 	}
-	if found := sink.DigestOf(a.Document); found != id {
+	if found := digest.Of(a.Document); found != id {
 		return a, fmt.Errorf("kafka: topic %q: certificate %s: its SHA-256 is %s", t.Certificates, id, found)
 	}
 	c, err := certify.Parse(a.Document)
@@ -107,7 +108,7 @@ func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byt
 		return nil, fmt.Errorf("kafka: topic %q: model %s, or a piece of it: %w", topic, sum, ErrNotFound)
 	}
 	data := slices.Concat(pieces...)
-	if found := sink.DigestOf(data); found != sum {
+	if found := digest.Of(data); found != sum {
 		return nil, fmt.Errorf("kafka: topic %q: the pieces of model %s have the SHA-256 %s", topic, sum, found)
 	}
 	return data, nil
@@ -226,5 +227,5 @@ func (t *Pointers) Artifact(ctx context.Context, p pipeline.Current) (score.Arti
 		return score.Artifact{}, err
 	}
 	m, err := sink.DecodeModel(a.Model)
-	return score.Artifact{Certificate: c, ID: p.ID, Model: m, Digest: sink.DigestOf(a.Model), Signatures: a.Signatures}, err
+	return score.Artifact{Certificate: c, ID: p.ID, Model: m, Digest: digest.Of(a.Model), Signatures: a.Signatures}, err
 }

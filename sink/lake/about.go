@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline/job"
-	"github.com/pacsgp/pacsgp/sink"
 )
 
 // An About says what the predictions in a folder are about: it keeps the certificate of the first
@@ -84,7 +84,7 @@ func (a *About) keep(c certify.Certificate) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(a.folder, "_"+CertificateName(sink.DigestOf(document)))
+	path := filepath.Join(a.folder, "_"+CertificateName(digest.Of(document)))
 	if err := durable.WriteFile(a.fs, path, document); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -32,7 +33,7 @@ func modelDigest(name string) (string, bool) {
 
 // PutModel stores a model under the SHA-256 of its bytes, which it returns. The model is hidden
 // from readers of the directory until [Output.PutCertificate] publishes its certificate.
-func (o *Output) PutModel(ctx context.Context, m pass.Model) (digest string, err error) {
+func (o *Output) PutModel(ctx context.Context, m pass.Model) (sum string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -40,35 +41,35 @@ func (o *Output) PutModel(ctx context.Context, m pass.Model) (digest string, err
 	if err != nil {
 		return "", err
 	}
-	digest = sink.DigestOf(data)
-	p, err := o.stage(ModelName(digest), data)
+	sum = digest.Of(data)
+	p, err := o.stage(ModelName(sum), data)
 	if err != nil {
 		return "", err
 	}
-	if before := o.staged[digest]; p != nil && before != nil {
+	if before := o.staged[sum]; p != nil && before != nil {
 		before.Abort()
 	}
 	if p != nil {
-		o.staged[digest] = p
+		o.staged[sum] = p
 	}
-	return digest, nil
+	return sum, nil
 }
 
 // GetModel reads a model back from its file, whose bytes must have the digest.
-func (o *Output) GetModel(ctx context.Context, digest string) (pass.Model, error) {
+func (o *Output) GetModel(ctx context.Context, sum string) (pass.Model, error) {
 	if err := ctx.Err(); err != nil {
 		return pass.Model{}, err
 	}
-	name := o.Path(ModelName(digest)) // in messages, also while the file is hidden
+	name := o.Path(ModelName(sum)) // in messages, also while the file is hidden
 	from := name
-	if p := o.staged[digest]; p != nil {
+	if p := o.staged[sum]; p != nil {
 		from = p.Name()
 	}
 	data, err := readAtMost(o.fs, from, sink.MaxModelBytes)
 	if err != nil {
 		return pass.Model{}, fmt.Errorf("lake: read %s: %w", name, err)
 	}
-	if found := sink.DigestOf(data); found != digest {
+	if found := digest.Of(data); found != sum {
 		return pass.Model{}, fmt.Errorf("lake: %s: %w: its SHA-256 is %s", name, job.ErrChanged, found)
 	}
 	m, err := sink.DecodeModel(data)
@@ -99,7 +100,7 @@ func (o *Output) putSigned(ctx context.Context, c certify.Certificate, signature
 	if err != nil {
 		return "", err
 	}
-	id = sink.DigestOf(document)
+	id = digest.Of(document)
 	var files []*durable.Pending // in the order in which they become visible
 	if p := o.staged[c.Model.Digest]; p != nil {
 		files = append(files, p)

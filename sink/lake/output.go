@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -160,7 +161,7 @@ func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	if id := sink.DigestOf(document); strings.TrimPrefix(filepath.Base(path), "_") != CertificateName(id) {
+	if id := digest.Of(document); strings.TrimPrefix(filepath.Base(path), "_") != CertificateName(id) {
 		return nil, fmt.Errorf("%s: its id is %s", path, id)
 	}
 	return document, nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
@@ -16,7 +16,7 @@ func signaturePrefix(id string) string { return "signature-" + id + "-" }
 // SignatureName returns the name of a signature of the certificate id, by its content: those of
 // several keys are side by side.
 func SignatureName(id string, signature []byte) string {
-	return signaturePrefix(id) + sink.DigestOf(signature)[:16] + ".json"
+	return signaturePrefix(id) + digest.Of(signature)[:16] + ".json"
 }
 
 // Signatures reads the signatures of a certificate; none if there is no directory. What is no file of a
