@@ -32,29 +32,19 @@ const (
 	TooLarge       // a number beyond ±MaxMagnitude
 )
 
-// String returns the fault in words, as messages use it.
-func (f Fault) String() string {
-	switch f {
-	case None:
-		return "good"
-	case Null:
-		return "is null"
-	case NotANum:
-		return "is NaN"
-	case Infinite:
-		return "is infinite"
-	case TooLong:
-		return "has more digits than a float64 holds (beyond 2^53)"
-	case TooFar:
-		return "is a time out of range"
-	case Mistyped:
-		return "is beyond the declared type of its column"
-	case TooLarge:
-		return "is beyond 1e30 in magnitude"
-	default:
-		return fmt.Sprintf("has fault %d", uint8(f))
-	}
+var faultWords = [...]string{
+	None:     "good",
+	Null:     "is null",
+	NotANum:  "is NaN",
+	Infinite: "is infinite",
+	TooLong:  "has more digits than a float64 holds (beyond 2^53)",
+	TooFar:   "is a time out of range",
+	Mistyped: "is beyond the declared type of its column",
+	TooLarge: "is beyond 1e30 in magnitude",
 }
+
+// String returns the fault in words, as messages use it.
+func (f Fault) String() string { return faultWords[f] }
 
 // faultCell is a quiet NaN that neither processors nor usual writers make. Its low byte is
 // replaced by the fault.

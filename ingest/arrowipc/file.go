@@ -100,9 +100,13 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 		}
 		f.Batches = append(f.Batches, b)
 	}
-	if err := f.readSchema(r, stored); err != nil {
-		return nil, err
+	// The schema of the footer, as readers of files do. The one at the head, which readers of streams use, is not
+	// read: polars writes it without its prefix.
+	file, err := f.reader(r, f.room(stored, 0))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errFile, err)
 	}
+	f.Schema = file.Schema()
 	return f, f.nameDecimals(schema)
 }
 
@@ -150,17 +154,6 @@ func (f *File) reader(r io.ReaderAt, room *allowance) (*ipc.FileReader, error) {
 		return ipc.NewFileReader(file, ipc.WithAllocator(room))
 	}
 	return ipc.NewFileReader(overlaid{file, f.footer}, ipc.WithAllocator(room))
-}
-
-// readSchema reads the schema of the footer, as readers of files do. The one at the head, which readers
-// of streams use, is not read: polars writes it without its prefix.
-func (f *File) readSchema(r io.ReaderAt, dictionaries int64) error {
-	file, err := f.reader(r, f.room(dictionaries, 0))
-	if err != nil {
-		return fmt.Errorf("%w: %w", errFile, err)
-	}
-	f.Schema = file.Schema()
-	return nil
 }
 
 // room bounds the memory for so many stored bytes, and unpacked ones of a size.
