@@ -72,7 +72,11 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 	switch node.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 	default:
-		d.add(key, At(node, "want "+wanted(v.Type())+d.example(key)))
+		want := "want " + wanted(v.Type())
+		if example, ok := d.Kind.Examples[key]; ok {
+			want += ", as in " + key + ": " + example
+		}
+		d.add(key, At(node, want))
 		return
 	}
 	for _, entry := range Entries(node) {
@@ -109,14 +113,6 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 		}
 		d.report(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
 	}
-}
-
-// example is a value of a section, in words.
-func (d decoder) example(key string) string {
-	if value, ok := d.Kind.Examples[key]; ok {
-		return ", as in " + key + ": " + value
-	}
-	return ""
 }
 
 // list appends the entries of a list.

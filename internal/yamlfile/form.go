@@ -253,44 +253,37 @@ func (b *Size) Form() (Form, string) {
 	}}, "want a size such as 512MiB"
 }
 
-// Set reads a size from a flag.
-func (b *Size) Set(text string) (err error) {
-	*b, err = parseSize(text)
-	return err
-}
-
 // At is an error at a position in the file.
 func At(node ast.Node, text string) error { return atToken(node.GetToken(), text) }
 
 func atToken(t *token.Token, text string) error { return &yaml.SyntaxError{Message: text, Token: t} }
 
-// parseSize reads a number of bytes with its unit.
-func parseSize(s string) (Size, error) {
-	m := sizePattern.FindStringSubmatch(s)
+// Set reads a number of bytes with its unit, from a flag too.
+func (b *Size) Set(text string) error {
+	m := sizePattern.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("%q is no size: want for instance 512MiB or 2GB", s)
+		return fmt.Errorf("%q is no size: want for instance 512MiB or 2GB", text)
 	}
 	n, err := strconv.ParseInt(m[1], 10, 40)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no size: the number is too large", s)
+		return fmt.Errorf("%q is no size: the number is too large", text)
 	}
 	if n == 0 {
-		return 0, fmt.Errorf("%q is no memory; leave it out for the default", s)
+		return fmt.Errorf("%q is no memory; leave it out for the default", text)
 	}
 	if m[2] == "" {
-		return 0, fmt.Errorf("%q has no unit: write %sMiB if that is meant, or %sB", s, s, s)
+		return fmt.Errorf("%q has no unit: write %sMiB if that is meant, or %sB", text, text, text)
 	}
 	base := int64(1000)
 	if strings.Contains(m[2], "i") {
 		base = 1024
 	}
-	if unit := strings.TrimRight(m[2], "iB"); unit != "" {
-		for range strings.Index("KMGT", unit) + 1 {
-			if n > math.MaxInt64/base {
-				return 0, fmt.Errorf("%q is no size: the number is too large", s)
-			}
-			n *= base
+	for range strings.Index("BKMGT", m[2][:1]) {
+		if n > math.MaxInt64/base {
+			return fmt.Errorf("%q is no size: the number is too large", text)
 		}
+		n *= base
 	}
-	return Size(n), nil
+	*b = Size(n)
+	return nil
 }
