@@ -23,7 +23,6 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -145,7 +144,11 @@ func (d *driver) make(ctx context.Context, h config.TrainingState) ([]string, er
 	if err := os.MkdirAll(folder, 0o750); err != nil { //nolint:gosec // in the output, which the user names
 		return nil, err
 	}
-	numbers, files := partNumbers(folder, n)
+	var numbers []int
+	var files []string
+	for i := range n {
+		numbers, files = append(numbers, i+1), append(files, partFile(folder, i+1, n))
+	}
 	of := passOf{d.path, h.Digest, "last"}
 	if h.First() {
 		of.Name = "first"
@@ -199,16 +202,12 @@ func (d *driver) parts(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return partsFor(src.Shards()), nil
-}
-
-// partsFor is the number of parts of a pass over these shards.
-func partsFor(shards []dataset.Shard) int {
 	var rows int64
+	shards := src.Shards()
 	for _, shard := range shards {
 		rows += shard.Rows
 	}
-	return int(min(int64(len(shards)), max(leastParts, rows/rowsOfAPart)))
+	return int(min(int64(len(shards)), max(leastParts, rows/rowsOfAPart))), nil
 }
 
 // report tells the outcome. Its error is the reason for an exit status other than 0.

@@ -40,14 +40,6 @@ func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
 	return p
 }
 
-// partNumbers are the numbers of so many parts, and their files in a folder.
-func partNumbers(folder string, n int) (numbers []int, files []string) {
-	for i := range n {
-		numbers, files = append(numbers, i+1), append(files, partFile(folder, i+1, n))
-	}
-	return numbers, files
-}
-
 // A makePart makes parts of a pass. Beam copies its fields to workers, the exported ones.
 type makePart struct {
 	Job, TrainingState, Name string // as of passOf
