@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -114,12 +115,7 @@ func describeFiles(ctx context.Context, from *objects.View, found []string, text
 		})
 	}
 	work.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(failed...)
 }
 
 // textKeys returns the keys in paths that are not a number in every file.

@@ -30,7 +30,7 @@ func listFiles(ctx context.Context, from *objects.View, paths []string) (files, 
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
-	l := lister{store: from, folders: map[string]string{}, files: map[string]string{}, tables: map[string]bool{}}
+	l := lister{store: from, folders: map[string]string{}, listed: map[string]string{}, tables: map[string]bool{}}
 	for _, p := range paths {
 		found, err := l.entry(ctx, p)
 		if err != nil {
@@ -47,14 +47,10 @@ func listFiles(ctx context.Context, from *objects.View, paths []string) (files, 
 			}
 		}
 	}
-	return files, l.warnings(), nil
-}
-
-func (l *lister) warnings() []string {
-	if len(l.skipped) == 0 {
-		return nil
+	if n := len(l.skipped); n > 0 {
+		warnings = append(warnings, fmt.Sprintf("not read, because they are no files or their names do not end in .parquet: %s, the first is %s", words.Count(n, "entry", "entries"), l.skipped[0]))
 	}
-	return []string{fmt.Sprintf("not read, because they are no files or their names do not end in .parquet: %s, the first is %s", words.Count(len(l.skipped), "entry", "entries"), l.skipped[0])}
+	return files, warnings, nil
 }
 
 // isNew reports whether a file was not listed yet, also by way of links: else its rows would count
@@ -64,10 +60,10 @@ func (l *lister) isNew(path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
 	}
-	if first, ok := l.files[resolved]; ok {
+	if first, ok := l.listed[resolved]; ok {
 		return false, sameKeys("file", first, path, hiveKeys(first), hiveKeys(path))
 	}
-	l.files[resolved] = path
+	l.listed[resolved] = path
 	return true, nil
 }
 
@@ -82,7 +78,7 @@ func sameKeys(what, first, second string, keys, others []hiveKey) error {
 type lister struct {
 	store   *objects.View
 	folders map[string]string // the path under which a directory was searched, by its real path
-	files   map[string]string // the path under which a file was listed, by its real path
+	listed  map[string]string // the path under which a file was listed, by its real path
 	tables  map[string]bool   // folders that are those of no table
 	skipped []string          // pipes and devices, and files in directories whose names are not those of data
 	again   bool              // a directory was found that had been searched
@@ -137,27 +133,11 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := oneLine(m); err != nil {
+		below, err := l.files(ctx, m, nil, true)
+		if err != nil {
 			return nil, err
 		}
-		info, err := l.store.Stat(ctx, m)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("lake: %w", err)
-		case info.IsDir():
-			below, err := l.directory(ctx, m, nil)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, below...)
-		case info.Mode().IsRegular():
-			if err := l.noTableAt(ctx, objects.Dir(m)); err != nil {
-				return nil, err
-			}
-			found = append(found, m)
-		default:
-			l.skipped = append(l.skipped, m)
-		}
+		found = append(found, below...)
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("lake: no data file matches %s; * stands for one level (a directory is read with all levels below it), names beginning with _ or . are skipped", pattern)
@@ -205,30 +185,37 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	}
 	var found []string
 	for _, e := range entries {
-		path := objects.Join(dir, e.Name())
 		if hidden(e.Name()) {
 			continue
 		}
-		if err := oneLine(path); err != nil {
+		below, err := l.files(ctx, objects.Join(dir, e.Name()), above, false)
+		if err != nil {
 			return nil, err
 		}
-		info, err := l.store.Stat(ctx, path) // of what a link points to
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("lake: %w", err)
-		case info.IsDir():
-			below, err := l.directory(ctx, path, above)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, below...)
-		case info.Mode().IsRegular() && slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path))):
-			found = append(found, path)
-		default:
-			l.skipped = append(l.skipped, path)
-		}
+		found = append(found, below...)
 	}
 	return found, nil
+}
+
+// files returns a file that is found, or the data files below a directory. Files whose names are not those
+// of data are skipped unless a pattern matches them.
+func (l *lister) files(ctx context.Context, path string, above []string, matched bool) ([]string, error) {
+	if err := oneLine(path); err != nil {
+		return nil, err
+	}
+	info, err := l.store.Stat(ctx, path) // of what a link points to
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("lake: %w", err)
+	case info.IsDir():
+		return l.directory(ctx, path, above)
+	case info.Mode().IsRegular() && matched:
+		return []string{path}, l.noTableAt(ctx, objects.Dir(path))
+	case info.Mode().IsRegular() && slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path))):
+		return []string{path}, nil
+	}
+	l.skipped = append(l.skipped, path)
+	return nil, nil
 }
 
 // noTable refuses the folder of a table of Delta, Iceberg or Hudi: files lie there whose rows were
