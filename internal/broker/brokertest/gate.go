@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
-	"testing"
 )
 
 // A Gate is before a broker, which advertises its address, and reports every piece of requests before
@@ -16,16 +15,6 @@ type Gate struct {
 
 	to        string
 	onRequest atomic.Pointer[func()]
-}
-
-// listen returns a gate that is not served yet, and its listener.
-func listen(t testing.TB) (net.Listener, *Gate) {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l, &Gate{Address: l.Addr().String()}
 }
 
 // serve lets connections through until the listener is closed.

@@ -3,6 +3,7 @@ package brokertest
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -55,11 +56,11 @@ func (s *Shared) Lend(t testing.TB) (*Server, *Gate) {
 // start starts the broker. Sessions may be short, and the compaction begins at once.
 func (s *Shared) start(t testing.TB) {
 	t.Helper()
-	l, gate := listen(t)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	fatal.If(t, err)
+	gate := &Gate{Address: l.Addr().String()}
 	folder, err := os.MkdirTemp("", "pacsgp-kafka-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	server := prepare(t, folder, map[string]string{
 		"advertised.listeners": "PLAINTEXT://" + gate.Address, "group.min.session.timeout.ms": "500", "message.max.bytes": "8388608",
 		"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01",
