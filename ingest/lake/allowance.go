@@ -7,36 +7,30 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A cursorNeed is the memory of a cursor: its own bytes, and those of buffers shared in its lane.
-type cursorNeed struct{ own, shared int64 }
-
 // pageOverhead returns the memory for the current page of p: its bytes, levels, and what its values
-// are decoded to.
-func (c *column) pageOverhead(ch *chunk, p *pageReader) (n cursorNeed) {
+// are decoded to. own are bytes of the cursor, shared those of buffers in its lane.
+func (c *column) pageOverhead(ch *chunk, p *pageReader) (own, shared int64) {
 	h := &p.header
 	size, body := int64(h.Uncompressed), int64(p.size)+int64(p.size)/4
 	if h.Kind == format.DataPage || h.Kind == format.DataPageV2 {
 		if c.deep > 0 {
-			n.own += int64(h.Values)
+			own += int64(h.Values)
 		}
 		switch h.Encoding {
 		case format.Plain:
 			if c.kind == kindBoolean {
-				n.own += int64(h.Values)
+				own += int64(h.Values)
 			}
 		case format.RLEDictionary, format.PlainDictionary: //nolint:staticcheck // older writers use the deprecated name
-			n.own += 4*int64(h.Values) + size // a copy with its last group made whole
+			own += 4*int64(h.Values) + size // a copy with its last group made whole
 		default:
-			n.own += int64(max(c.width, 1)) * int64(h.Values)
+			own += int64(max(c.width, 1)) * int64(h.Values)
 		}
 	}
 	if ch.codec == format.Uncompressed {
-		n.own += body
-		return n
+		return own + body, 0
 	}
-	n.own += size
-	n.shared = body + historyOf(ch.codec, size)
-	return n
+	return own + size, body + historyOf(ch.codec, size)
 }
 
 // historyOf returns the memory of a codec next to a page of a size.

@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,22 +32,14 @@ type batches struct {
 	finite  []bool        // by column: all values of this batch are good
 	digests []*ingest.Digester
 	read    int64 // rows so far
-	done    bool
-	err     error // of an earlier call, after which nothing is read
+	err     error // of an earlier call, after which nothing is read; io.EOF after the last row
 }
 
 // tools has the buffers for reading a shard. The next shard uses them again.
 type tools struct {
 	pages   allowance
 	lanes   []lane
-	cursors []*cursor
-}
-
-func (t *tools) cursor(j int) *cursor {
-	for len(t.cursors) <= j {
-		t.cursors = append(t.cursors, new(cursor))
-	}
-	return t.cursors[j]
+	cursors []cursor // by column
 }
 
 var errClosed = errors.New("lake: batches are closed")
@@ -58,21 +51,13 @@ func (b *batches) Next(ctx context.Context) (arrow.Record, error) {
 		return nil, b.err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case b.done:
-		return nil, io.EOF
-	case b.read == b.shard.group.rows:
-		if b.err = b.finish(); b.err != nil {
-			return nil, b.err
-		}
-		b.done = true
-		return nil, io.EOF
+	case b.read < b.shard.group.rows:
+		var record arrow.Record
+		record, b.err = b.decode()
+		return record, b.err
 	}
-	record, err := b.decode()
-	if err != nil {
-		b.err = err
-		return nil, err
-	}
-	return record, nil
+	b.err = cmp.Or(b.finish(), io.EOF)
+	return nil, b.err
 }
 
 // decode reads, checks and digests one batch.
@@ -205,8 +190,6 @@ func (b *batches) Close() error {
 		b.record.Release()
 		b.record, b.arrays = nil, nil
 	}
-	if b.err == nil {
-		b.err = errClosed
-	}
+	b.err = cmp.Or(b.err, errClosed)
 	return err
 }

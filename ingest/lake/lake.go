@@ -115,7 +115,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	}
 	s.lanes = max(1, min(cfg.Decoders/max(1, len(s.shards)), len(columns)))
 	each := cfg.Pages / int64(max(1, min(cfg.Decoders, len(s.shards))))
-	s.tools.New = func() any { return &tools{pages: allowance{most: each}, lanes: make([]lane, s.lanes)} }
+	s.tools.New = func() any { return &tools{pages: allowance{most: each}, lanes: make([]lane, s.lanes), cursors: make([]cursor, len(columns))} }
 	return s, nil
 }
 
@@ -253,7 +253,7 @@ func (b *batches) start(foot *footer) error {
 	for i, src := range ahead(b.file, chunks) {
 		j, ch := of[i], chunks[i]
 		col := b.shard.file.column(b.src.columns[j])
-		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]
+		c, l := &b.tools.cursors[j], &b.tools.lanes[j%b.src.lanes]
 		slack := min(max(slackOfAll/max(len(b.src.columns), 1), leastSlack), pageSlack) // of a page
 		c.reset(src, col, ch, l, int64(slack))
 		if !col.Text { // which has a bound of its own

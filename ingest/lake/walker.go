@@ -352,8 +352,8 @@ func (c *walker[V]) reservePage() error {
 	if c.allowed == nil {
 		return nil
 	}
-	need := c.col.pageOverhead(&c.chunk, &c.pages)
-	more := max(0, need.own-c.reserved) + max(0, need.shared-c.lane.held)
-	c.reserved, c.lane.held = max(c.reserved, need.own), max(c.lane.held, need.shared)
+	own, shared := c.col.pageOverhead(&c.chunk, &c.pages)
+	more := max(0, own-c.reserved) + max(0, shared-c.lane.held)
+	c.reserved, c.lane.held = max(c.reserved, own), max(c.lane.held, shared)
 	return c.allowed.reserve(more)
 }
