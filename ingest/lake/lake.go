@@ -115,7 +115,9 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	}
 	s.lanes = max(1, min(cfg.Decoders/max(1, len(s.shards)), len(columns)))
 	each := cfg.Pages / int64(max(1, min(cfg.Decoders, len(s.shards))))
-	s.tools.New = func() any { return &tools{pages: allowance{most: each}, lanes: make([]lane, s.lanes), cursors: make([]cursor, len(columns))} }
+	s.tools.New = func() any {
+		return &tools{pages: allowance{most: each}, lanes: make([]lane, s.lanes), cursors: make([]cursor, len(columns))}
+	}
 	return s, nil
 }
 
