@@ -230,7 +230,7 @@ func (k *Topic) Next(ctx context.Context, before *pipeline.Windows, patience tim
 		}
 	}
 	w.Partitions, err = cfg.Freeze(ctx)
-	if errors.Is(err, kafkalog.ErrGone) || err != nil && before.Ends != nil && !broker.Temporary(err) {
+	if _, gone := errors.AsType[*kafkalog.GoneError](err); gone || err != nil && before.Ends != nil && !broker.Temporary(err) {
 		err = fmt.Errorf("%w: the next window was to begin there %s", err, hintAgain)
 	}
 	return w, err

@@ -71,7 +71,12 @@ func (d *rowDecoder) rows(records []Record) (decodedRows, error) {
 		if keeps {
 			clear(r.kept) // they are of the record before
 		}
-		err := d.record(&records[i])
+		var err error
+		if value := records[i].Value; value == nil {
+			err = errors.New("it is a tombstone, without a value")
+		} else {
+			err = d.decode.read(value, d.columns)
+		}
 		if errors.Is(err, errUnavailable) {
 			return out, fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", d.cfg.Topic, records[i].Partition, records[i].Offset, err)
 		}
@@ -109,14 +114,6 @@ func (d *rowDecoder) rows(records []Record) (decodedRows, error) {
 	bad, _, _ := d.records.Bad(block)
 	out.Batch = d.records.New(block, bad, nil)
 	return out, nil
-}
-
-// record appends the row of a record to the columns.
-func (d *rowDecoder) record(r *Record) error {
-	if r.Value == nil {
-		return errors.New("it is a tombstone, without a value")
-	}
-	return d.decode.read(r.Value, d.columns)
 }
 
 // placeCell returns the cell of a column next to a record's value.

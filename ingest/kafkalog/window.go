@@ -12,10 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// ErrGone says that the topic has lost offsets of the window. No retry helps.
-var ErrGone = errors.New("the topic does not have these offsets any more")
-
-// A GoneError says that the offsets [First, Start) are gone. It wraps [ErrGone].
+// A GoneError says that the topic has lost the offsets [First, Start) of the window. No retry helps.
 type GoneError struct {
 	Topic        string
 	Partition    int
@@ -24,11 +21,8 @@ type GoneError struct {
 
 // Error names the offsets.
 func (e *GoneError) Error() string {
-	return fmt.Sprintf("kafka: topic %q, partition %d: the offsets %d to %d are gone, by retention or because somebody deleted them: %v", e.Topic, e.Partition, e.First, e.Start-1, ErrGone)
+	return fmt.Sprintf("kafka: topic %q, partition %d: the offsets %d to %d are gone, by retention or because somebody deleted them: the topic does not have these offsets any more", e.Topic, e.Partition, e.First, e.Start-1)
 }
-
-// Unwrap returns ErrGone.
-func (e *GoneError) Unwrap() error { return ErrGone }
 
 // Freeze returns the offsets that From and To mean now, in the order of the partitions. It reads no rows.
 func (cfg Config) Freeze(ctx context.Context) ([]pipeline.WindowPart, error) {

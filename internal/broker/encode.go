@@ -75,7 +75,7 @@ func (b Packed) measure() {
 func pack(records []Record) Packed {
 	size := lengthBytes + headerBytes
 	for i := range records {
-		size += len(records[i].Key) + len(records[i].Value) + recordRoom
+		size += len(records[i].Key) + len(records[i].Value) + 20 // mostly
 	}
 	first, last := records[0].Time, records[0].Time
 	for i := range records {
@@ -97,9 +97,6 @@ func pack(records []Record) Packed {
 	packed.measure()
 	return packed
 }
-
-// recordRoom is what a record has next to key and value, mostly.
-const recordRoom = 20
 
 // number gives a batch the numbers of its producer, and its checksum.
 func (b Packed) number(p Producer, sequence int32) {

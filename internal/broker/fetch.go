@@ -96,26 +96,23 @@ var _ = func() bool {
 	return true
 }()
 
-// An abortedFrom is a transaction whose records are hidden, from an offset to its producer's next
-// marker.
-type abortedFrom struct{ producer, first int64 }
-
 // fetched is what a broker has of a partition from an offset on.
 type fetched struct {
-	stable  int64 // before it, every transaction has ended; of undecided records, their end
-	aborted []abortedFrom
-	batches []byte // see [NextBatch]; the last one may be incomplete
+	stable  int64                       // before it, every transaction has ended; of undecided records, their end
+	aborted []fetch.ResponseTransaction // whose records are hidden, from the first offset to the producer's next marker
+	batches []byte                      // see [NextBatch]; the last one may be incomplete
 }
-
-// errOutOfRange says that a partition has no such offset: deleted, or not written yet.
-var errOutOfRange = kafka.OffsetOutOfRange
 
 // fetch returns record batches of a range from an offset on. It waits up to a second if there is
 // none.
 func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32) (fetched, error) {
+	isolation := kafka.ReadCommitted
+	if of.Undecided {
+		isolation = kafka.ReadUncommitted
+	}
 	response, err := exchange[*answer](ctx, c, &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(time.Second / time.Millisecond), MinBytes: 1, MaxBytes: math.MaxInt32, // the limit of the partition decides
-		IsolationLevel: of.isolation(), SessionID: -1, SessionEpoch: -1,
+		IsolationLevel: int8(isolation), SessionID: -1, SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: of.Topic, Partitions: []fetch.RequestPartition{{
 			Partition: int32(of.Partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
 		}}}},
@@ -134,14 +131,11 @@ func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32)
 			if t.Topic != of.Topic || int(p.Partition) != of.Partition {
 				continue
 			}
-			found := fetched{stable: p.LastStableOffset, batches: p.Records}
+			found := fetched{stable: p.LastStableOffset, aborted: p.AbortedTransactions, batches: p.Records}
 			if of.Undecided {
 				found.stable = p.HighWatermark
 			}
-			for _, a := range p.AbortedTransactions {
-				found.aborted = append(found.aborted, abortedFrom{a.ProducerID, a.FirstOffset})
-			}
-			slices.SortFunc(found.aborted, func(a, b abortedFrom) int { return cmp.Compare(a.first, b.first) })
+			slices.SortFunc(found.aborted, func(a, b fetch.ResponseTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
 			if p.ErrorCode != 0 {
 				return found, kafka.Error(p.ErrorCode)
 			}

@@ -61,9 +61,6 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 	}))
 }
 
-// errSilent is an answer that leaves out what was asked.
-var errSilent = errors.New("the answer does not speak of all partitions")
-
 // each demands that an answer speaks of all partitions, and of none with an error.
 func each[T any](partitions []int, answers []T, of func(T) (partition int, err error)) error {
 	for _, a := range answers {
@@ -74,7 +71,7 @@ func each[T any](partitions []int, answers []T, of func(T) (partition int, err e
 		partitions = slices.DeleteFunc(slices.Clone(partitions), func(q int) bool { return q == p })
 	}
 	if len(partitions) > 0 {
-		return errSilent
+		return errors.New("the answer does not speak of all partitions")
 	}
 	return nil
 }

@@ -101,9 +101,7 @@ func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Conte
 	}
 }
 
-// leaveWithin bounds leaving the group: without its coordinator the session ends by itself.
-const leaveWithin = 5 * time.Second
-
+// leave leaves the group within some seconds: without its coordinator the session ends by itself.
 func leave(members *kafka.ConsumerGroup) {
 	left := make(chan struct{})
 	go func() {
@@ -112,7 +110,7 @@ func leave(members *kafka.ConsumerGroup) {
 	}()
 	select {
 	case <-left:
-	case <-time.After(leaveWithin):
+	case <-time.After(5 * time.Second):
 	}
 }
 

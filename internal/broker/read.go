@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/fetch"
 )
 
 const (
@@ -30,16 +31,9 @@ type Range struct {
 	Undecided bool
 }
 
-func (r Range) isolation() int8 {
-	if r.Undecided {
-		return int8(kafka.ReadUncommitted)
-	}
-	return int8(kafka.ReadCommitted)
-}
-
 // Read calls use for every record of the range that a transactional consumer would see, in order:
 // no markers, none of an aborted transaction. A record is valid during the call. A missing offset
-// is an error that wraps [errOutOfRange].
+// is an [OffsetError].
 func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) error {
 	t := &tail{Range: r, offset: r.First, limit: r.FetchBytes}
 	if t.limit <= 0 {
@@ -49,7 +43,7 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	defer ahead.drop()
 	for t.offset < t.End {
 		found, err := ahead.take(ctx, t.offset, t.limit)
-		if errors.Is(err, errOutOfRange) {
+		if errors.Is(err, kafka.OffsetOutOfRange) {
 			return &OffsetError{t.Topic, t.Partition, t.offset}
 		}
 		if err != nil {
@@ -66,7 +60,7 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	return nil
 }
 
-// An OffsetError names a missing offset. It wraps [errOutOfRange].
+// An OffsetError names an offset that a partition does not have: deleted, or not written yet.
 type OffsetError struct {
 	Topic     string
 	Partition int
@@ -77,9 +71,6 @@ type OffsetError struct {
 func (e *OffsetError) Error() string {
 	return fmt.Sprintf("kafka: topic %q, partition %d: there is no offset %d", e.Topic, e.Partition, e.Offset)
 }
-
-// Unwrap returns errOutOfRange.
-func (e *OffsetError) Unwrap() error { return errOutOfRange }
 
 // A tail is what is left of a range.
 type tail struct {
@@ -180,17 +171,17 @@ func (t *tail) records(b *Batch, use func(*Record) error) error {
 // aborted knows the batches of aborted transactions: those of a producer from the first offset of
 // its transaction up to its next marker.
 type aborted struct {
-	open      []abortedFrom  // that have not begun, by their first offset
-	producers map[int64]bool // with one that has
+	open      []fetch.ResponseTransaction // that have not begun, by their first offset
+	producers map[int64]bool              // with one that has
 }
 
 // hides reports whether the records of a batch are not to be read.
 func (a *aborted) hides(b *Batch) (bool, error) {
-	for len(a.open) > 0 && a.open[0].first <= b.Last {
+	for len(a.open) > 0 && a.open[0].FirstOffset <= b.Last {
 		if a.producers == nil {
 			a.producers = map[int64]bool{}
 		}
-		a.producers[a.open[0].producer] = true
+		a.producers[a.open[0].ProducerID] = true
 		a.open = a.open[1:]
 	}
 	if !b.Control {
