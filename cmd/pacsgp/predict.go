@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -126,6 +128,7 @@ func mayWrite(ctx context.Context, show *display, src dataset.Opened, output str
 	if err := config.MayReplace(output, read); err != nil {
 		return nil, err
 	}
+	nextToRows(ctx, output, show.warning)
 	return read, replaces(ctx, output, show.warning)
 }
 
@@ -152,13 +155,34 @@ func replaces(ctx context.Context, output string, warning func(string)) error {
 	if err != nil {
 		return err
 	}
-	_, err = config.Lake{output}.Open(ctx, dataset.Choice{Features: []string{"row", "mean", "deviation"}})
-	if ctx.Err() != nil {
+	if ok := holdsPredictions(ctx, output); ctx.Err() != nil {
 		return ctx.Err()
-	}
-	if err != nil {
+	} else if !ok {
 		return config.Argument(fmt.Errorf("-o: %s is there and holds no predictions: remove it, or name another file", output))
 	}
 	warning("the predictions in " + output + " are replaced when the new ones are complete")
 	return nil
+}
+
+// holdsPredictions reports whether a Parquet file has the columns of predictions.
+func holdsPredictions(ctx context.Context, path string) bool {
+	_, err := config.Lake{path}.Open(ctx, dataset.Choice{Features: []string{"row", "mean", "deviation"}})
+	return err == nil
+}
+
+// nextToRows warns of an output in a folder whose first Parquet file holds no predictions, unless it is one of an
+// output directory: a job that reads the folder would take predictions for rows.
+func nextToRows(ctx context.Context, output string, warning func(string)) {
+	folder := filepath.Dir(output)
+	all, _ := filepath.Glob(filepath.Join(folder, "[^._]*.parquet"))
+	for _, path := range all {
+		name := filepath.Base(path)
+		if path == filepath.Clean(output) || strings.HasPrefix(name, "model-") || strings.HasPrefix(name, "certificate-") {
+			continue
+		}
+		if folder != "." && !strings.ContainsRune("._", rune(filepath.Base(output)[0])) && !holdsPredictions(ctx, path) {
+			warning(fmt.Sprintf("%s also has %s, which holds no predictions: if a job reads this folder, %s stops it; name another folder, or a file that begins with _", folder, name, filepath.Base(output)))
+		}
+		return
+	}
 }
