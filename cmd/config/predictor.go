@@ -191,11 +191,11 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	if !ok {
 		z := math.Sqrt2 * math.Erfinv(share)
 		return &Interval{Share: share, Deviations: z, Statement: fmt.Sprintf("lower and upper are the prediction ± %.3f predictive deviations: not certified, "+
-			"for no claim covers %s of new rows (hint: a smaller share, or train with loss: {tolerance: any})", z, words.PercentDeclared(share))}, nil
+			"for no claim in units of the target covers %s of new rows (hint: a smaller share, or train with loss: {tolerance: any})", z, words.PercentDeclared(share))}, nil
 	}
 	ends := "± " + words.AtMostDigits(below)
 	if below != above {
-		ends = "− " + words.AtMostDigits(below) + " and + " + words.AtMostDigits(above)
+		ends = "− " + words.AtMostDigits(below) + " and the prediction + " + words.AtMostDigits(above)
 	}
 	return &Interval{share, true, below, above, 0, fmt.Sprintf("lower and upper are the prediction %s: they cover at least %s of new rows (%s confidence)",
 		ends, words.PercentDeclared(share), words.Confidence(by.Delta))}, nil

@@ -128,7 +128,6 @@ func mayWrite(ctx context.Context, show *display, src dataset.Opened, output str
 	if err := config.MayReplace(output, read); err != nil {
 		return nil, err
 	}
-	nextToRows(ctx, output, show.warning)
 	return read, replaces(ctx, output, show.warning)
 }
 
@@ -150,6 +149,7 @@ func writePredictions(ctx context.Context, w system, p config.Predictor, src dat
 func replaces(ctx context.Context, output string, warning func(string)) error {
 	at, err := os.Stat(output)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Size() == 0 {
+		nextToRows(ctx, output, warning)
 		return nil
 	}
 	if err != nil {

@@ -182,7 +182,7 @@ print([name for name in ("scipy", "sklearn") if name in sys.modules])
 	for _, want := range []string{
 		"['a', 'carrier', 'gap'] [nan nan] [] pacsgp-certificate/4 64", "the certificate is about another model file", "there is no current.json", strings.Repeat("Refused damaged/current.json is no pointer\n", 4), "have the shape (2, 3), want [n, 1]",
 		"the rows lack the columns ['a']", "\n[]", "<pacsgp.Model target='y', loss={'kind': 'zero-one', 'epsilon': 1.5}, bound=0.", "inducing=12> ['Model', 'NotCertified', 'PACSGPRegressor']",
-		"intervals are not certified, for no claim covers 99 % of new rows", "train with loss: {tolerance: any}'] True", "'much' is no share of new rows: write 0.9 or '90%'", "rows.parquet is no output directory: give one", "True within True", "ImportError plot needs matplotlib", "True 1 intervals that cover 50 % of new rows",
+		"intervals are not certified, for no claim in units of the target covers 99 % of new rows", "train with loss: {tolerance: any}'] True", "'much' is no share of new rows: write 0.9 or '90%'", "rows.parquet is no output directory: give one", "True within True", "ImportError plot needs matplotlib", "True 1 intervals that cover 50 % of new rows",
 		"1 of 3 rows have no prediction, for they break", "1 of 3 rows are extrapolated", "1 of 3 rows have a value of 'carrier' that the model does not know",
 	} {
 		if !strings.Contains(out, want) {

@@ -94,7 +94,7 @@ class Model:
         if loss["kind"] in ("zero-one", "band"):
             found += [(-loss.get("above", loss.get("epsilon")), loss.get("below", loss.get("epsilon"))) for g in claims if covers(g["bound"], share)]
         if not found:
-            warnings.warn(f"the intervals are not certified, for no claim covers {100 * share:g} % of new rows: ask for a smaller share, or train with loss: {{tolerance: any}}", stacklevel=3)
+            warnings.warn(f"the intervals are not certified, for no claim in units of the target covers {100 * share:g} % of new rows: ask for a smaller share, or train with loss: {{tolerance: any}}", stacklevel=3)
             return [NormalDist().inv_cdf(0.5 + side * share / 2) * deviation for side in (-1, 1)]
         return min(found, key=lambda ends: ends[1] - ends[0])
 
