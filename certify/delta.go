@@ -70,7 +70,7 @@ func ValidMethods(methods []MethodID) error {
 	}
 	for i, m := range methods {
 		if _, known := methodByID(m); !known {
-			faults = append(faults, fmt.Errorf("method %q is unknown, want one of %q", m, Methods()))
+			faults = append(faults, fmt.Errorf("method %q is unknown, want one of %s", m, List(Methods())))
 		}
 		if slices.Contains(methods[:i], m) {
 			faults = append(faults, fmt.Errorf("method %q is named twice", m))

@@ -63,10 +63,10 @@ func (ev Evidence) validateRisks() error {
 		faults = append(faults, fmt.Errorf("%d held-out rows, which only the methods %q and %q use", ev.Counts.Holdout, MethodHoldout, MethodCurve))
 	}
 	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
-		faults = append(faults, fmt.Errorf("groups: %t, which does not go with the methods %v", ev.Grouping != nil, ev.Delta.Methods))
+		faults = append(faults, fmt.Errorf("groups: %t, which does not go with the methods %s", ev.Grouping != nil, List(ev.Delta.Methods)))
 	}
 	if (ev.Model.KLAround != 0) != ev.Delta.Applies(MethodMean) {
-		faults = append(faults, fmt.Errorf("the KL around predictions is %g, which does not go with the methods %v", ev.Model.KLAround, ev.Delta.Methods))
+		faults = append(faults, fmt.Errorf("the KL around predictions is %g, which does not go with the methods %s", ev.Model.KLAround, List(ev.Delta.Methods)))
 	}
 	if !(0 < ev.Model.Accuracy && ev.Model.Accuracy <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Model.Accuracy))
@@ -90,7 +90,7 @@ func (ev Evidence) validateConstant() error {
 		faults = append(faults, fmt.Errorf("the constant prediction is %g, want a finite number", ev.Constant.Value))
 	}
 	if h, every := ev.Constant.HalfWidth, ev.Loss.Tolerance != ""; !(0 <= h && h <= math.MaxFloat64) || h > 0 && !every || every && !ev.Delta.Applies(MethodCurve) {
-		faults = append(faults, fmt.Errorf("half the width of a constant's interval is %g at the tolerance %q and the methods %v", h, ev.Loss.Tolerance, ev.Delta.Methods))
+		faults = append(faults, fmt.Errorf("half the width of a constant's interval is %g at the tolerance %q and the methods %s", h, ev.Loss.Tolerance, List(ev.Delta.Methods)))
 	}
 	switch {
 	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginStart:

@@ -133,7 +133,7 @@ func (g *Grouping) validate(s Sample, extra *Mean, l Counts) error {
 	at := slices.Index(s.inputs(l), g.Column)
 	want := len(s.features(extra, nil, l)) - 1
 	if at < 0 || at > want || g.NotAFeature && at != want {
-		faults = append(faults, fmt.Errorf("the column %q of the groups is neither a feature nor behind the features in %q", g.Column, s.Columns))
+		faults = append(faults, fmt.Errorf("the column %q of the groups is neither a feature nor behind the features in %s", g.Column, List(s.Columns)))
 	}
 	rows := int64(0)
 	for _, n := range g.Prior {

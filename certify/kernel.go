@@ -30,7 +30,7 @@ type Kernel struct {
 func (k Kernel) validate() error {
 	faults := []error{KernelFamilies(k.Families)}
 	if !slices.Contains(k.Families, k.Family) {
-		faults = append(faults, fmt.Errorf("kernel %q is none of the declared %q", k.Family, k.Families))
+		faults = append(faults, fmt.Errorf("kernel %q is none of the declared %s", k.Family, List(k.Families)))
 	}
 	return errors.Join(faults...)
 }
@@ -44,7 +44,7 @@ func KernelFamilies(names []string) error {
 	known := Families()
 	for i, name := range names {
 		if !slices.Contains(known, name) {
-			faults = append(faults, fmt.Errorf("kernel %q is unknown, want one of %q", name, known))
+			faults = append(faults, fmt.Errorf("kernel %q is unknown, want one of %s", name, List(known)))
 		}
 		if slices.Contains(names[:i], name) {
 			faults = append(faults, fmt.Errorf("kernel %q is twice in a list", name))

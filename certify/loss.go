@@ -91,7 +91,7 @@ type Loss struct {
 func (l Loss) Validate() error {
 	positive := func(x float64) bool { return 0 < x && x <= math.MaxFloat64 }
 	if l.Kind.form().kind == "" {
-		return fmt.Errorf("loss %q is unknown, want one of %q", l.Kind, LossKinds())
+		return fmt.Errorf("loss %q is unknown, want one of %s", l.Kind, List(LossKinds()))
 	}
 	switch l.Kind.Tolerances() {
 	case OneTolerance:

@@ -94,3 +94,12 @@ func word(what, s string, most int) error {
 	}
 	return nil
 }
+
+// List writes names one after the other, as in a, b.
+func List[S ~string](names []S) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = string(name)
+	}
+	return strings.Join(all, ", ")
+}

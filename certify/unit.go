@@ -57,7 +57,7 @@ func (ev Evidence) validateUnits() error {
 	}
 	last := len(ev.Sample.Columns) - 1
 	if k := len(u.Columns); last < k || !slices.Equal(ev.Sample.Columns[last-k:last], u.Columns) {
-		faults = append(faults, fmt.Errorf("the columns %q of the units do not stand before the target in %q", u.Columns, ev.Sample.Columns))
+		faults = append(faults, fmt.Errorf("the columns %s of the units do not stand before the target in %s", List(u.Columns), List(ev.Sample.Columns)))
 	}
 	if ev.Mean != nil || ev.Delta.Applies(MethodCurve) || ev.Duplicates.Policy == DuplicatesDropped || len(ev.Sample.Segments) > 0 {
 		faults = append(faults, errors.New("units do not go with a column of the mean, a curve, duplicates that are left out, or rows of a log"))

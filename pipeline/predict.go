@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -80,7 +81,7 @@ func (p *Ready) Predict(ctx context.Context, src dataset.Source, use func([]Pred
 // Shards is Predict for these shards of a source alone, in this order; nil: all, in theirs.
 func (p *Ready) Shards(ctx context.Context, src dataset.Source, order []int, use func([]Prediction) error) error {
 	if columns, want := src.Columns(), p.of.Meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
-		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
+		return fmt.Errorf("pipeline: the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
 	}
 	if err := p.of.Meta.Means(src); err != nil {
 		return err

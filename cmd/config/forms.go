@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net"
 	"regexp"
 	"runtime"
@@ -154,7 +153,7 @@ type guaranteesConfig []certify.MethodID
 
 // Form is one or more of them.
 func (g *guaranteesConfig) Form() (yamlfile.Form, string) {
-	return yamlfile.OneOrMore((*[]certify.MethodID)(g), fmt.Sprintf("want a list of %q", certify.Methods()), func(to *certify.MethodID) yamlfile.Form {
+	return yamlfile.OneOrMore((*[]certify.MethodID)(g), "want a list of "+certify.List(certify.Methods()), func(to *certify.MethodID) yamlfile.Form {
 		return yamlfile.Word(to, certify.Methods()...)
 	})
 }

@@ -20,7 +20,7 @@ func schemaCommand(w system) *cobra.Command {
 			"pacsgp lint checks the rest.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && !slices.Contains(kinds, args[0]) {
-				return config.Argument(fmt.Errorf("%q: want one of %s", args, strings.Join(kinds, ", ")))
+				return config.Argument(fmt.Errorf("%q: want one of %s", strings.Join(args, " "), strings.Join(kinds, ", ")))
 			}
 			return nil
 		},

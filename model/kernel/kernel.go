@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
@@ -54,7 +55,7 @@ func Named(name string) (*Family, error) {
 		}
 		known = append(known, f.Name)
 	}
-	return nil, fmt.Errorf("%w %q, want one of %q", ErrFamily, name, known)
+	return nil, fmt.Errorf("%w %q, want one of %s", ErrFamily, name, strings.Join(known, ", "))
 }
 
 // A Kernel is the covariance function σ²·f(Σ_j ((x_j − x'_j)/l_j)²) in scaled units.

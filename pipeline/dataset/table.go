@@ -128,7 +128,7 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 		add("target", c.Target)
 	}
 	if t := c.Texts; t.Column != "" {
-		faults = append(faults, fmt.Errorf("%w: column %q has numbers, and not the texts %q", job.ErrConfig, t.Column, t.Texts))
+		faults = append(faults, fmt.Errorf("%w: column %q has numbers, and not the texts %s", job.ErrConfig, t.Column, strings.Join(t.Texts, ", ")))
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)

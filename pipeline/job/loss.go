@@ -3,7 +3,6 @@ package job
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -79,7 +78,7 @@ func (l LossDecl) withDefaults(faults *faultList) LossDecl {
 			"loss: a band needs below > 0 and above > 0: a prediction from the target minus below to the target plus above is no miss")
 	case certify.NoTolerance:
 		if !slices.Contains(certify.LossKinds(), l.Kind) {
-			faults.add("loss.kind: %q is none of %s", l.Kind, lossNames())
+			faults.add("loss.kind: %q is none of %s", l.Kind, certify.List(certify.LossKinds()))
 		} else if l.Epsilon != 0 || l.EpsilonStd != 0 {
 			faults.add("loss.epsilon: the %s loss has no tolerance", l.Kind)
 		}
@@ -92,12 +91,4 @@ func (l LossDecl) withDefaults(faults *faultList) LossDecl {
 		faults.of("loss.unit", certify.UnitName(l.Unit))
 	}
 	return l
-}
-
-func lossNames() string {
-	var names []string
-	for _, k := range certify.LossKinds() {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -78,12 +79,12 @@ func (t TrainDecl) BatchRows() int { return cmp.Or(t.Batch, paperBatch) }
 // checkMethod finds the faults of the method's keys.
 func (t TrainDecl) checkMethod(inducing []int, faults *faultList) {
 	if names := Methods(); t.Method != MethodFreeForm && !slices.Contains(names[1:], string(t.Method)) {
-		faults.add("train.method: %q is none of %v", string(t.Method), names)
+		faults.add("train.method: %q is none of %s", string(t.Method), strings.Join(names, ", "))
 		return
 	}
 	if t.Method == MethodFreeForm {
 		faults.when(t.Objective != "" && !slices.Contains(Objectives(), t.Objective),
-			"train.objective: %q is none of %v", t.Objective, Objectives())
+			"train.objective: %q is none of %s", t.Objective, strings.Join(Objectives(), ", "))
 		return
 	}
 	faults.when(t.Objective != "",

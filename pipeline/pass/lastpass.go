@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -194,7 +195,7 @@ func (p *Pass) counted(ctx context.Context) (job.Duplicates, error) {
 func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
 	columns := src.Columns()
 	if want := columnsOf(job, meta); !slices.Equal(columns, want) {
-		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
+		return fmt.Errorf("pipeline: the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
 	}
 	return meta.Means(src)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -51,7 +52,7 @@ func (p *rowPass) inParts(ctx context.Context, job job.Job, columns []string, pa
 // PrepareFirst prepares a first pass over a source.
 func (h *TrainingState) PrepareFirst(ctx context.Context, src dataset.Source, j job.Job, hidden dataset.Secret, res job.Resources) (*Prepared, error) {
 	if columns := src.Columns(); !slices.Equal(columns, h.Columns) {
-		return nil, fmt.Errorf("%w: the source has the columns %q, and had %q", job.ErrChanged, columns, h.Columns)
+		return nil, fmt.Errorf("%w: the source has the columns %s, and had %s", job.ErrChanged, strings.Join(columns, ", "), strings.Join(h.Columns, ", "))
 	}
 	rows, err := beginPass(ctx, src, j, h.Distinct, hidden, h.NotedSplit(j), res)
 	if err != nil {

@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
@@ -31,7 +32,7 @@ func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Requir
 	has := next.Features()
 	lost := slices.DeleteFunc(slices.Clone(current.Features()), func(name string) bool { return slices.Contains(has, name) })
 	if len(lost) > 0 {
-		return Decision{Why: fmt.Sprintf("it lacks features of the current one, %q, which are constant or missing in its rows", lost)}, nil
+		return Decision{Why: fmt.Sprintf("it lacks features of the current one, %s, which are constant or missing in its rows", strings.Join(lost, ", "))}, nil
 	}
 	if p.Within == 0 {
 		return Decision{Moves: true, Why: "it replaces the one before"}, nil

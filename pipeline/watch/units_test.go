@@ -328,7 +328,7 @@ func TestDecide(t *testing.T) {
 	}{
 		"same":          {watch.Promotion{}, one, true, ""},
 		"same, within":  {watch.Promotion{Within: .01}, one, true, "within 1 %"},
-		"lost":          {watch.Promotion{}, without, false, `"temp"`},
+		"lost":          {watch.Promotion{}, without, false, "temp"},
 		"worse":         {watch.Promotion{}, worse, true, ""},
 		"worse, within": {watch.Promotion{Within: .01}, worse, false, "more than 1 % above"},
 	} {
