@@ -76,10 +76,10 @@ func State(values []byte) (Configuration, error) {
 func Recompute(c Certificate) error {
 	again, err := Certify(c.Evidence)
 	if err != nil {
-		return fmt.Errorf("certify: recompute: %w", err)
+		return fmt.Errorf("certify: the evidence gives no certificate: %w", err)
 	}
 	if err := Same(c, again); err != nil {
-		return fmt.Errorf("certify: recompute: the certificate contradicts itself: %w", err)
+		return fmt.Errorf("certify: the certificate contradicts itself: %w", err)
 	}
 	return nil
 }

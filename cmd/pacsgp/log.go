@@ -126,8 +126,8 @@ func cutHint(line string) (text, hint string) {
 	return line, ""
 }
 
-// packageName begins errors of a package, and what lint says of a source.
-var packageName = regexp.MustCompile(`^(source: )?(lake|ingest|pipeline|certify|sink|model|report|synth): `)
+// packageName begins errors of a package, what lint says of a source, and what errors of one package say of another.
+var packageName = regexp.MustCompile(`(^|^source: )(?:lake|sink|model|report|synth): |(^|: )(?:ingest|pipeline|certify): `)
 
 // systemCall is the system call in an error about a missing file.
 var systemCall = regexp.MustCompile(`(^|: )(?:open|l?stat) ([^:]+: (?:no such file or directory|too many levels of symbolic links))`)
@@ -140,7 +140,7 @@ var libraryWords = strings.NewReplacer("too many levels of symbolic links", "a s
 
 // inPlainWords removes names of packages and system calls from a line of an error.
 func inPlainWords(line string) string {
-	line = packageName.ReplaceAllString(line, "$1")
+	line = packageName.ReplaceAllString(line, "$1$2")
 	return libraryWords.Replace(systemCall.ReplaceAllString(line, "$1$2"))
 }
 
