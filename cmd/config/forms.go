@@ -42,11 +42,11 @@ func (s *Share) Form() (yamlfile.Form, string) {
 	})), wantShare
 }
 
-// Set reads a share from a flag.
+// Set reads a share from a flag. It is not 0.
 func (s *Share) Set(text string) error {
 	x, err := shareOf(text)
-	if err != nil {
-		return errors.New(wantShare)
+	if err != nil || !(0 < x && x < 1) {
+		return errors.New("want a number between 0 and 1, as in 0.01 or 1 %")
 	}
 	*s = Share(x)
 	return nil

@@ -65,14 +65,14 @@ var renamed = map[string][]string{
 
 // readConfiguration reads a file with its faults. lookup finds the variables of ${VAR}.
 func readConfiguration[T any](path string, lookup func(string) (string, bool)) (c T, t *yamlfile.File, err error) {
-	raw, err := durable.ReadSmall(path, "a job", yamlfile.MaxBytes)
-	if err != nil {
-		return c, nil, fmt.Errorf("%w: %w", job.ErrConfig, err)
-	}
 	want, one := kindWhere(func(k kind) bool { return k.of == reflect.TypeFor[T]() })
+	raw, err := durable.ReadSmall(path, "a "+want.Name+" file", yamlfile.MaxBytes)
+	if err != nil {
+		return c, nil, want.Whole(path, err)
+	}
 	c, t = yamlfile.Parse[T](want.Kind, path, raw, lookup)
 	if is, known := kindWhere(func(k kind) bool { return t.Has(k.key) }); one && known && is.Name != want.Name {
-		err = fmt.Errorf("%w: %s: it is a %s file, and a %s file is wanted", job.ErrConfig, path, is.Name, want.Name)
+		err = want.Whole(path, fmt.Errorf("it is a %s file, and a %s file is wanted", is.Name, want.Name))
 	}
 	return c, t, err
 }

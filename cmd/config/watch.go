@@ -2,11 +2,11 @@ package config
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
@@ -73,5 +73,8 @@ func (c WatchFile) Delta() float64 { return float64(given(c.Alarm, Share(watch.D
 func (c *WatchFile) Check() error {
 	var faults yamlfile.Faults
 	c.check(&faults)
-	return faults.Err(job.ErrConfig)
+	if err := faults.Err(errors.New("watch")); err != nil {
+		return Argument(err)
+	}
+	return nil
 }

@@ -67,15 +67,11 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 		}
 		for _, each := range yamlfile.Separate(err) {
 			f, ok := errors.AsType[yamlfile.Fault](each)
+			if !ok {
+				return err
+			}
 			if errors.Is(each, job.ErrConfig) {
 				cause = job.ErrConfig
-			}
-			switch {
-			case !ok && !errors.Is(each, job.ErrConfig):
-				return err
-			case !ok: // it could not be read
-				text := inPlainWords(strings.TrimPrefix(each.Error(), job.ErrConfig.Error()+": "))
-				f = yamlfile.Fault{File: path, Text: strings.TrimPrefix(text, path+": ")}
 			}
 			f.File, f.Line, f.Column, f.Text = cmp.Or(f.File, path), max(f.Line, 1), max(f.Column, 1), job.Shortened(inPlainWords(f.Text))
 			out.Faults = append(out.Faults, f)

@@ -56,9 +56,6 @@ func predictCommand(w system) *cobra.Command {
 			if err := config.MayCreate(output, from); err != nil {
 				return config.Argument(fmt.Errorf("-o: %w", err))
 			}
-			if share == 0 && cmd.Flags().Changed("interval") {
-				return config.Argument(errors.New("--interval: 0 is no share of new rows: write one such as 90% or 0.9"))
-			}
 			if gibbs && share != 0 {
 				return config.Argument(errors.New("--gibbs: intervals are around predictions, not around draws: leave out --interval"))
 			}

@@ -48,7 +48,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 	if r := predictions(t, out)[0]; !(math.Abs(*r.Upper-*r.Mean-3.2905267*(*r.Predictive)) <= 1e-6) {
 		t.Errorf("%+v", r)
 	}
-	for share, says := range map[string]string{"1": "no share of new rows", "-0.1": "no share"} {
+	for share, says := range map[string]string{"1": "want a number between 0 and 1", "-0.1": "want a number"} {
 		if a := pacsgp(t, "predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval="+share); a.status == 0 || !strings.Contains(a.message, says) {
 			t.Errorf("--interval %s: %+v", share, a)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -23,6 +24,15 @@ type Fault struct {
 	meant   string // key that an unknown one stands for, or ""
 	bad     string // what is wrong: "bad job", unless it says another kind of file
 	err     error  // that it wraps
+}
+
+// Whole is a fault of a whole file, which could not be read or is of another kind.
+func (k Kind) Whole(path string, err error) error {
+	text := strings.TrimPrefix(err.Error(), path+": ")
+	if cause, ok := errors.AsType[*fs.PathError](err); ok {
+		text = cause.Err.Error()
+	}
+	return Fault{File: path, Text: text, bad: k.Bad, err: k.Err}
 }
 
 // Error is the fault in one line.
