@@ -99,27 +99,12 @@ func arrowFile(t testing.TB, path string, rows []manyTyped, batch int, options .
 	}
 }
 
-func parquetFile(t *testing.T, path string, rows []manyTyped, group int) {
-	t.Helper()
-	file, err := os.Create(path)
-	fatal.If(t, err)
-	w := parquet.NewGenericWriter[manyTyped](file)
-	for part := range slices.Chunk(rows, group) {
-		if _, err := w.Write(part); err != nil {
-			t.Fatal(err)
-		}
-		fatal.If(t, w.Flush())
-	}
-	fatal.If(t, errors.Join(w.Close(), file.Close()))
-}
-
 var manyFeatures = []string{"at", "double", "flag", "float", "int", "level", "price"}
 
 // digestsOf reads all shards and returns their digests.
-func digestsOf(t *testing.T, path string, mark bool) []dataset.ColumnDigest {
+func digestsOf(t *testing.T, path string) []dataset.ColumnDigest {
 	t.Helper()
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: manyFeatures, Target: "long", Mark: mark}})
-	fatal.If(t, err)
+	src := open(t, lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: manyFeatures, Target: "long", Mark: true}})
 	digests, err := readAll(t, src)
 	fatal.If(t, err)
 	return digests
@@ -131,17 +116,16 @@ func TestArrowFiles(t *testing.T) {
 	rows := manyRows(25_000)
 	rows[7].Double = nil
 	dir := t.TempDir()
-	parquet := filepath.Join(dir, "a.parquet")
-	parquetFile(t, parquet, rows, 10_000)
-	want := digestsOf(t, parquet, true)
+	file := filepath.Join(dir, "a.parquet")
+	fatal.If(t, parquet.WriteFile(file, rows, parquet.MaxRowsPerRowGroup(10_000)))
+	want := digestsOf(t, file)
 	for name, options := range map[string][]ipc.Option{"plain.arrow": nil, "lz4.feather": {ipc.WithLZ4()}, "zstd.arrow": {ipc.WithZstd()}} {
 		path := filepath.Join(dir, name)
 		arrowFile(t, path, rows, 10_000, options...)
-		if got := digestsOf(t, path, true); !slices.Equal(got, want) {
+		if got := digestsOf(t, path); !slices.Equal(got, want) {
 			t.Errorf("%s: digests %v, want %v", name, got, want)
 		}
-		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Choice: dataset.Choice{Target: "long"}})
-		fatal.If(t, err)
+		src := open(t, lake.Config{Paths: []string{path}, Choice: dataset.Choice{Target: "long"}})
 		if got := src.Columns(); !slices.Equal(got, []string{"double", "flag", "float", "int", "level", "price", "long"}) {
 			t.Errorf("%s: default columns %q", name, got)
 		}

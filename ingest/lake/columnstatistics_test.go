@@ -1,7 +1,6 @@
 package lake_test
 
 import (
-	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,24 +26,17 @@ type nullsRow struct {
 // nullsFile has two row groups of rows rows; every third value of "some" is null.
 func nullsFile(t *testing.T, path string, rows int, options ...parquet.WriterOption) {
 	t.Helper()
-	var out bytes.Buffer
-	w := parquet.NewGenericWriter[nullsRow](&out, options...)
-	for range 2 {
-		for i := range rows {
-			v := float64(i)
-			r := nullsRow{None: &v, Must: v, Y: v}
-			if i%3 != 0 {
-				r.Some = &v
-			}
-			if _, err := w.Write([]nullsRow{r}); err != nil {
-				t.Fatal(err)
-			}
+	var all []nullsRow
+	for i := range 2 * rows {
+		v := float64(i % rows)
+		r := nullsRow{None: &v, Must: v, Y: v}
+		if i%rows%3 != 0 {
+			r.Some = &v
 		}
-		fatal.If(t, w.Flush())
+		all = append(all, r)
 	}
-	fatal.If(t, w.Close())
 	fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	fatal.If(t, os.WriteFile(path, out.Bytes(), 0o600))
+	fatal.If(t, parquet.WriteFile(path, all, append(options, parquet.MaxRowsPerRowGroup(int64(rows)))...))
 }
 
 func TestStatisticsAddUpTheFooters(t *testing.T) {
@@ -53,8 +45,7 @@ func TestStatisticsAddUpTheFooters(t *testing.T) {
 	nullsFile(t, filepath.Join(dir, "k=__HIVE_DEFAULT_PARTITION__", "b.parquet"), 6)
 	// Without bounds there is a count all the same.
 	nullsFile(t, filepath.Join(dir, "k=2", "c.parquet"), 3, parquet.DataPageStatistics(false), parquet.SkipPageBounds("none"))
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "y"}})
-	fatal.If(t, err)
+	src := open(t, lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "y"}})
 	got, err := src.Statistics(t.Context())
 	fatal.If(t, err)
 	nothing, unknown := math.Inf(1), math.NaN()

@@ -75,8 +75,7 @@ func testDamage(t *testing.T, path string, cfg lake.Config, duplicates int) {
 		fatal.If(t, os.WriteFile(victim, b, 0o600))
 	}
 	write(whole)
-	src, err := lake.Open(t.Context(), cfg)
-	fatal.If(t, err)
+	src := open(t, cfg)
 	want, err := readAll(t, src)
 	fatal.If(t, err)
 	cfg.Decoders = 3 * len(src.Shards())

@@ -43,8 +43,7 @@ func TestValuesBeyondTheirType(t *testing.T) {
 			w := parquet.NewGenericWriter[any](file, parquet.NewSchema("rows", parquet.Group{"x": c.node}))
 			_, err = w.ColumnWriters()[0].WriteRowValues([]parquet.Value{v.Level(0, 0, 0)})
 			fatal.If(t, errors.Join(err, w.Close(), file.Close()))
-			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: []string{"x"}}})
-			fatal.If(t, err)
+			src := open(t, lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: []string{"x"}}})
 			_, err = pipelinetest.Each(t.Context(), src, 0, func(arrow.Record) {})
 			bad, is := errors.AsType[*ingest.RejectedRowError](err)
 			if is != (i > 1) || is && bad.Fault != ingest.Mistyped {

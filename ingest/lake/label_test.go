@@ -1,15 +1,14 @@
 package lake_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/parquet-go/parquet-go"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // Text is read as the numbers of its labels, in every encoding and from keys of paths; a null is a bad
@@ -36,32 +36,17 @@ func TestTextIsReadAsLabels(t *testing.T) {
 	for _, city := range []string{"Bern", "7"} {
 		folder := filepath.Join(dir, "city="+city)
 		fatal.If(t, os.MkdirAll(folder, 0o700))
-		file, err := os.Create(filepath.Join(folder, "a.parquet"))
-		fatal.If(t, err)
-		w := parquet.NewGenericWriter[row](file)
-		for i := range 5000 {
-			r := row{float64(i), texts(i), new(texts(i + 1)), texts(i + 2), 1}
-			if i == 77 {
-				r.Dict = nil
-			}
-			_, err := w.Write([]row{r})
-			fatal.If(t, err)
+		rows := make([]row, 5000)
+		for i := range rows {
+			rows[i] = row{float64(i), texts(i), new(texts(i + 1)), texts(i + 2), 1}
 		}
-		fatal.If(t, w.Close())
-		fatal.If(t, file.Close())
+		rows[77].Dict = nil
+		fatal.If(t, parquet.WriteFile(filepath.Join(folder, "a.parquet"), rows))
 	}
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"x"}, Labels: []string{"plain", "dict", "delta", "city"}, Target: "y", Mark: true}})
-	fatal.If(t, err)
+	src := open(t, lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"x"}, Labels: []string{"plain", "dict", "delta", "city"}, Target: "y", Mark: true}})
 	for shard, city := range []string{"7", "Bern"} {
-		b, err := src.Open(t.Context(), shard)
-		fatal.If(t, err)
 		n := 0
-		for {
-			r, err := b.Next(t.Context())
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			fatal.If(t, err)
+		_, err := pipelinetest.Each(t.Context(), src, shard, func(r arrow.Record) {
 			for i := range int(r.NumRows()) {
 				for c, want := range map[int]string{1: texts(n), 2: texts(n + 1), 3: texts(n + 2), 4: city} {
 					got := r.Column(c).(*array.Float64).Value(i)
@@ -75,16 +60,13 @@ func TestTextIsReadAsLabels(t *testing.T) {
 				}
 				n++
 			}
-			r.Release()
-		}
-		fatal.If(t, b.Close())
-		if n != 5000 {
-			t.Errorf("%d rows", n)
+		})
+		if n != 5000 || err != nil {
+			t.Errorf("%d rows, %v", n, err)
 		}
 	}
-	if _, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"plain"}, Target: "y"}}); err == nil || !strings.Contains(err.Error(), "not read as numbers") {
-		t.Errorf("text as a feature: %v", err)
-	}
+	_, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"plain"}, Target: "y"}})
+	wantError(t, err, "not read as numbers")
 	if got := job.Label("Dongsi"); got != math.Trunc(got) || got >= 1<<53 {
 		t.Errorf("Label = %v", got)
 	}

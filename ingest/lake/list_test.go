@@ -158,15 +158,14 @@ func TestListErrors(t *testing.T) {
 
 func TestHiveKeys(t *testing.T) {
 	dir := tree(t, "k=1/name=a%20b/p.parquet", "k=02.5/name=7/p.parquet", "k=__HIVE_DEFAULT_PARTITION__/name=8/p.parquet")
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "y"}})
-	fatal.If(t, err)
+	src := open(t, lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "y"}})
 	if want := []string{"k", "x1", "x2", "x3", "y"}; !slices.Equal(src.Columns(), want) {
 		t.Errorf("columns %q, want %q", src.Columns(), want)
 	}
 	if len(src.Warnings()) != 1 {
 		t.Errorf("warnings %q, want one on name", src.Warnings())
 	}
-	_, err = readAll(t, src)
+	_, err := readAll(t, src)
 	wantError(t, err, "row 0", `"k" is null`)
 	_, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"name"}, Target: "y"}})
 	wantError(t, err, "name", "text in the path")
@@ -191,8 +190,7 @@ func TestColumnChoice(t *testing.T) {
 		_, err := lake.Open(t.Context(), c.cfg)
 		wantError(t, err, c.words...)
 	}
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, NoDigests: true, Choice: dataset.Choice{Features: []string{"y", "x2"}}})
-	fatal.If(t, err)
+	src := open(t, lake.Config{Paths: []string{dir}, NoDigests: true, Choice: dataset.Choice{Features: []string{"y", "x2"}}})
 	if !slices.Equal(src.Columns(), []string{"y", "x2"}) {
 		t.Errorf("columns %q", src.Columns())
 	}
@@ -204,8 +202,7 @@ func TestColumnChoice(t *testing.T) {
 func TestChangedFileIsRefused(t *testing.T) {
 	dir := tree(t, "p.parquet")
 	path := filepath.Join(dir, "p.parquet")
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Choice: dataset.Choice{Target: "y"}})
-	fatal.If(t, err)
+	src := open(t, lake.Config{Paths: []string{path}, Choice: dataset.Choice{Target: "y"}})
 	g, err := synth.New(synth.Config{Seed: 9})
 	fatal.If(t, err)
 	fatal.If(t, g.WriteLake(t.Context(), dir, 1, 0, 10))

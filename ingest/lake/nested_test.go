@@ -1,9 +1,7 @@
 package lake
 
 import (
-	"bytes"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,13 +54,8 @@ func TestColumnsOfGroups(t *testing.T) {
 		"pages 2":  {parquet.DataPageVersion(2), parquet.Compression(&parquet.Zstd)},
 		"one page": {parquet.DataPageVersion(1), parquet.PageBufferSize(1 << 24)},
 	} {
-		var out bytes.Buffer
-		w := parquet.NewGenericWriter[row](&out, options...)
-		_, err := w.Write(rows)
-		fatal.If(t, err)
-		fatal.If(t, w.Close())
 		path := filepath.Join(t.TempDir(), "nested.parquet")
-		fatal.If(t, os.WriteFile(path, out.Bytes(), 0o600))
+		fatal.If(t, parquet.WriteFile(path, rows, options...))
 		src, err := Open(t.Context(), Config{Paths: []string{path}, BatchRows: 333, Choice: dataset.Choice{Features: []string{"s.a", "s.b.c", "s.b.d"}, Target: "y", Mark: true}})
 		fatal.If(t, err)
 		got, err := marked(t, src)
