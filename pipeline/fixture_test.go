@@ -76,6 +76,22 @@ func (p *published) verify(t testing.TB, c certify.Certificate, m pass.Model, di
 	}, job.Resources{})
 }
 
+// accepts wants the artifact accepted.
+func (p *published) accepts(t testing.TB, name string, l *lake) {
+	t.Helper()
+	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, l); err != nil {
+		t.Errorf("%s: Verify = %v, want acceptance", name, err)
+	}
+}
+
+// refused wants a certificate of a model refused.
+func (p *published) refused(t testing.TB, name string, c certify.Certificate, m pass.Model, digest string, l *lake) {
+	t.Helper()
+	if _, err := p.verify(t, c, m, digest, l); !errors.Is(err, job.ErrRefused) {
+		t.Errorf("%s: Verify = %v, want a refusal", name, err)
+	}
+}
+
 // tiny makes a job as small as tests of the plumbing need it.
 func tiny(j *job.Job) { j.Inducing, j.Train.Passes = []int{5}, 2 }
 

@@ -65,9 +65,7 @@ func TestForgedFamilyIsRefused(t *testing.T) {
 			ev.Model.Kernel.Families, ev.Model.Kernel.Family = []string{other}, other
 		}, p.result.Model, p.result.ModelDigest},
 	} {
-		if _, err := p.verify(t, forge(t, p.certificate, c.change), c.model, c.digest, nil); !errors.Is(err, job.ErrRefused) {
-			t.Errorf("%s: Verify = %v, want a refusal", name, err)
-		}
+		p.refused(t, name, forge(t, p.certificate, c.change), c.model, c.digest, nil)
 	}
 }
 
@@ -100,9 +98,7 @@ func TestUnitIsAWord(t *testing.T) {
 func TestForgedRowRulesAreRefused(t *testing.T) {
 	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), tiny)
 	m, digest := p.remodel(t, func(m *pass.Model) { m.Meta.RowRules[0] = "rows with nulls count as predicted" })
-	if _, err := p.verify(t, forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest }), m, digest, p.lake); !errors.Is(err, job.ErrRefused) {
-		t.Errorf("with other rules in the model alone: Verify = %v, want a refusal", err)
-	}
+	p.refused(t, "with other rules in the model alone", forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest }), m, digest, p.lake)
 }
 
 // remodel stores a changed model.
@@ -153,12 +149,8 @@ func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 			fatal.If(t, ev.Constant.Risk.AddLower(1))
 		}
 	})
-	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, job.ErrRefused) {
-		t.Errorf("with the centre as constant: Verify = %v, want a refusal", err)
-	}
-	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
-		t.Error(err)
-	}
+	p.refused(t, "with the centre as constant", forged, p.result.Model, p.result.ModelDigest, p.lake)
+	p.accepts(t, "what is honest", p.lake)
 }
 
 // Forgery 9: of the peaks of the weights nothing can be moved for free. Two
@@ -210,9 +202,7 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 		"a scaling that there is not": {`"scaling":"prior"`, `"scaling":"Prior"`},
 	} {
 		c := forge(t, p.certificate, func(ev *certify.Evidence) { reword(t, ev, text[0], text[1]) })
-		if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {
-			t.Errorf("%s: Verify = %v, want a refusal", name, err)
-		}
+		p.refused(t, name, c, p.result.Model, p.result.ModelDigest, nil)
 	}
 	for name, change := range map[string]func(*pass.Model){
 		"a name":                  func(m *pass.Model) { m.Meta.Theta[2].Name = "ln variance of nothing at all" },
@@ -226,9 +216,7 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 	} {
 		m, digest := p.remodel(t, change)
 		c := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest })
-		if _, err := p.verify(t, c, m, digest, nil); !errors.Is(err, job.ErrRefused) {
-			t.Errorf("%s: Verify = %v, want a refusal", name, err)
-		}
+		p.refused(t, name, c, m, digest, nil)
 	}
 	software := p.restate(t, `"software": "pacsgp test"`, `"software": "pacsgp test, audited and approved by the authority"`)
 	if _, err := p.verify(t, software, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
@@ -273,9 +261,7 @@ func TestDroppedDefaultFeatureIsRefused(t *testing.T) {
 	wider := newLake(columns, 70, 80)
 	wider.names = append([]string{"0"}, wider.names...)
 	wider.columns = append([][]float64{columns[1]}, wider.columns...)
-	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, wider); !errors.Is(err, job.ErrRefused) {
-		t.Errorf("Verify = %v, want a refusal", err)
-	}
+	p.refused(t, "a feature that was left out", p.certificate, p.result.Model, p.result.ModelDigest, wider)
 }
 
 // The baseline is the bound of a constant that is as good as one can be had:

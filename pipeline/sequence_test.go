@@ -32,9 +32,7 @@ func TestSequenceVerifies(t *testing.T) {
 	if s := p.certificate.Delta.Share(certify.MethodPACBayes); s.String() != "1/12" {
 		t.Errorf("number 3 has %s of delta", s)
 	}
-	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
-		t.Error(err)
-	}
+	p.accepts(t, "what is honest", p.lake)
 }
 
 // A job that declares a sequence makes no certificate without a number, and one that
@@ -62,9 +60,7 @@ func TestForgedSequenceIsRefused(t *testing.T) {
 		"denied by the job":      func(ev *certify.Evidence) { reword(t, ev, `"sequence":true`, `"sequence":false`) },
 	} {
 		f := forge(t, p.certificate, change)
-		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {
-			t.Errorf("%s: Verify = %v, want a refusal", name, err)
-		}
+		p.refused(t, name, f, p.result.Model, p.result.ModelDigest, nil)
 	}
 }
 

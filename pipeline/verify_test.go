@@ -285,9 +285,7 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 				ev.Model.Theta, ev.Sample.Columns = slices.Clone(ev.Model.Theta), slices.Clone(ev.Sample.Columns)
 				f.change(ev)
 			})
-			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, job.ErrRefused) {
-				t.Errorf("with the rows: error %v, want a refusal", err)
-			}
+			p.refused(t, "with the rows", c, p.result.Model, p.result.ModelDigest, p.lake)
 			_, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil)
 			if errors.Is(err, job.ErrRefused) != f.onFiles || (err == nil) == f.onFiles {
 				t.Errorf("without the rows: error %v, want a refusal: %v", err, f.onFiles)
@@ -343,9 +341,7 @@ func TestVerifyRefusesEveryChangeOfTheRows(t *testing.T) {
 		"other row groups": newLake(columns, 16, 24),
 		"one row less":     newLake([][]float64{columns[0][:39], columns[1][:39], columns[2][:39]}, 15, 24),
 	} {
-		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, other); !errors.Is(err, job.ErrRefused) {
-			t.Errorf("%s: error %v, want a refusal", name, err)
-		}
+		p.refused(t, name, p.certificate, p.result.Model, p.result.ModelDigest, other)
 	}
 }
 
