@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -213,5 +214,25 @@ pq.write_table(pa.table({"a": a, "b": b, "customer_id": np.arange(1500)[::-1], "
 		if status != 0 || !strings.Contains(said, "\nVERIFIED  Predictions of y are off by more than ") {
 			t.Errorf("%s: status %d:\n%s", job, status, said)
 		}
+	}
+}
+
+// The package answers arguments of the wrong kind or order as the program does, with its status.
+func TestPythonRefusesArgumentsAsGo(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	fatal.If(t, errors.Join(os.Mkdir(in("out"), 0o700), os.WriteFile(in("out/current.json"), []byte("{}"), 0o600), os.WriteFile(in("c.json"), []byte("{}"), 0o600)))
+	for _, c := range []struct {
+		first, second, says string
+		status              int
+	}{
+		{in("nothere"), dir, in("nothere") + ": no such file or directory", exitFailure},
+		{dir, in("out"), in("out") + " is an output directory: name it first, and then the data " + dir, exitUsage},
+		{in("c.json"), in("c.json"), "are MODEL and CERTIFICATE swapped?", exitFailure},
+	} {
+		if said, status := verifytest.Python(t, "-m", "pacsgp", "verify", c.first, c.second); status != c.status || !strings.Contains(said, c.says) {
+			t.Errorf("%s %s: Python ends with %d: %s", c.first, c.second, status, said)
+		}
+		pacsgp(t, "verify", c.first, c.second).says(t, c.status, c.says)
 	}
 }

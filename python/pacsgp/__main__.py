@@ -6,7 +6,7 @@ DIR is an output directory, MODEL a model file, CERTIFICATE its JSON document (o
 directories of the lake in the order of the job. Everything is derived again from model, job and rows, and compared. Only sums of losses,
 the predictor and limits of a curve are held to bounds, because two programs round differently. Without DATA the facts about the rows are taken as stated.
 
-Exit status: 0 what was checked agrees, and predictions are certified, 1 something does not agree, 2 usage,
+Exit status: 0 what was checked agrees, and predictions are certified, 1 something does not agree or is not there, 2 usage,
 3 it agrees, but they are not certified, or with --strict something that could be checked was not.
 """
 import argparse
@@ -23,13 +23,15 @@ from .verify import verify
 
 def arguments(call):
     parser = argparse.ArgumentParser(prog="python -m pacsgp", description=__doc__.split("\n", 1)[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    check = commands.add_parser("verify", help="check a certificate against its model and, if given, its rows")
+    check = parser.add_subparsers(dest="command", required=True).add_parser("verify", help="check a certificate against its model and, if given, its rows")
     check.add_argument("files", nargs="+", metavar="DIR|MODEL CERTIFICATE [DATA ...]")
     check.add_argument("--id", help="the certificate's id, as you know it from elsewhere")
     check.add_argument("--strict", action="store_true", help="end with 3 while something that could be checked was not")
     check.add_argument("--json", action="store_true", help="print JSON")
-    return parser.parse_args(call)
+    args = parser.parse_args(call)
+    if [os.path.exists(os.path.join(path, "current.json")) for path in args.files[:2]] == [False, True]:
+        parser.error(f"{args.files[1]} is an output directory: name it first, and then the data {args.files[0]}")
+    return args
 
 
 def main(call):
@@ -40,12 +42,11 @@ def main(call):
             here(*args.files)
             model, certificate, *data = [*(current(args.files[0]) if len(args.files) == 1 or os.path.isdir(args.files[0]) else args.files[:1]), *args.files[1:]]
             report = verify(model, certificate, data, args.id, args.strict)
-        except (FileNotFoundError, IsADirectoryError, ImportError) as err:
-            report = {"status": 2, "refused": str(err)}
         except Exception as err:  # whatever the files bring about, they are refused
-            report = {"status": 1, "refused": f"{type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}"}
-        if "refused" in report:
-            print(("error: " if report["status"] == 2 else "REFUSED ") + plain(report["refused"]))
+            missing = isinstance(err, (FileNotFoundError, IsADirectoryError))
+            said = f"{err.filename}: {err.strerror.lower()}" if missing else f"{'' if isinstance(err, (Refused, ImportError)) else type(err).__name__ + ': '}{err}"
+            report = {"status": 1, "refused": said}
+            print(("error: " if missing or isinstance(err, ImportError) else "REFUSED ") + plain(said))
     if args.json:
         print(json.dumps({"verdict": "", "not_checked": [], **report, "printed": printed.getvalue()}), flush=True)
     return report["status"]
@@ -53,6 +54,5 @@ def main(call):
 
 if __name__ == "__main__":
     status = main(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
+    sys.stdout.flush()  # standard error has a buffer of a line
     os._exit(status)  # Arrow's threads can abort an interpreter that is taken down (apache/arrow#34314), and the status is the verdict

@@ -47,6 +47,7 @@ def headline(cert):
     if g is None:
         return plain(f"Nothing is certified about predictions of {loss['target']}.")
     up = lambda v, times=1: f"{Context(prec=4 if times == 1 else 3, rounding=ROUND_CEILING).multiply(Decimal(repr(float(v))), times).normalize():f}"
+    share = lambda p: f"{p.quantize(Decimal(1).scaleb(min(-1, p.adjusted() - 1)), ROUND_CEILING):f}" if p < 100 else "100"
     amount = lambda of: f"{up(loss[of])} {loss.get('unit', '')}".strip()
     off = {"zero-one": lambda: f"off by more than {amount('epsilon')}", "band": lambda: f"more than {amount('below')} too low or more than {amount('above')} too high",
            "relative-zero-one": lambda: f"off by more than {up(loss['epsilon'], 100)} % of the target"}.get(loss["kind"])
@@ -54,7 +55,7 @@ def headline(cert):
     if "curve" in g and "tolerance" in loss:
         lost = f"are within {up(within(g['curve'], CURVE_SHARE))} {loss.get('unit', '')}".strip() + f" of the target in at least 90 % of {rows}"
     else:
-        lost = f"are {off()} in at most {up(g['bound'], 100)} % of {rows}" if off else f"lose at most {up(g['bound'])} on average over {rows} by the {loss['kind']} loss"
+        lost = f"are {off()} in at most {share(100 * Decimal(repr(float(g['bound']))))} % of {rows}" if off else f"lose at most {up(g['bound'])} on average over {rows} by the {loss['kind']} loss"
     return plain(f"Predictions of {loss['target']} {lost} ({(100 - 100 * Decimal(repr(float(g['delta'])))).normalize():f} % confidence).")
 
 

@@ -42,7 +42,8 @@ class Model:
         data = content(path, 1 << 30)
         self.digest = hashlib.sha256(data).hexdigest()
         at = data.rfind(SEAL) + len(SEAL)  # in the footer, where it has the checksum of itself
-        need(data[at:at + 64] == hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest().encode(), "the model file is damaged, or has no checksum")
+        need(data[at:at + 64] == hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest().encode(),
+             "it is no model, but may be a certificate: are MODEL and CERTIFICATE swapped?" if data[:1] == b"{" else "the model file is damaged, or has no checksum")
         table, text = read_plain(data)
         self.meta = meta = read_json(text, "model's metadata")
         fits(meta, METADATA, "the model's metadata")
