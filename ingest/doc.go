@@ -1,12 +1,11 @@
 // Package ingest has the parts that all kinds of sources share: the choice of
-// columns ([Select]), the rules that make a row bad ([Fault], [RejectedRowError]),
-// the digest of a column ([Digester]) and the Arrow record batch of rows
-// ([Records]).
+// columns ([Select]), the rules that make a row bad ([Fault], [RejectedRowError])
+// and the Arrow record batch of rows ([Records]).
 //
 // One row's way: an adapter ([github.com/pacsgp/pacsgp/ingest/lake]) decodes
-// its columns to float64, one slice a column; [Check] finds bad cells; a
-// [Digester] hashes each column; [Records.New] wraps the slices, without a copy,
-// as the record batch that the pipeline reads.
+// its columns to float64, one slice a column; [Check] finds bad cells;
+// [Records.New] wraps the slices, without a copy, as the record batch that the
+// pipeline reads.
 //
 // A bad cell is a NaN whose low bits have the fault (see [Fault.Cell]), so that
 // decoding loops need no second result for faults. An entry of a dictionary can

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"sync"
@@ -30,9 +31,9 @@ type batches struct {
 	record  arrow.Record  // that has them
 	reasons *storedCursor // of rejected rows; nil: the values tell them
 	finite  []bool        // by column: all values of this batch are good
-	digests []*ingest.Digester
-	read    int64 // rows so far
-	err     error // of an earlier call, after which nothing is read; io.EOF after the last row
+	digests []hash.Hash   // by column; nil: not wanted
+	read    int64         // rows so far
+	err     error         // of an earlier call, after which nothing is read; io.EOF after the last row
 }
 
 // tools has the buffers for reading a shard. The next shard uses them again.
@@ -85,8 +86,8 @@ func (b *batches) decode() (arrow.Record, error) {
 	record := b.src.records.New(block, bad, known)
 	if b.digests != nil {
 		err := b.eachColumn(func(j int) error {
-			b.digests[j].Add(record.Column(j).(*array.Float64).Float64Values())
-			return nil
+			_, err := b.digests[j].Write(arrow.Float64Traits.CastToBytes(record.Column(j).(*array.Float64).Float64Values()))
+			return err
 		})
 		if err != nil {
 			return nil, err
@@ -173,7 +174,7 @@ func (b *batches) ColumnDigests() []dataset.ColumnDigest {
 	}
 	digests := make([]dataset.ColumnDigest, len(b.digests))
 	for j, d := range b.digests {
-		digests[j] = d.Sum()
+		d.Sum(digests[j][:0])
 	}
 	return digests
 }

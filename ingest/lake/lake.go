@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -289,7 +290,7 @@ func (b *batches) columns(open func(j int, col *column) error) error {
 	b.finite, b.fixed, b.cursors, b.arrays = make([]bool, n), make([]float64, n), make([]*cursor, n), make([]arrow.Array, n)
 	for j, name := range b.src.columns {
 		if b.src.digests {
-			b.digests = append(b.digests, ingest.NewDigester())
+			b.digests = append(b.digests, sha256.New())
 		}
 		col := f.column(name)
 		if col.leaf < 0 {
