@@ -209,10 +209,7 @@ func readSet(t *testing.T, name string, columns []string) [][]float64 {
 		root = filepath.Join("..", "..", "shared", "data")
 	}
 	if _, err := os.Stat(root); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)
-		}
-		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
+		fatal.Missing(t, "the test data are missing: %v; set PACSGP_DATA", err)
 	}
 	table := make([][]float64, len(columns))
 	fatal.If(t, filepath.WalkDir(filepath.Join(root, name), func(path string, _ fs.DirEntry, err error) error {

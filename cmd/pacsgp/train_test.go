@@ -124,10 +124,7 @@ func TestHeavyTailsDoNotRunAway(t *testing.T) {
 	data, err := filepath.Abs(filepath.Join(data, "flights"))
 	fatal.If(t, err)
 	if _, err := os.Stat(data); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)
-		}
-		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
+		fatal.Missing(t, "the test data are missing: %v; set PACSGP_DATA", err)
 	}
 	dir := t.TempDir()
 	job := jobFile{

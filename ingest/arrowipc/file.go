@@ -214,8 +214,10 @@ func blocks(root flatbuffers.Table, field int, end int64) ([]block, bool) {
 // descriptionAt reads the description of a message, which must be of this kind.
 func descriptionAt(r io.ReaderAt, at block, kind byte) (description, error) {
 	text := make([]byte, at.description)
-	if _, err := r.ReadAt(text, at.offset); err != nil {
-		return description{}, noEOF(err)
+	if _, err := r.ReadAt(text, at.offset); errors.Is(err, io.EOF) {
+		return description{}, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return description{}, err
 	}
 	prefix := 8
 	if binary.LittleEndian.Uint32(text) != 0xFFFFFFFF {
@@ -226,13 +228,6 @@ func descriptionAt(r io.ReaderAt, at block, kind byte) (description, error) {
 		err = errFile
 	}
 	return d, err
-}
-
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // rowBytes returns the bytes of a row in the columns of fixed width.

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // sharedData returns the folder of the data that tests read but the project
@@ -15,10 +17,7 @@ func sharedData(t testing.TB, elem ...string) string {
 		root = filepath.Join("..", "..", "..", "shared", "data")
 	}
 	if _, err := os.Stat(root); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)
-		}
-		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
+		fatal.Missing(t, "the test data are missing: %v; set PACSGP_DATA", err)
 	}
 	return filepath.Join(append([]string{root}, elem...)...)
 }

@@ -1,7 +1,10 @@
-// Package fatal ends tests at errors that they do not expect.
+// Package fatal ends tests at errors that they do not expect, and where they cannot run.
 package fatal
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // If ends the test if there is an error.
 func If(t testing.TB, err error) {
@@ -9,4 +12,13 @@ func If(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Missing ends a test for want of something: it is skipped, or fails with CI=true.
+func Missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
 }

@@ -20,10 +20,7 @@ import (
 func Python(t testing.TB, args ...string) (output string, status int) {
 	t.Helper()
 	if os.Getenv("PACSGP_PYTHON") == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt")
-		}
-		t.Skip("PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt: `make test-all` sets one up")
+		fatal.Missing(t, "PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt: `make test-all` sets one up")
 	}
 	cmd := command(t, args...)
 	out, err := cmd.CombinedOutput()
