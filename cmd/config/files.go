@@ -84,15 +84,7 @@ func WriteFile(fsys durable.FS, path string, reading []string, warning func(stri
 	if err := durable.Sweep(fsys, folder); err != nil { // no reason not to write
 		warning(err.Error())
 	}
-	file, err := durable.Create(fsys, path)
-	if err != nil {
-		return err
-	}
-	defer file.Abort()
-	if err := write(file); err != nil {
-		return err
-	}
-	return file.Commit()
+	return durable.Write(fsys, path, func(file *durable.Pending) error { return write(file) })
 }
 
 // mayBeModel returns an error for a path without an extension at which there is nothing: it was to be

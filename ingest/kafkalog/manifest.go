@@ -165,15 +165,7 @@ func (s *spool) save() error {
 
 // write writes a file of the folder, whole or not at all, and durably.
 func (s *spool) write(name string, content func(*durable.Pending) error) error {
-	p, err := durable.Create(s.cfg.files, filepath.Join(s.cfg.Folder, name))
-	if err == nil {
-		defer p.Abort()
-		err = content(p)
-	}
-	if err == nil {
-		err = p.Commit()
-	}
-	if err != nil {
+	if err := durable.Write(s.cfg.files, filepath.Join(s.cfg.Folder, name), content); err != nil {
 		return fmt.Errorf("kafka: spool: %w", err)
 	}
 	return nil

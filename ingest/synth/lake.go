@@ -34,24 +34,13 @@ func (g *Generator) WriteLake(ctx context.Context, dir string, files int, first,
 	for i := range files {
 		next := begin + rows/int64(files)*int64(i+1) + rows%int64(files)*int64(i+1)/int64(files) // no product of rows overflows
 		path := filepath.Join(dir, fmt.Sprintf("part-%0*d.parquet", digits, i))
-		if err := g.writeFile(ctx, path, first, next-first); err != nil {
+		err := durable.Write(durable.OS{}, path, func(f *durable.Pending) error { return g.writeRows(ctx, f, first, next-first) })
+		if err != nil {
 			return fmt.Errorf("synth: %s: %w", path, err)
 		}
 		first = next
 	}
 	return nil
-}
-
-func (g *Generator) writeFile(ctx context.Context, path string, first, rows int64) error {
-	f, err := durable.Create(durable.OS{}, path)
-	if err != nil {
-		return err
-	}
-	defer f.Abort()
-	if err := g.writeRows(ctx, f, first, rows); err != nil {
-		return err
-	}
-	return f.Commit()
 }
 
 func (g *Generator) writeRows(ctx context.Context, f io.Writer, first, rows int64) error {

@@ -169,13 +169,25 @@ func Stage(fsys FS, path string, data []byte) (*Pending, error) {
 	return p, nil
 }
 
-// WriteFile publishes data as path, instead of an older file: [Stage] and [Pending.Commit].
-func WriteFile(fsys FS, path string, data []byte) error {
-	p, err := Stage(fsys, path, data)
+// Write publishes what write writes as path, instead of an older file. After an error of write nothing stays.
+func Write(fsys FS, path string, write func(p *Pending) error) error {
+	p, err := Create(fsys, path)
 	if err != nil {
 		return err
 	}
+	defer p.Abort()
+	if err := write(p); err != nil {
+		return err
+	}
 	return p.Commit()
+}
+
+// WriteFile publishes data as path, as [Write] does.
+func WriteFile(fsys FS, path string, data []byte) error {
+	return Write(fsys, path, func(p *Pending) error {
+		_, err := p.Write(data)
+		return err
+	})
 }
 
 // Explain returns the failure err of a write of path, of at least size bytes, with what to do

@@ -72,18 +72,12 @@ func (c *checkpoint) Save(ctx context.Context, state []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p, err := durable.Create(c.of.fs, c.path())
-	if err != nil {
-		return err
-	}
-	defer p.Abort()
-	f := frame.NewWriter(p, checkpointFormat)
-	f.Integers(int64(len(state)))
-	f.Bytes(state)
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return p.Commit()
+	return durable.Write(c.of.fs, c.path(), func(p *durable.Pending) error {
+		f := frame.NewWriter(p, checkpointFormat)
+		f.Integers(int64(len(state)))
+		f.Bytes(state)
+		return f.Close()
+	})
 }
 
 // Load returns the last saved state, checked against its digest, or nil if there is none.
