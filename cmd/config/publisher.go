@@ -186,7 +186,7 @@ func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required 
 		return c, "", err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	a, err := kafkalog.NewPointers(client, s.Topics, name).Artifact(ctx, pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id}})
+	a, err := (&kafkalog.Pointers{Client: client, Topics: s.Topics, Name: name}).Artifact(ctx, pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id}})
 	if err == nil {
 		err = certify.Recompute(a.Certificate)
 	}
@@ -209,7 +209,7 @@ func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output
 	defer func() { err = errors.Join(err, client.Close()) }()
 	at := pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: name}}
 	if !isID(name) {
-		if at, err = kafkalog.NewPointers(client, s.Topics, name).Current(ctx); err != nil {
+		if at, err = (&kafkalog.Pointers{Client: client, Topics: s.Topics, Name: name}).Current(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -185,9 +185,9 @@ func scan(ctx context.Context, client *broker.Client, topic string, undecided bo
 // Pointers reads the pointer of a name at most every [score.LookEvery]. It is for one goroutine at a
 // time.
 type Pointers struct {
-	client *broker.Client
-	topics Topics
-	name   string
+	Client *broker.Client
+	Topics Topics
+	Name   string
 
 	read time.Time
 	last pipeline.Current
@@ -195,17 +195,12 @@ type Pointers struct {
 
 var _ score.Pointers = (*Pointers)(nil)
 
-// NewPointers reads the topics through a client.
-func NewPointers(client *broker.Client, t Topics, name string) *Pointers {
-	return &Pointers{client: client, topics: t, name: name}
-}
-
 // Current returns the pointer, read now or within the last [score.LookEvery].
 func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 	if t.last.ID != "" && time.Since(t.read) < score.LookEvery {
 		return t.last, nil
 	}
-	p, err := Current(ctx, t.client, t.topics, t.name)
+	p, err := Current(ctx, t.Client, t.Topics, t.Name)
 	if err != nil {
 		return pipeline.Current{}, err
 	}
@@ -215,7 +210,7 @@ func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 
 // Artifact reads the artifact that a pointer names, and checks every hash.
 func (t *Pointers) Artifact(ctx context.Context, p pipeline.Current) (score.Artifact, error) {
-	a, err := Pull(ctx, t.client, t.topics, p.ID)
+	a, err := Pull(ctx, t.Client, t.Topics, p.ID)
 	if broker.Temporary(err) {
 		return score.Artifact{}, score.Later(err)
 	}
