@@ -63,7 +63,7 @@ func (b *batches) Next(ctx context.Context) (arrow.Record, error) {
 
 // decode reads, checks and digests one batch.
 func (b *batches) decode() (arrow.Record, error) {
-	rows := int(min(int64(b.src.batchRows), b.shard.group.rows-b.read))
+	rows := int(min(int64(b.src.cfg.BatchRows), b.shard.group.rows-b.read))
 	block := b.src.records.Block(rows)
 	if err := b.eachColumn(func(j int) error { return b.readColumn(j, block.Columns[j]) }); err != nil {
 		block.Drop()
@@ -78,7 +78,7 @@ func (b *batches) decode() (arrow.Record, error) {
 	if slices.Contains(b.finite, false) {
 		var column int
 		var fault ingest.Fault
-		if bad, column, fault = b.src.records.Bad(block); len(bad) > 0 && !b.src.mark {
+		if bad, column, fault = b.src.records.Bad(block); len(bad) > 0 && !b.src.cfg.Mark {
 			block.Drop()
 			return nil, &ingest.RejectedRowError{Where: b.shard.file.Path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: b.src.columns[column], Fault: fault}
 		}

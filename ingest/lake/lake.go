@@ -47,21 +47,17 @@ const (
 
 // A Source reads the rows of a lake. It keeps no file open between readings.
 type Source struct {
-	store     *objects.View
-	columns   []string
-	meanings  []job.Meaning
-	shards    []shard
-	warnings  []string
-	files     []dataset.File
-	records   *ingest.Records
-	mark      bool // rejected rows do not stop the reading
-	batchRows int
-	digests   bool
-	reasons   string
-	texts     job.ColumnTexts
-	lanes     int       // goroutines that decode a row group
-	tools     sync.Pool // of *tools
-	cache     footerCache
+	cfg      Config
+	store    *objects.View
+	columns  []string
+	meanings []job.Meaning
+	shards   []shard
+	warnings []string
+	files    []dataset.File
+	records  *ingest.Records
+	lanes    int       // goroutines that decode a row group
+	tools    sync.Pool // of *tools
+	cache    footerCache
 }
 
 type shard struct {
@@ -88,21 +84,13 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if cfg.Mark && slices.Contains(columns, ingest.ReasonColumn) {
 		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
 	}
-	s := &Source{
-		store:     from,
-		columns:   columns,
-		meanings:  means,
-		warnings:  append(warnings, left...),
-		records:   ingest.NewRecords(columns, cfg.Mark, cfg.Encoded),
-		mark:      cfg.Mark,
-		batchRows: cfg.BatchRows,
-		digests:   !cfg.NoDigests,
-		reasons:   cfg.Reasons,
-		texts:     cfg.Texts,
-	}
-	if s.batchRows == 0 {
+	if cfg.BatchRows == 0 {
 		rows := batchBytes / 8 / max(len(columns), 1) // of the columns only, so that the memory budget changes no batch
-		s.batchRows = min(max(rows-rows%leastBatchRows, leastBatchRows), mostBatchRows)
+		cfg.BatchRows = min(max(rows-rows%leastBatchRows, leastBatchRows), mostBatchRows)
+	}
+	s := &Source{
+		cfg: cfg, store: from, columns: columns, meanings: means, warnings: append(warnings, left...),
+		records: ingest.NewRecords(columns, cfg.Mark, cfg.Encoded),
 	}
 	var first int64
 	for _, f := range files {
@@ -262,8 +250,8 @@ func (b *batches) start(foot *footer) error {
 		if !col.Text { // which has a bound of its own
 			c.allowed = &b.tools.pages
 		}
-		if b.src.texts.Column == col.Name {
-			c.texts = b.src.texts
+		if texts := b.src.cfg.Texts; texts.Column == col.Name {
+			c.texts = texts
 		}
 		b.cursors[j] = c
 	}
@@ -272,8 +260,8 @@ func (b *batches) start(foot *footer) error {
 
 // openReasons begins to read the reasons of rejected rows, if the file has them.
 func (b *batches) openReasons(foot *footer) error {
-	at, ok := b.shard.file.positions[b.src.reasons]
-	if !ok || b.src.reasons == "" || !b.src.mark {
+	at, ok := b.shard.file.positions[b.src.cfg.Reasons]
+	if !ok || b.src.cfg.Reasons == "" || !b.src.cfg.Mark {
 		return nil
 	}
 	col := &b.shard.file.columns[at]
@@ -289,7 +277,7 @@ func (b *batches) columns(open func(j int, col *column) error) error {
 	f, n := b.shard.file, len(b.src.columns)
 	b.finite, b.fixed, b.cursors, b.arrays = make([]bool, n), make([]float64, n), make([]*cursor, n), make([]arrow.Array, n)
 	for j, name := range b.src.columns {
-		if b.src.digests {
+		if !b.src.cfg.NoDigests {
 			b.digests = append(b.digests, sha256.New())
 		}
 		col := f.column(name)

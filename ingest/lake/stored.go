@@ -17,11 +17,11 @@ type Stored struct {
 	columns []StoredColumn
 	most    int64 // bytes of a page
 
-	open  objects.File  // nil: no column is read
-	known kept          // its footer
-	group int           // index of the next row group
-	left  int64         // rows that are left of the current one
-	cells []storedCells // of the current one, by column
+	open  objects.File                      // nil: no column is read
+	known kept                              // its footer
+	group int                               // index of the next row group
+	left  int64                             // rows that are left of the current one
+	cells []func(dst []parquet.Value) error // of the current one, by column: each reads the next values
 	out   [][]parquet.Value
 }
 
@@ -32,12 +32,6 @@ type StoredColumn struct {
 	Node parquet.Node // values may be null
 
 	column *column
-}
-
-// storedCells are the values of a column in a row group.
-type storedCells interface {
-	// read reads the next len(dst) values.
-	read(dst []parquet.Value) error
 }
 
 // leastStored is the size of a page that is allowed in any case.
@@ -55,7 +49,7 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 	if len(files) != 1 {
 		return nil, fmt.Errorf("lake: %s: want one file, it is %d", path, len(files))
 	}
-	s := &Stored{file: files[0], known: kept{file: files[0]}, most: max(most, leastStored), cells: make([]storedCells, len(names)), out: make([][]parquet.Value, len(names))}
+	s := &Stored{file: files[0], known: kept{file: files[0]}, most: max(most, leastStored), cells: make([]func([]parquet.Value) error, len(names)), out: make([][]parquet.Value, len(names))}
 	if len(names) == 0 {
 		return s, nil
 	}
@@ -117,22 +111,13 @@ func (s *Stored) Next(ctx context.Context, n int) ([][]parquet.Value, error) {
 			}
 		}
 		k := int(min(int64(n-at), s.left))
-		for c, cells := range s.cells {
-			if err := guard(func() error { return cells.read(s.out[c][at : at+k]) }); err != nil {
+		for c, read := range s.cells {
+			if err := guard(func() error { return read(s.out[c][at : at+k]) }); err != nil {
 				return nil, s.fault(c, err)
 			}
 		}
 		at += k
-		if s.left -= int64(k); s.left > 0 {
-			continue
-		}
-		for c, cells := range s.cells {
-			if chunk, ok := cells.(*storedCursor); ok {
-				if err := guard(chunk.finish); err != nil {
-					return nil, s.fault(c, err)
-				}
-			}
-		}
+		s.left -= int64(k)
 	}
 	return s.out, nil
 }
@@ -154,9 +139,15 @@ func (s *Stored) begin(ctx context.Context) error {
 	for c, column := range s.columns {
 		switch {
 		case column.column.leaf < 0:
-			s.cells[c] = storedConstant{} // null
+			var value parquet.Value // null
 			if text, ok := s.file.text(column.Name); ok {
-				s.cells[c] = storedConstant(parquet.ByteArrayValue([]byte(text)))
+				value = parquet.ByteArrayValue([]byte(text))
+			}
+			s.cells[c] = func(dst []parquet.Value) error {
+				for i := range dst {
+					dst[i] = value
+				}
+				return nil
 			}
 		case s.file.arrow:
 			if record == nil {
@@ -168,13 +159,13 @@ func (s *Stored) begin(ctx context.Context) error {
 					return s.fault(c, err)
 				}
 			}
-			s.cells[c] = &storedArray{of: record.Column(column.column.leaf), rows: g.rows}
+			s.cells[c] = storedArray(record.Column(column.column.leaf), g.rows)
 		default:
 			ch, err := s.known.foot.storedChunk(g.index, column.column)
 			if err != nil {
 				return s.fault(c, err)
 			}
-			s.cells[c] = newStoredCursor(ahead(s.open, []chunk{ch})[0], column.column, ch, s.most)
+			s.cells[c] = newStoredCursor(ahead(s.open, []chunk{ch})[0], column.column, ch, s.most).read
 		}
 	}
 	return nil
@@ -228,14 +219,4 @@ func (f *dataFile) text(name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// A storedConstant is the value of a key in the path, for all rows.
-type storedConstant parquet.Value
-
-func (v storedConstant) read(dst []parquet.Value) error {
-	for i := range dst {
-		dst[i] = parquet.Value(v)
-	}
-	return nil
 }

@@ -51,25 +51,21 @@ var arrowUnits = map[arrow.TimeUnit]parquet.TimeUnit{
 	arrow.Second: parquet.Millisecond, arrow.Millisecond: parquet.Millisecond, arrow.Microsecond: parquet.Microsecond, arrow.Nanosecond: parquet.Nanosecond,
 }
 
-// A storedArray is a column of a record batch.
-type storedArray struct {
-	of   arrow.Array
-	rows int64
-	at   int
-}
-
-func (a *storedArray) read(dst []parquet.Value) error {
-	if int64(a.of.Len()) != a.rows {
-		return fmt.Errorf("%d values for %d rows: %w", a.of.Len(), a.rows, errMalformed)
-	}
-	for i := range dst {
-		var err error
-		if dst[i], err = arrowValue(a.of, a.at+i); err != nil {
-			return err
+// storedArray returns a function that reads the next values of a column of a record batch.
+func storedArray(of arrow.Array, rows int64) func(dst []parquet.Value) error {
+	at := 0
+	return func(dst []parquet.Value) (err error) {
+		if int64(of.Len()) != rows {
+			return fmt.Errorf("%d values for %d rows: %w", of.Len(), rows, errMalformed)
 		}
+		for i := range dst {
+			if dst[i], err = arrowValue(of, at); err != nil {
+				return err
+			}
+			at++
+		}
+		return nil
 	}
-	a.at += len(dst)
-	return nil
 }
 
 // arrowValue returns a value of an array, in the type of arrowNode.

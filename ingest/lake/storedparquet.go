@@ -104,6 +104,7 @@ func plainWidth(c *column) int {
 	}
 }
 
+// read reads the next values. After the last one it checks that the chunk has no more.
 func (c *storedCursor) read(dst []parquet.Value) error {
 	for len(dst) > 0 {
 		n, err := c.next(dst)
@@ -111,6 +112,9 @@ func (c *storedCursor) read(dst []parquet.Value) error {
 			return err
 		}
 		dst = dst[n:]
+	}
+	if c.rows == 0 && c.left == 0 {
+		return c.finish()
 	}
 	return nil
 }
