@@ -75,6 +75,9 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	nulls := int64(0) // rows with one, at least
 	for _, c := range columns {
 		filled := p.Job.Encode.Fills(c.Column)
+		if p.Job.Features == nil && p.Job.Encode.Of(c.Column) == nil && c.Column != p.Job.Target && pass.IDName.MatchString(c.Column) {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("column %q has the name of an identifier: train leaves it out if its values are whole numbers, all different; exclude: [%[1]s] does so in any case", c.Column))
+		}
 		out.Columns = append(out.Columns, plannedColumn{c.Column, c.Nulls, c.UncountedRows, filled})
 		if !filled {
 			nulls = max(nulls, c.Nulls)

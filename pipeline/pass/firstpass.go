@@ -359,8 +359,8 @@ func (s *FirstPass) warned() (all []string) {
 	return all
 }
 
-// idName is the name of a column of identifiers.
-var idName = regexp.MustCompile(`^(?i:id|uuid|guid|row_?(id|number|num|no))$|(?i:[_. -]id)$|[a-z]I[dD]$`)
+// IDName is the name of a column of identifiers.
+var IDName = regexp.MustCompile(`^(?i:id|uuid|guid|row_?(id|number|num|no))$|(?i:[_. -]id)$|[a-z]I[dD]$`)
 
 func (s *FirstPass) onAll() string { return fmt.Sprintf("on all %d prior rows", s.Reference.N) }
 
@@ -386,7 +386,7 @@ func (s *FirstPass) identifies(i int) string {
 	}
 	why := "seems to be an identifier: its values are whole numbers, all different " + s.onAll() + ", and "
 	switch {
-	case idName.MatchString(s.Columns[i]):
+	case IDName.MatchString(s.Columns[i]):
 		return why + "so its name says"
 	case slices.IsSorted(column) && sorted[len(sorted)-1]-sorted[0] <= 2*float64(s.Split.Rows):
 		return why + "they count the rows"

@@ -329,7 +329,7 @@ func TestPromotion(t *testing.T) {
 			s.kl = []float64{61.25, 61.5, 50000, 100}[i] // the third certifies nothing, the fourth less than the second
 			s.lake.add(fmt.Sprint("e", i), 60)
 			r := s.at(someDay.Add(time.Duration(i) * time.Hour))
-			if r.Scheduled.Current != moves || i == 3 && !moves && !strings.Contains(r.Scheduled.Why, "is more than 10 % above that of the current one") {
+			if r.Scheduled.Current != moves || i == 3 && !moves && !strings.Contains(r.Scheduled.Why, "with the confidence of the current one (14.2 % with its own), is more than 10 % above that of the current one") {
 				t.Errorf("%+v, run %d: %+v", c.rule, i, r.Scheduled)
 			}
 			if moves {

@@ -42,8 +42,12 @@ func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Requir
 		return Decision{}, err
 	}
 	old, bound := who.Of(current).Bound, who.Of(same).Bound
-	if !(bound <= (1+p.Within)*old) {
-		return Decision{Kept: true, Why: fmt.Sprintf("its bound %s is more than %g %% above that of the current one, %s", words.AtMost(bound), 100*p.Within, words.AtMost(old))}, nil
+	its := "its bound, " + words.PercentUp(bound)
+	if own := who.Of(next).Bound; own != bound { // run k spends less than run 1
+		its += " with the confidence of the current one (" + words.PercentUp(own) + " with its own)"
 	}
-	return Decision{Moves: true, Why: fmt.Sprintf("its bound %s is within %g %% of that of the one before, %s", words.AtMost(bound), 100*p.Within, words.AtMost(old))}, nil
+	if !(bound <= (1+p.Within)*old) {
+		return Decision{Kept: true, Why: fmt.Sprintf("%s, is more than %g %% above that of the current one, %s", its, 100*p.Within, words.PercentUp(old))}, nil
+	}
+	return Decision{Moves: true, Why: fmt.Sprintf("%s, is within %g %% of that of the one before, %s", its, 100*p.Within, words.PercentUp(old))}, nil
 }

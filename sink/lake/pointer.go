@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,8 +65,16 @@ func CurrentIn(folder string) (pipeline.Current, error) {
 	o := NewOutput(folder, nil)
 	p, err := o.Current()
 	if err == nil && p == nil {
-		err = fmt.Errorf("%s is no output directory of a job (hint: name the output directory first, and then the data)", folder)
-		if all, unread := o.Certificates(); len(all) > 0 || unread != nil {
+		all, unread := o.Certificates()
+		names, _ := o.fs.List(o.path)
+		switch {
+		case slices.Contains(names, TrainingStateFile):
+			err = fmt.Errorf("%s: trained, and nothing is certified yet (hint: go on with pacsgp pass for each part, then pacsgp certify)", folder)
+		case len(all) == 0 && unread == nil && slices.Contains(names, LogFile):
+			err = fmt.Errorf("%s: no run has ended (hint: start the job again, and it goes on)", folder)
+		case len(all) == 0 && unread == nil:
+			err = fmt.Errorf("%s is no output directory of a job (hint: name the output directory first, and then the data)", folder)
+		default:
 			err = fmt.Errorf("%s: nothing is current (hint: a run that ends with 3 makes nothing current; name its model and certificate, or train again)", o.Path(CurrentFile))
 		}
 	}
