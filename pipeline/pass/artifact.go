@@ -148,3 +148,28 @@ func (m ModelMeta) Means(src dataset.Source) error {
 	}
 	return nil
 }
+
+// Other is the first encoded feature whose value is none of its levels, by a row's inputs; "" if there
+// is none.
+func (m ModelMeta) Other(x []float64) string {
+	if len(m.Encode) == 0 {
+		return ""
+	}
+	for _, f := range m.Features {
+		e := m.Encode.Of(f.Name)
+		if e != nil && len(e.OneHot) > 0 && !slices.Contains(x[:len(e.OneHot)], 1) {
+			return f.Name
+		}
+		x = x[e.Width():]
+	}
+	return ""
+}
+
+// SameColumns returns an error unless the columns are those that the model wants, in order.
+func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
+	columns := src.Columns()
+	if want := columnsOf(job, meta); !slices.Equal(columns, want) {
+		return fmt.Errorf("pipeline: the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
+	}
+	return meta.Means(src)
+}

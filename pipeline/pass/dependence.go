@@ -54,12 +54,3 @@ func (s *Series) Merge(next Series) {
 	}
 	s.Rows, s.Sum, s.Squares = s.Rows+next.Rows, s.Sum+next.Sum, s.Squares+next.Squares
 }
-
-// dependence says how alike the targets of near rows are.
-func (p *Pass) dependence() certify.Series {
-	var targets Series
-	for _, s := range p.InOrder() {
-		targets.Merge(s.targetsInOrder)
-	}
-	return targets.Series
-}

@@ -71,25 +71,6 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	return ev, nil
 }
 
-// accuracyPart is τ as a share of the tolerance. A smaller one would leave models of targets with hardly any
-// noise, whose weights are large, without predictions that are proven.
-const accuracyPart = 0x1p-12
-
-// Accuracy is τ, in raw units of the target: the largest error of a reader's prediction of the
-// exact mean. It is so small a part of the tolerance that subtracting it costs next to nothing.
-func Accuracy(l certify.Loss, target job.Affine) float64 {
-	switch l.Kind.Tolerances() {
-	case certify.OneTolerance:
-		return l.Epsilon * accuracyPart
-	case certify.TwoSided:
-		return min(l.Below, l.Above) * accuracyPart
-	case certify.ShareTolerance:
-		return l.Epsilon * target.Scale * accuracyPart
-	case certify.NoTolerance:
-	}
-	return target.Scale * accuracyPart
-}
-
 // Describe derives the description of a model from job, scaling and the model itself: its kernel's
 // family, grid values, peaks of the grid's weights, jitter and size. Training writes it;
 // verification derives it again and compares.
@@ -204,4 +185,19 @@ func fitsInducing(j job.Job, n int64, d, m int) error {
 		return fmt.Errorf("the model has %d inducing points, the job allows %d", m, most)
 	}
 	return nil
+}
+
+// statedLevels are the encodings with medians and levels of a model's description.
+func statedLevels(e job.Encodings, meta ModelMeta) (job.Encodings, error) {
+	return e.Completed(func(column string) (float64, error) {
+		if of := meta.Encode.Of(column); of != nil && of.Fill != nil && of.Fill.With != nil {
+			return *of.Fill.With, nil
+		}
+		return 0, fmt.Errorf("the model does not fill %q", column)
+	}, func(one job.Encoding) ([]float64, error) {
+		if of := meta.Encode.Of(one.Column); of != nil {
+			return of.OneHot, nil
+		}
+		return nil, fmt.Errorf("the model does not encode %q", one.Column)
+	})
 }

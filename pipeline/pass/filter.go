@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -79,49 +80,6 @@ func (r *badReport) words(names []string) string {
 		text += ", …"
 	}
 	return text
-}
-
-// PutAway puts the rejected rows of a first pass where they belong. It reads shards with rejected rows
-// again, one after the other: there is no memory for all of them.
-func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.Rejects, res job.Resources) error {
-	bad, shards := s.Split.Out.Bad, src.Shards()
-	if to == nil || bad == nil {
-		return nil
-	}
-	var order []int
-	for i, shard := range shards {
-		if bad.CountBefore(shard.First+shard.Rows) > bad.CountBefore(shard.First) {
-			order = append(order, i)
-		}
-	}
-	if order == nil {
-		order = []int{} // no shard; nil would be all
-	}
-	err := to.Put(ctx, s.Columns, shards, func(use func(dataset.RejectedRow) error) error {
-		return dataset.Stream(ctx, src, order, res.Workers, func(b dataset.Block) error {
-			for i := range b.Rows {
-				ordinal := b.First + int64(i)
-				if !bad.Has(ordinal) {
-					continue
-				}
-				if b.Reasons == nil || b.Reasons.IsNull(i) {
-					return fmt.Errorf("%w: row %d of the sample was bad, and is not any more", job.ErrChanged, ordinal)
-				}
-				row := dataset.RejectedRow{Shard: b.Shard, Row: ordinal - shards[b.Shard].First, Reason: b.Reasons.Value(i)}
-				for _, column := range b.Columns {
-					row.Values = append(row.Values, column[i])
-				}
-				if err := use(row); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("pipeline: keeping rejected rows: %w", err)
-	}
-	return nil
 }
 
 // A rowFilter is the result of a separate pass before the split is known: the rows that are left out.
@@ -222,4 +180,19 @@ func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int
 		s.out.Duplicates.Seal()
 	}
 	return s, nil
+}
+
+// CountUnits reads the rows of a job by units once, and returns the units of each subset; nil without units.
+// Too few units are [job.ErrData].
+func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (*certify.UnitCounts, error) {
+	if !j.Unit.Given() {
+		return nil, nil
+	}
+	n := dataset.RowsOf(src)
+	s, err := filterRows(ctx, src, j.ForRows(n), dataset.Indices(len(src.Columns())), res.WithDefaults())
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.split.Split(n, s.out)
+	return r.Units, err
 }

@@ -264,37 +264,6 @@ func (s *FirstPass) affine(j job.Job, i int) (a job.Affine, constant bool, err e
 	return a, !(a.Scale > 0), nil
 }
 
-// Other is the first encoded feature whose value is none of its levels, by a row's inputs; "" if there
-// is none.
-func (m ModelMeta) Other(x []float64) string {
-	if len(m.Encode) == 0 {
-		return ""
-	}
-	for _, f := range m.Features {
-		e := m.Encode.Of(f.Name)
-		if e != nil && len(e.OneHot) > 0 && !slices.Contains(x[:len(e.OneHot)], 1) {
-			return f.Name
-		}
-		x = x[e.Width():]
-	}
-	return ""
-}
-
-// statedLevels are the encodings with medians and levels of a model's description.
-func statedLevels(e job.Encodings, meta ModelMeta) (job.Encodings, error) {
-	return e.Completed(func(column string) (float64, error) {
-		if of := meta.Encode.Of(column); of != nil && of.Fill != nil && of.Fill.With != nil {
-			return *of.Fill.With, nil
-		}
-		return 0, fmt.Errorf("the model does not fill %q", column)
-	}, func(one job.Encoding) ([]float64, error) {
-		if of := meta.Encode.Of(one.Column); of != nil {
-			return of.OneHot, nil
-		}
-		return nil, fmt.Errorf("the model does not encode %q", one.Column)
-	})
-}
-
 // Scaler scales the rows of the source, and skips the columns of units and groups.
 func (s *FirstPass) Scaler() dataset.Scaler {
 	last := len(s.Used) - 1
@@ -392,4 +361,47 @@ func (s *FirstPass) identifies(i int) string {
 		return why + "they count the rows"
 	}
 	return ""
+}
+
+// PutAway puts the rejected rows of a first pass where they belong. It reads shards with rejected rows
+// again, one after the other: there is no memory for all of them.
+func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.Rejects, res job.Resources) error {
+	bad, shards := s.Split.Out.Bad, src.Shards()
+	if to == nil || bad == nil {
+		return nil
+	}
+	var order []int
+	for i, shard := range shards {
+		if bad.CountBefore(shard.First+shard.Rows) > bad.CountBefore(shard.First) {
+			order = append(order, i)
+		}
+	}
+	if order == nil {
+		order = []int{} // no shard; nil would be all
+	}
+	err := to.Put(ctx, s.Columns, shards, func(use func(dataset.RejectedRow) error) error {
+		return dataset.Stream(ctx, src, order, res.Workers, func(b dataset.Block) error {
+			for i := range b.Rows {
+				ordinal := b.First + int64(i)
+				if !bad.Has(ordinal) {
+					continue
+				}
+				if b.Reasons == nil || b.Reasons.IsNull(i) {
+					return fmt.Errorf("%w: row %d of the sample was bad, and is not any more", job.ErrChanged, ordinal)
+				}
+				row := dataset.RejectedRow{Shard: b.Shard, Row: ordinal - shards[b.Shard].First, Reason: b.Reasons.Value(i)}
+				for _, column := range b.Columns {
+					row.Values = append(row.Values, column[i])
+				}
+				if err := use(row); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("pipeline: keeping rejected rows: %w", err)
+	}
+	return nil
 }

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model/loss"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -46,40 +44,6 @@ func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, known S
 	}
 	found.Sample.Segments = dataset.SegmentsOf(src)
 	return found, nil
-}
-
-// A Part is one of several parts of a pass, each of about as many rows.
-type Part struct{ Number, Of int } // 1 ≤ Number ≤ Of
-
-// Whole is the one part of an undivided pass.
-var Whole = Part{1, 1}
-
-// String writes the part as in 1/2.
-func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }
-
-// Check returns an error unless the part is one of so many.
-func (p Part) Check() error {
-	if p.Number < 1 || p.Number > p.Of {
-		return fmt.Errorf("%w: there is no part %s", job.ErrConfig, p)
-	}
-	return nil
-}
-
-// Shards are the shards whose first row lies in the part: consecutive ones, or none if there
-// are more parts than shards.
-func (p Part) Shards(all []dataset.Shard) []int {
-	var n int64
-	for _, s := range all {
-		n += s.Rows
-	}
-	from, to := dataset.ShareOf(n, int64(p.Number-1), int64(p.Of)), dataset.ShareOf(n, int64(p.Number), int64(p.Of))
-	mine := []int{}
-	for i, s := range all {
-		if from <= s.First && (s.First < to || p.Number == p.Of) {
-			mine = append(mine, i)
-		}
-	}
-	return mine
 }
 
 // Result is what a pass over all rows found. Parts that do not fit together are [ErrPart].
@@ -191,29 +155,9 @@ func (p *Pass) counted(ctx context.Context) (job.Duplicates, error) {
 	return p.marks.count(ctx)
 }
 
-// SameColumns returns an error unless the columns are those that the model wants, in order.
-func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
-	columns := src.Columns()
-	if want := columnsOf(job, meta); !slices.Equal(columns, want) {
-		return fmt.Errorf("pipeline: the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
-	}
-	return meta.Means(src)
-}
-
 // The baseline is the bound's formula for a constant prediction. One rule chooses the
 // constant for every kind of scaling, so that no bad one can be chosen: on the prior rows, or
 // on the start rows if there are none. Sums of [loss.Loss.Least] have the same bits on every platform.
-
-// constantLoss returns a function for lower bounds on the loss of predicting the constant c for the
-// target y, both in raw units. The baseline errs downwards, so that an uncertain guarantee is vacuous.
-// For a loss that [certify.Loss.Validate] refuses the bound is 0.
-func constantLoss(spec certify.Loss) func(y, c float64) float64 {
-	l, err := loss.New(loss.Kind(spec.Kind), spec.Epsilon, spec.Below, spec.Above, 0)
-	if err != nil {
-		return func(float64, float64) float64 { return 0 }
-	}
-	return l.Least
-}
 
 // halfWidth is half the width of the narrowest interval that covers nine in ten of the targets, rounded up.
 func halfWidth(targets []float64) float64 {
@@ -250,4 +194,13 @@ func bestConstant(targets []float64, spec certify.Loss) float64 {
 		}
 	}
 	return best
+}
+
+// dependence says how alike the targets of near rows are.
+func (p *Pass) dependence() certify.Series {
+	var targets Series
+	for _, s := range p.InOrder() {
+		targets.Merge(s.targetsInOrder)
+	}
+	return targets.Series
 }

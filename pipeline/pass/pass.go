@@ -243,3 +243,37 @@ func (h *heldRows) add(split dataset.Split, b dataset.Block) {
 	defer h.mu.Unlock()
 	h.rows.Merge(rows)
 }
+
+// A Part is one of several parts of a pass, each of about as many rows.
+type Part struct{ Number, Of int } // 1 ≤ Number ≤ Of
+
+// Whole is the one part of an undivided pass.
+var Whole = Part{1, 1}
+
+// String writes the part as in 1/2.
+func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }
+
+// Check returns an error unless the part is one of so many.
+func (p Part) Check() error {
+	if p.Number < 1 || p.Number > p.Of {
+		return fmt.Errorf("%w: there is no part %s", job.ErrConfig, p)
+	}
+	return nil
+}
+
+// Shards are the shards whose first row lies in the part: consecutive ones, or none if there
+// are more parts than shards.
+func (p Part) Shards(all []dataset.Shard) []int {
+	var n int64
+	for _, s := range all {
+		n += s.Rows
+	}
+	from, to := dataset.ShareOf(n, int64(p.Number-1), int64(p.Of)), dataset.ShareOf(n, int64(p.Number), int64(p.Of))
+	mine := []int{}
+	for i, s := range all {
+		if from <= s.First && (s.First < to || p.Number == p.Of) {
+			mine = append(mine, i)
+		}
+	}
+	return mine
+}

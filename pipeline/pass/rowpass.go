@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -333,3 +335,154 @@ func Separable(j job.Job, r dataset.Split) error {
 	}
 	return nil
 }
+
+// A Prepared is a pass before its rows are read: the source is open, the model is read back if it is a
+// last pass, and the split is known. It makes parts, one at a time, so that a process which makes several
+// prepares once. Close it after use.
+type Prepared struct{ rows *rowPass }
+
+// Prepare prepares the last pass over a source. known has the parts of its subject that come from
+// training.
+func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, hidden dataset.Secret, noted *KnownSplit, res job.Resources) (*Prepared, error) {
+	if err := SameColumns(src, m.Meta, job); err != nil {
+		return nil, err
+	}
+	rows, err := beginPass(ctx, src, job, dataset.Indices(len(src.Columns())), hidden, noted, res)
+	if err != nil {
+		return nil, err
+	}
+	rows.of.model, rows.of.sample, rows.of.Constant, rows.of.Groups = known.model, known.sample, known.Constant, known.Groups
+	rows.grouping = job.Grouping(dataset.Unpacked(known.Groups))
+	if rows.grouped, err = job.GroupColumn(src.Columns()); err != nil {
+		return nil, err
+	}
+	rows.wanted = rows.split.BaselineRows()
+	if rows.scorer, err = NewScorer(m, res.Workers); err != nil {
+		return nil, err
+	}
+	if rows.job.Spends().Applies(certify.MethodMean) {
+		if rows.scorer.around, err = model.NewPredictor(m.around(), res.Workers); err != nil {
+			rows.scorer.Close()
+			return nil, err
+		}
+	}
+	if job.Groups.NotAFeature(job) {
+		rows.scorer.Scale = rows.scorer.Scale.Past()
+	}
+	return &Prepared{rows}, nil
+}
+
+// Pass makes a part of the pass. Close the returned pass.
+func (p *Prepared) Pass(ctx context.Context, part Part) (*Pass, error) {
+	if err := part.Check(); err != nil {
+		return nil, err
+	}
+	return p.Read(ctx, part.Shards)
+}
+
+func (p *Prepared) Read(ctx context.Context, choose func([]dataset.Shard) []int) (*Pass, error) {
+	return p.rows.read(ctx, choose(p.rows.shards))
+}
+
+// Close frees what scores rows.
+func (p *Prepared) Close() {
+	if p.rows.scorer != nil {
+		p.rows.scorer.Close()
+	}
+}
+
+// KnownSplit is a split that was found before, by training for the last pass and from the numbers of
+// rows for the first: those of all rows follow from them and the hashes.
+type KnownSplit struct {
+	order   []int64 // ordinals of the rows of lowest rank, in their order
+	outside int64   // outside rows
+}
+
+// split is that of n rows, of which no held-out row and no outside row is known yet.
+func (t *KnownSplit) split(job job.Job, n int64) (dataset.Split, error) {
+	r := dataset.SplitOf(job, n, dataset.LeftOut{})
+	hasher := dataset.NewSplitHasher(job.Split.Key)
+	for _, ordinal := range t.order {
+		if ordinal < 0 || ordinal >= n {
+			return r, fmt.Errorf("%w: the training state has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
+		}
+		r.Order = append(r.Order, hasher.Rank(ordinal))
+	}
+	if k := min(job.References(n), int64(len(t.order))); k > 0 {
+		r.PriorRows = slices.Sorted(slices.Values(t.order[:k]))
+	}
+	return r, nil
+}
+
+// see finds the held-out rows and the outside rows among those of some shards, if they are unknown.
+func (p *rowPass) see(ctx context.Context, shards []int) error {
+	if !p.unseen || p.split.HeldOutRows == nil && p.split.OutsideRows == nil {
+		return nil
+	}
+	apart := p.split.SetApart(dataset.RuleOf(p.job, p.of.rows))
+	for i := 0; i < len(shards); {
+		from := p.shards[shards[i]].First
+		to := from
+		for ; i < len(shards) && p.shards[shards[i]].First == to; i++ {
+			to += p.shards[shards[i]].Rows
+		}
+		if _, err := dataset.FirstByHash(ctx, p.job.Split.Key, from, to, 0, apart, p.res.Workers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isFirst makes the pass a first one.
+func (p *rowPass) isFirst() {
+	p.wanted, p.summaries, p.holds = dataset.OrdinalsOf(p.split.Starts()), true, true
+}
+
+// owns returns an error unless a first pass over all rows has what this one is for, the rows with these
+// ordinals among it.
+func (p *rowPass) owns(found *Pass, kept []int64) error {
+	if err := errors.Join(p.of.same(found.Of), found.Missing()); err != nil {
+		return err
+	}
+	for i, shard := range p.shards {
+		s, columns := found.shards[i], found.Of.Columns
+		if s.first != shard.First || s.rows != shard.Rows || len(s.Kept) != columns*len(shard.Among(kept)) || s.rows > 0 && len(s.summaries) != columns {
+			return fmt.Errorf("%w: of %s one has not what a first pass is for", ErrPart, shard.Name)
+		}
+		if !p.usable(s.Kept) {
+			return fmt.Errorf("%w: of %s one has values that no source gives", ErrPart, shard.Name)
+		}
+	}
+	if found.held == nil {
+		return fmt.Errorf("%w: they are none of a first pass", ErrPart)
+	}
+	return nil
+}
+
+// usable reports whether the values of kept rows are such as a source gives: finite, but for missing ones.
+func (p *rowPass) usable(kept []float64) bool {
+	names := p.src.Columns()
+	for i, v := range kept {
+		if v-v != 0 && (math.IsInf(v, 0) || !p.job.FiltersRows() && !p.job.Encode.Fills(names[i%len(names)])) {
+			return false
+		}
+	}
+	return true
+}
+
+// inParts has the pass made in parts.
+func (p *rowPass) inParts(ctx context.Context, job job.Job, columns []string, parts Parts, see func(*Pass) error) error {
+	configuration, err := job.Canonical()
+	if err != nil {
+		return err
+	}
+	h := &TrainingState{
+		Format: TrainingStateFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sequence: job.Numbering,
+		Columns: columns, Distinct: p.columns, Secret: p.secret.String(),
+	}
+	h.NoteSplit(job, p.split)
+	return parts(ctx, h, p.shards, see)
+}
+
+// A Parts has a pass over these shards made in parts, by [pipeline.Prepare], and lends them, merged, to use.
+type Parts func(ctx context.Context, h *TrainingState, shards []dataset.Shard, use func(*Pass) error) error

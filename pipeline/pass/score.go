@@ -184,3 +184,33 @@ func (w *Workspace) addError(to *certify.LossSum, s Scored, i int) {
 	const outwards = 1 + 0x1p-38
 	to.AddError(w.off(s, i)*w.Of.Meta.Target.Scale*outwards, w.Of.Meta.Loss.Epsilon, s.Hi[i] > 0)
 }
+
+// accuracyPart is τ as a share of the tolerance. A smaller one would leave models of targets with hardly any
+// noise, whose weights are large, without predictions that are proven.
+const accuracyPart = 0x1p-12
+
+// Accuracy is τ, in raw units of the target: the largest error of a reader's prediction of the
+// exact mean. It is so small a part of the tolerance that subtracting it costs next to nothing.
+func Accuracy(l certify.Loss, target job.Affine) float64 {
+	switch l.Kind.Tolerances() {
+	case certify.OneTolerance:
+		return l.Epsilon * accuracyPart
+	case certify.TwoSided:
+		return min(l.Below, l.Above) * accuracyPart
+	case certify.ShareTolerance:
+		return l.Epsilon * target.Scale * accuracyPart
+	case certify.NoTolerance:
+	}
+	return target.Scale * accuracyPart
+}
+
+// constantLoss returns a function for lower bounds on the loss of predicting the constant c for the
+// target y, both in raw units. The baseline errs downwards, so that an uncertain guarantee is vacuous.
+// For a loss that [certify.Loss.Validate] refuses the bound is 0.
+func constantLoss(spec certify.Loss) func(y, c float64) float64 {
+	l, err := loss.New(loss.Kind(spec.Kind), spec.Epsilon, spec.Below, spec.Above, 0)
+	if err != nil {
+		return func(float64, float64) float64 { return 0 }
+	}
+	return l.Least
+}

@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -146,68 +146,6 @@ func (h *TrainingState) Owns(job job.Job, pass *Pass) error {
 	return want.same(pass.Of)
 }
 
-// A Prepared is a pass before its rows are read: the source is open, the model is read back if it is a
-// last pass, and the split is known. It makes parts, one at a time, so that a process which makes several
-// prepares once. Close it after use.
-type Prepared struct{ rows *rowPass }
-
-// Prepare prepares the last pass over a source. known has the parts of its subject that come from
-// training.
-func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, hidden dataset.Secret, noted *KnownSplit, res job.Resources) (*Prepared, error) {
-	if err := SameColumns(src, m.Meta, job); err != nil {
-		return nil, err
-	}
-	rows, err := beginPass(ctx, src, job, dataset.Indices(len(src.Columns())), hidden, noted, res)
-	if err != nil {
-		return nil, err
-	}
-	rows.of.model, rows.of.sample, rows.of.Constant, rows.of.Groups = known.model, known.sample, known.Constant, known.Groups
-	rows.grouping = job.Grouping(dataset.Unpacked(known.Groups))
-	if rows.grouped, err = job.GroupColumn(src.Columns()); err != nil {
-		return nil, err
-	}
-	rows.wanted = rows.split.BaselineRows()
-	if rows.scorer, err = NewScorer(m, res.Workers); err != nil {
-		return nil, err
-	}
-	if rows.job.Spends().Applies(certify.MethodMean) {
-		if rows.scorer.around, err = model.NewPredictor(m.around(), res.Workers); err != nil {
-			rows.scorer.Close()
-			return nil, err
-		}
-	}
-	if job.Groups.NotAFeature(job) {
-		rows.scorer.Scale = rows.scorer.Scale.Past()
-	}
-	return &Prepared{rows}, nil
-}
-
-// Pass makes a part of the pass. Close the returned pass.
-func (p *Prepared) Pass(ctx context.Context, part Part) (*Pass, error) {
-	if err := part.Check(); err != nil {
-		return nil, err
-	}
-	return p.Read(ctx, part.Shards)
-}
-
-func (p *Prepared) Read(ctx context.Context, choose func([]dataset.Shard) []int) (*Pass, error) {
-	return p.rows.read(ctx, choose(p.rows.shards))
-}
-
-// Close frees what scores rows.
-func (p *Prepared) Close() {
-	if p.rows.scorer != nil {
-		p.rows.scorer.Close()
-	}
-}
-
-// KnownSplit is a split that was found before, by training for the last pass and from the numbers of
-// rows for the first: those of all rows follow from them and the hashes.
-type KnownSplit struct {
-	order   []int64 // ordinals of the rows of lowest rank, in their order
-	outside int64   // outside rows
-}
-
 // NoteSplit notes the split in the training state, unless it depends on the rows' values.
 func (h *TrainingState) NoteSplit(job job.Job, r dataset.Split) {
 	if job.FiltersRows() {
@@ -247,41 +185,6 @@ func (h *TrainingState) SameSplit(ctx context.Context, job job.Job, of Subject, 
 	return nil
 }
 
-// split is that of n rows, of which no held-out row and no outside row is known yet.
-func (t *KnownSplit) split(job job.Job, n int64) (dataset.Split, error) {
-	r := dataset.SplitOf(job, n, dataset.LeftOut{})
-	hasher := dataset.NewSplitHasher(job.Split.Key)
-	for _, ordinal := range t.order {
-		if ordinal < 0 || ordinal >= n {
-			return r, fmt.Errorf("%w: the training state has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
-		}
-		r.Order = append(r.Order, hasher.Rank(ordinal))
-	}
-	if k := min(job.References(n), int64(len(t.order))); k > 0 {
-		r.PriorRows = slices.Sorted(slices.Values(t.order[:k]))
-	}
-	return r, nil
-}
-
-// see finds the held-out rows and the outside rows among those of some shards, if they are unknown.
-func (p *rowPass) see(ctx context.Context, shards []int) error {
-	if !p.unseen || p.split.HeldOutRows == nil && p.split.OutsideRows == nil {
-		return nil
-	}
-	apart := p.split.SetApart(dataset.RuleOf(p.job, p.of.rows))
-	for i := 0; i < len(shards); {
-		from := p.shards[shards[i]].First
-		to := from
-		for ; i < len(shards) && p.shards[shards[i]].First == to; i++ {
-			to += p.shards[shards[i]].Rows
-		}
-		if _, err := dataset.FirstByHash(ctx, p.job.Split.Key, from, to, 0, apart, p.res.Workers); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Training describes the fit, for the run record.
 type Training struct {
 	Kernel       string         `json:"kernel"`                  // of the chosen candidate
@@ -295,4 +198,31 @@ type Training struct {
 	Trace        []job.Progress `json:"trace"`
 
 	Parent *certify.Parent `json:"parent,omitempty"` // whose posterior training began with
+}
+
+// The first pass can be made in parts, as the last one: a part of either is a [Pass], of the same format,
+// and made through a [TrainingState]. The parts get the split, which follows from
+// the numbers of rows in the files. Where it follows from values, as with duplicates: drop and tolerated rejected
+// rows, two readings would be needed, and training reads the rows itself.
+//
+// What parts say of the rows makes features, scaling, start values and the model. The last pass finds all of
+// it again that the certificate claims, but does not read the columns that are left out: see leftOut.
+
+// ErrUntrained is the error of a training state that is for a first pass, where that of a last one is needed.
+var ErrUntrained = errors.New("the training state is for a first pass, of a training that has not ended: train again")
+
+// First reports whether the training state is for a first pass.
+func (h *TrainingState) First() bool { return h.Model == "" }
+
+// PrepareFirst prepares a first pass over a source.
+func (h *TrainingState) PrepareFirst(ctx context.Context, src dataset.Source, j job.Job, hidden dataset.Secret, res job.Resources) (*Prepared, error) {
+	if columns := src.Columns(); !slices.Equal(columns, h.Columns) {
+		return nil, fmt.Errorf("%w: the source has the columns %s, and had %s", job.ErrChanged, strings.Join(columns, ", "), strings.Join(h.Columns, ", "))
+	}
+	rows, err := beginPass(ctx, src, j, h.Distinct, hidden, h.NotedSplit(j), res)
+	if err != nil {
+		return nil, err
+	}
+	rows.isFirst()
+	return &Prepared{rows}, nil
 }

@@ -2,29 +2,12 @@ package pass
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
-
-// CountUnits reads the rows of a job by units once, and returns the units of each subset; nil without units.
-// Too few units are [job.ErrData].
-func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (*certify.UnitCounts, error) {
-	if !j.Unit.Given() {
-		return nil, nil
-	}
-	n := dataset.RowsOf(src)
-	s, err := filterRows(ctx, src, j.ForRows(n), dataset.Indices(len(src.Columns())), res.WithDefaults())
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.split.Split(n, s.out)
-	return r.Units, err
-}
 
 // unitSums are the exact sums of losses of the rows of each unit. They merge.
 type unitSums struct {
