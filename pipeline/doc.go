@@ -65,7 +65,7 @@
 //   - a theorem: a file of certify with its method, and a line in methods. It says which loss sum
 //     it needs. A new predictor is a line in certify/losssum.go; a statistic other than a sum of
 //     losses is a field of LossSum there, with its bytes, its check and the field of Guarantee
-//     that states it; rowPass fills both. Its form goes to certify/schema.json, its proof to
+//     that states it; pass.Prepared fills both. Its form goes to certify/schema.json, its proof to
 //     docs/explanation/theory.md, its formula to docs/reference/formats.md, its class to a file of python/pacsgp and to
 //     METHODS of methods.py.
 //   - a kernel: a file of model/kernel with a Family, whose Profile is value and slope as

@@ -30,7 +30,7 @@ func Certify(ctx context.Context, h *pass.TrainingState, p *pass.Pass, env fit.E
 	if err := errors.Join(h.Owns(job, p), p.Missing()); err != nil {
 		return nil, err
 	}
-	if err := h.SameSplit(ctx, job, p.Of, env.Resources); err != nil {
+	if err := h.SameSplit(ctx, job, p, env.Resources); err != nil {
 		return nil, err
 	}
 	return certifyTrainingState(ctx, h, job, p, env, time.Now())
@@ -63,7 +63,7 @@ func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job,
 		return nil, fmt.Errorf("%w: the prior rows give the groups %v, training found %v", job.ErrChanged, found.GroupValues(), h.Groups)
 	}
 	found.Sample.Segments = h.Segments
-	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, shards: pass.ShardDigests(dataset.Indices(pass.Of.Columns))}
+	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, shards: pass.ShardDigests(nil)}
 	r.Diagnostics = Diagnostics{
 		Unproven: found.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
 		Warnings: append([]string{}, h.Warnings...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,
@@ -96,24 +96,16 @@ func Prepare(ctx context.Context, h *pass.TrainingState, env fit.Environment) (*
 		return nil, err
 	}
 	env.Resources = env.Resources.WithDefaults()
+	return prepare(ctx, h, job, env)
+}
+
+func prepare(ctx context.Context, h *pass.TrainingState, j job.Job, env fit.Environment) (*pass.Prepared, error) {
 	if h.First() {
-		_, hidden, err := h.Known()
-		if err != nil {
-			return nil, err
-		}
 		src, err := env.Open(ctx, nil)
 		if err != nil {
 			return nil, err
 		}
-		return h.PrepareFirst(ctx, src, job, hidden, env.Resources)
-	}
-	return prepareLast(ctx, h, job, h.NotedSplit(job), env)
-}
-
-func prepareLast(ctx context.Context, h *pass.TrainingState, job job.Job, noted *pass.KnownSplit, env fit.Environment) (*pass.Prepared, error) {
-	known, hidden, err := h.Known()
-	if err != nil {
-		return nil, err
+		return h.PrepareFirst(ctx, src, j, env.Resources)
 	}
 	m, err := env.Sink.GetModel(ctx, h.Model)
 	if err != nil {
@@ -123,7 +115,7 @@ func prepareLast(ctx context.Context, h *pass.TrainingState, job job.Job, noted 
 	if err != nil {
 		return nil, err
 	}
-	return pass.Prepare(ctx, src, m, job, known, hidden, noted, env.Resources)
+	return pass.Prepare(ctx, src, m, j, h, env.Resources)
 }
 
 // TrainForParts is [Train] up to the last pass: it puts a training state into the output, for

@@ -48,14 +48,13 @@ func eachBlock(r dataset.Split, rows int, use func(b dataset.Block)) {
 func trainingRows(r dataset.Split, blockRows int) (ordinals []int64, inPlace bool) {
 	inPlace = true
 	eachBlock(r, blockRows, func(b dataset.Block) {
-		_ = r.Runs(b, func(from, to int) error {
+		for from, to := range r.Runs(b) {
 			for i := from; i < to; i++ {
 				ordinal := b.First + int64(i)
 				inPlace = inPlace && r.TrainIndex(ordinal) == int64(len(ordinals))
 				ordinals = append(ordinals, ordinal)
 			}
-			return nil
-		})
+		}
 	})
 	return ordinals, inPlace && r.TrainIndex(r.Rows) == int64(len(ordinals))
 }
@@ -63,10 +62,11 @@ func trainingRows(r dataset.Split, blockRows int) (ordinals []int64, inPlace boo
 // holdoutRows are the ordinals of the held-out rows, block by block.
 func holdoutRows(r dataset.Split, blockRows int) (ordinals []int64) {
 	eachBlock(r, blockRows, func(b dataset.Block) {
-		_ = r.HeldOut(b, func(i int) error {
-			ordinals = append(ordinals, b.First+int64(i))
-			return nil
-		})
+		for from, to := range r.HeldOut(b) {
+			for i := from; i < to; i++ {
+				ordinals = append(ordinals, b.First+int64(i))
+			}
+		}
 	})
 	return ordinals
 }
@@ -87,7 +87,7 @@ func readPass(ctx context.Context, h *pass.TrainingState, env fit.Environment, s
 		return nil, err
 	}
 	defer p.Close()
-	return p.Read(ctx, func([]dataset.Shard) []int { return shards })
+	return p.Read(ctx, shards)
 }
 
 func passPart(ctx context.Context, h *pass.TrainingState, part pass.Part, env fit.Environment) (*pass.Pass, error) {

@@ -125,12 +125,14 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 	}
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseLastPass, Elapsed: job.Seconds(time.Since(b.At))})
 	read := time.Now()
-	prepared, err := prepareLast(ctx, h, j, nil, env)
+	again := *h
+	again.Order = nil // the split is found again
+	prepared, err := prepare(ctx, &again, j, env)
 	if err != nil {
 		return nil, err
 	}
 	defer prepared.Close()
-	pass, err := prepared.Read(ctx, pass.Whole.Shards)
+	pass, err := prepared.Read(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
-	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -73,7 +72,7 @@ func TestSequenceStandsInATrainingState(t *testing.T) {
 		j.Repeated = true
 	}).Numbered("waves", 5), env)
 	fatal.If(t, err)
-	pass, err := passPart(t.Context(), h, pass.Whole, env)
+	pass, err := readPass(t.Context(), h, env, nil)
 	fatal.If(t, err)
 	r, err := pipeline.Certify(t.Context(), h, pass, env)
 	fatal.If(t, err)

@@ -67,7 +67,7 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	}
 	res = res.WithDefaults()
 	src = readOnce(src, res.Memory)
-	found, err := pass.Last(ctx, src, m, j, pass.Subject{Constant: c.Constant.Value, Groups: dataset.Packed(c.GroupValues())}, res)
+	found, err := pass.Last(ctx, src, m, j, c.Constant.Value, c.GroupValues(), res)
 	if err != nil {
 		return nil, err
 	}

@@ -79,11 +79,3 @@ func Packed(values []float64) string {
 	}
 	return string(text)
 }
-
-// Unpacked are the values of a string of packed.
-func Unpacked(text string) (values []float64) {
-	for b := []byte(text); len(b) >= 8; b = b[8:] {
-		values = append(values, math.Float64frombits(binary.LittleEndian.Uint64(b)))
-	}
-	return values
-}

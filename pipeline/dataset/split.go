@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -281,17 +282,18 @@ func (r Split) TrainIndex(ordinal int64) int64 {
 	return ordinal - int64(lo) - r.Out.Bad.CountBefore(ordinal) - r.Out.Duplicates.CountBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
 }
 
-// Open calls use with the maximal runs [from, to) of rows of a block that are reference or
-// training rows.
-func (r Split) Open(b Block, use func(from, to int) error) error { return runs(b, r.isOpen, use) }
+// Open are the maximal runs [from, to) of rows of a block that are prior or training rows.
+func (r Split) Open(b Block) iter.Seq2[int, int] { return runs(b, r.isOpen) }
 
 func (r Split) isOpen(ordinal int64) bool {
 	return !r.Out.has(ordinal) && !r.HeldOutRows.Has(ordinal) && !r.OutsideRows.Has(ordinal)
 }
 
-// Runs calls use with the maximal runs [from, to) of rows of a block that are
-// training rows.
-func (r Split) Runs(b Block, use func(from, to int) error) error {
+// HeldOut are the maximal runs of held-out rows.
+func (r Split) HeldOut(b Block) iter.Seq2[int, int] { return runs(b, r.HeldOutRows.Has) }
+
+// Runs are the maximal runs of training rows, to be read once.
+func (r Split) Runs(b Block) iter.Seq2[int, int] {
 	prior := r.referenceIn(b.First, b.First+int64(b.Rows))
 	return runs(b, func(ordinal int64) bool {
 		if len(prior) > 0 && prior[0] == ordinal {
@@ -299,24 +301,23 @@ func (r Split) Runs(b Block, use func(from, to int) error) error {
 			return false
 		}
 		return r.isOpen(ordinal)
-	}, use)
+	})
 }
 
-// runs calls use with the maximal runs [from, to) of rows of a block whose ordinals are members. It asks for each
+// runs are the maximal runs [from, to) of rows of a block whose ordinals are members. It asks for each
 // row once, in their order.
-func runs(b Block, member func(ordinal int64) bool, use func(from, to int) error) error {
-	for from := 0; from < b.Rows; from++ {
-		first := from
-		for from < b.Rows && member(b.First+int64(from)) {
-			from++
-		}
-		if from > first {
-			if err := use(first, from); err != nil {
-				return err
+func runs(b Block, member func(ordinal int64) bool) iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		for from := 0; from < b.Rows; from++ {
+			first := from
+			for from < b.Rows && member(b.First+int64(from)) {
+				from++
+			}
+			if from > first && !yield(first, from) {
+				return
 			}
 		}
 	}
-	return nil
 }
 
 // BaselineRows returns the ordinals of the rows to choose the baseline's constant on, ascending: the
@@ -336,21 +337,6 @@ func OrdinalsOf(ranks []Rank) []int64 {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// HeldOut calls use with the position in a block of each held-out row.
-func (r Split) HeldOut(b Block, use func(i int) error) error {
-	if r.HeldOutRows == nil {
-		return nil
-	}
-	for i := range b.Rows {
-		if r.HeldOutRows.Has(b.First + int64(i)) {
-			if err := use(i); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Of is the subset of a row that is no copy.

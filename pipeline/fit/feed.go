@@ -66,10 +66,13 @@ func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) e
 		if len(y) < b.Rows {
 			x, y = make([]float64, b.Rows*d), make([]float64, b.Rows)
 		}
-		return f.Split.Runs(b, func(from, to int) error {
+		for from, to := range f.Split.Runs(b) {
 			f.scale.Scale(b, from, to, x, y)
-			return use(x[:(to-from)*d], y[:to-from])
-		})
+			if err := use(x[:(to-from)*d], y[:to-from]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

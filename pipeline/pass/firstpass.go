@@ -99,7 +99,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 // pass reads the rows once, and counts duplicates over the given columns. It reports whether the used
 // columns give the same duplicates.
 func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, columns []int, res job.Resources, parts Parts) (same bool, err error) {
-	rows, err := beginPass(ctx, src, job, columns, dataset.NewSecret(), nil, res)
+	rows, err := beginPass(ctx, src, job, columns, &TrainingState{Secret: dataset.NewSecret().String()}, res)
 	if rows != nil {
 		s.Split = rows.split
 	}
@@ -121,7 +121,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 		err = rows.inParts(ctx, job, s.Columns, parts, see)
 		return same, err
 	}
-	found, err := rows.read(ctx, dataset.Indices(len(rows.shards)))
+	found, err := rows.Read(ctx, nil)
 	if err != nil {
 		return false, err
 	}
@@ -131,7 +131,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 
 // see takes what a first pass over all rows has found. It reports whether the used columns give the same
 // duplicates.
-func (s *FirstPass) see(ctx context.Context, job job.Job, rows *rowPass, found *Pass) (same bool, err error) {
+func (s *FirstPass) see(ctx context.Context, job job.Job, rows *Prepared, found *Pass) (same bool, err error) {
 	kept := rows.wanted
 	if err := rows.owns(found, kept); err != nil {
 		return false, err
@@ -139,7 +139,7 @@ func (s *FirstPass) see(ctx context.Context, job job.Job, rows *rowPass, found *
 	if s.duplicates, err = found.counted(ctx); err != nil {
 		return false, err
 	}
-	s.Held = found.held.rows
+	s.Held = *found.held
 	s.Reference, s.Start = found.picked(kept, s.Split.PriorRows), found.picked(kept, rows.wanted).Ranked(rows.wanted, s.Split.Starts())
 	s.targets = found.picked(kept, s.Split.BaselineRows()).Column(len(s.Columns) - 1)
 	summaries := found.summaries()

@@ -26,15 +26,15 @@ type Found struct {
 }
 
 // Last makes the pass over all rows. The source's columns must be the model's
-// features in order, those next to them, and the target. known has the baseline's prediction in raw
-// units, and the values of groups.
-func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, res job.Resources) (found *Found, err error) {
-	prepared, err := Prepare(ctx, src, m, job, known, dataset.NewSecret(), nil, res)
+// features in order, those next to them, and the target. constant is the baseline's prediction in raw
+// units, and groups are the values with a group of their own.
+func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, constant float64, groups []float64, res job.Resources) (found *Found, err error) {
+	prepared, err := Prepare(ctx, src, m, job, &TrainingState{Constant: constant, Groups: groups, Secret: dataset.NewSecret().String()}, res)
 	if err != nil {
 		return nil, err
 	}
 	defer prepared.Close()
-	pass, err := prepared.Read(ctx, Whole.Shards)
+	pass, err := prepared.Read(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -53,20 +53,20 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	if err := p.Missing(); err != nil {
 		return nil, err
 	}
-	if p.Of.Columns != len(columns) {
-		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.Of.Columns, len(columns))
+	if p.of.columns != len(columns) {
+		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, len(columns))
 	}
 	mean := job.MeanDecl{Column: m.Meta.Mean}
 	found := &Found{Evidence: certify.Evidence{
 		LossSums: p.lossSums.Clone(), Dependence: p.dependence(),
-		Counts: certify.Counts{Rows: p.Of.rows, Bad: p.Of.bad, Outside: p.Of.outside},
-		Sample: certify.Sample{Shards: int64(p.Of.shards), Columns: columns},
+		Counts: certify.Counts{Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside},
+		Sample: certify.Sample{Shards: int64(p.of.shards), Columns: columns},
 	}}
 	err := p.count(ctx, found, j)
 	if err != nil {
 		return nil, err
 	}
-	digest, targets := p.digests(dataset.Indices(p.Of.Columns))
+	digest, targets := p.digests(dataset.Indices(p.of.columns))
 	found.Sample.Digest, found.Sample.Targets = digest.String(), targets.String()
 	kept, want := p.rows(), found.Counts.Reference
 	reference := kept
@@ -74,7 +74,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	if want == 0 {
 		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Counts.Train), certify.OriginStart
 	}
-	found.Referred = reference.Digest(dataset.Indices(p.Of.Columns))
+	found.Referred = reference.Digest(dataset.Indices(p.of.columns))
 	if kept.N == 0 || int64(kept.N) != want {
 		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.N, want)
 	}
@@ -82,7 +82,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 		return nil, err
 	}
 	encoded := found.encode.By(inputs)
-	encoded = append(encoded, make([]*job.Encoding, p.Of.Columns-len(encoded))...)
+	encoded = append(encoded, make([]*job.Encoding, p.of.columns-len(encoded))...)
 	reference.Encoded, kept.Encoded = encoded, encoded
 	if found.Mean, err = dataset.MeanDistances(mean, reference, p.lossSums.Of(certify.PredictorColumn, certify.SubsetTraining).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 		for c := range len(m.Meta.Features) {
 			found.reference = append(found.reference, dataset.Standardise(kept.Column(c)))
 		}
-		y := kept.Column(p.Of.Columns - 1)
+		y := kept.Column(p.of.columns - 1)
 		target := dataset.Standardise(y)
 		target.Centre = mean.Centre(dataset.Centre(y, target.Centre))
 		found.reference = append(found.reference, target)
@@ -100,9 +100,9 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 		return nil, err
 	}
 	found.Kept = kept
-	found.Constant.Value = bestConstant(kept.Column(p.Of.Columns-1), m.Meta.Loss)
+	found.Constant.Value = bestConstant(kept.Column(p.of.columns-1), m.Meta.Loss)
 	if j.Loss.Tolerance == certify.AnyTolerance {
-		found.Constant.HalfWidth = halfWidth(kept.Column(p.Of.Columns - 1))
+		found.Constant.HalfWidth = halfWidth(kept.Column(p.of.columns - 1))
 	}
 	return found, dataset.KnowsTarget(mean, kept)
 }

@@ -4,13 +4,10 @@
 package pass
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -31,29 +28,29 @@ var ErrPart = errors.New("parts of a pass")
 //
 // Its methods are for one goroutine at a time. Close it after use.
 type Pass struct {
-	Of         Subject
+	of         subject
 	shards     map[int]*ShardPass
 	lossSums   certify.LossSums
 	units      *unitSums      // behind the loss sums, if examples are units; nil: they are rows
 	marks      *counter       // of all rows of the shards; nil if duplicates were counted in an earlier pass
 	duplicates job.Duplicates // of the whole sample, from that pass
 
-	held *heldRows // of a first pass; nil: of a last one
+	held *dataset.Multiset // of a first pass: its held-out rows; nil: of a last one
 }
 
-// A Subject identifies the work of a pass. Only passes with the same one merge.
-type Subject struct {
+// A subject identifies the work of a pass. Only passes with the same one merge.
+type subject struct {
 	rows          int64 // of the sample
 	bad           int64 // rows that break a row rule
 	outside       int64 // rows that the column of the mean was fitted on
 	shards        int
-	Columns       int
+	columns       int
 	layout        job.Digest // of the shards' first ordinals and rows
 	model         job.Digest // zero: of a first pass, in which no row is scored
 	configuration job.Digest // of the job
 	sample        job.Digest // that training read
-	Constant      float64
-	Groups        string     // values with a group of their own, [dataset.Packed]
+	constant      float64
+	groups        string     // values with a group of their own, [dataset.Packed]
 	secret        job.Digest // of the secret of the marks; zero: there are none
 }
 
@@ -79,12 +76,12 @@ type summary struct {
 // samples, models, jobs or secrets, and passes that share a shard, are an error that wraps
 // [ErrPart] and changes nothing.
 func (p *Pass) Merge(other *Pass) error {
-	if err := p.Of.same(other.Of); err != nil {
+	if err := p.of.same(other.of); err != nil {
 		return err
 	}
 	for _, i := range slices.Sorted(maps.Keys(other.shards)) {
 		if _, ok := p.shards[i]; ok {
-			return fmt.Errorf("%w: shard %d of %d was read twice: is a part given twice?", ErrPart, i+1, p.Of.shards)
+			return fmt.Errorf("%w: shard %d of %d was read twice: is a part given twice?", ErrPart, i+1, p.of.shards)
 		}
 	}
 	if (p.held == nil) != (other.held == nil) {
@@ -103,7 +100,7 @@ func (p *Pass) Merge(other *Pass) error {
 		p.marks.merge(other.marks)
 	}
 	if p.held != nil {
-		p.held.rows.Merge(other.held.rows)
+		p.held.Merge(*other.held)
 	}
 	other.shards, other.lossSums = nil, nil
 	return nil
@@ -126,7 +123,7 @@ func (p *Pass) Close() error {
 }
 
 // same returns an error that names the difference of two subjects.
-func (s Subject) same(other Subject) error {
+func (s subject) same(other subject) error {
 	switch {
 	case s == other:
 		return nil
@@ -134,7 +131,7 @@ func (s Subject) same(other Subject) error {
 		return fmt.Errorf("%w: one is of another model: %.12s… and %.12s…", ErrPart, s.model, other.model)
 	case s.configuration != other.configuration:
 		return fmt.Errorf("%w: one is of another job: %.12s… and %.12s…", ErrPart, s.configuration, other.configuration)
-	case s.rows != other.rows || s.bad != other.bad || s.outside != other.outside || s.shards != other.shards || s.Columns != other.Columns || s.layout != other.layout || s.sample != other.sample:
+	case s.rows != other.rows || s.bad != other.bad || s.outside != other.outside || s.shards != other.shards || s.columns != other.columns || s.layout != other.layout || s.sample != other.sample:
 		return fmt.Errorf("%w: one is of another sample: %d and %d rows in %d and %d shards", ErrPart, s.rows, other.rows, s.shards, other.shards)
 	default:
 		return fmt.Errorf("%w: one belongs to another run of training", ErrPart)
@@ -143,13 +140,13 @@ func (s Subject) same(other Subject) error {
 
 // Missing returns an error that names the first missing shards, nil if there are none.
 func (p *Pass) Missing() error {
-	if len(p.shards) == p.Of.shards {
-		if _, rows := p.Size(); rows != p.Of.rows {
-			return fmt.Errorf("%w: their shards have %d rows, and the sample %d", ErrPart, rows, p.Of.rows)
+	if len(p.shards) == p.of.shards {
+		if _, rows := p.Size(); rows != p.of.rows {
+			return fmt.Errorf("%w: their shards have %d rows, and the sample %d", ErrPart, rows, p.of.rows)
 		}
 		return nil
 	}
-	from, to, row := 0, p.Of.shards, int64(0)
+	from, to, row := 0, p.of.shards, int64(0)
 	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
 		if i > from {
 			to = i
@@ -158,7 +155,7 @@ func (p *Pass) Missing() error {
 		from, row = i+1, row+p.shards[i].rows
 	}
 	return fmt.Errorf("%w: %d of %d shards are in none: the first are shards %d to %d, from row %d on; is a part missing?",
-		ErrPart, p.Of.shards-len(p.shards), p.Of.shards, from+1, to, row)
+		ErrPart, p.of.shards-len(p.shards), p.of.shards, from+1, to, row)
 }
 
 // InOrder are the shards in their order. None is missing.
@@ -179,8 +176,11 @@ func (p *Pass) digests(used []int) (sample, targets job.Digest) {
 	return dataset.SampleDigest(p.ShardDigests(used)), sum.Digest()
 }
 
-// ShardDigests are the digests of the shards, in order, over these columns.
+// ShardDigests are the digests of the shards, in order, over these columns; nil: over all.
 func (p *Pass) ShardDigests(used []int) []job.Digest {
+	if used == nil {
+		used = dataset.Indices(p.of.columns)
+	}
 	var all []job.Digest
 	for _, s := range p.InOrder() {
 		columns := make([]dataset.ColumnDigest, len(used))
@@ -194,10 +194,10 @@ func (p *Pass) ShardDigests(used []int) []job.Digest {
 
 // picked are the kept rows that have these ordinals, which ascend; of has those of all that were kept.
 func (p *Pass) picked(of, ordinals []int64) dataset.RawRows {
-	out := dataset.NewRawRows(len(ordinals), p.Of.Columns)
+	out := dataset.NewRawRows(len(ordinals), p.of.columns)
 	i := 0
 	for _, s := range p.InOrder() {
-		for kept := s.Kept; len(kept) > 0; kept = kept[p.Of.Columns:] {
+		for kept := s.Kept; len(kept) > 0; kept = kept[p.of.columns:] {
 			if i < out.N && of[0] == ordinals[i] {
 				copy(out.Row(i), kept)
 				i++
@@ -210,7 +210,7 @@ func (p *Pass) picked(of, ordinals []int64) dataset.RawRows {
 
 // rows are the kept rows, in the order of their ordinals.
 func (p *Pass) rows() dataset.RawRows {
-	all := dataset.RawRows{Columns: p.Of.Columns}
+	all := dataset.RawRows{Columns: p.of.columns}
 	for _, s := range p.InOrder() {
 		all.Values = append(all.Values, s.Kept...)
 	}
@@ -218,37 +218,8 @@ func (p *Pass) rows() dataset.RawRows {
 	return all
 }
 
-// heldRows gathers the held-out rows of a pass, in any order of blocks, with those that would be held out
-// and are left out. Other features, by which other rows are duplicates, leave them the same rows.
-type heldRows struct {
-	mu   sync.Mutex
-	rows dataset.Multiset
-}
-
-// add adds the rows of a block.
-func (h *heldRows) add(split dataset.Split, b dataset.Block) {
-	if split.HeldOutRows == nil {
-		return
-	}
-	var rows dataset.Multiset
-	text := []byte("pacsgp/held-out/2\x00")
-	for i, y := range b.Columns[len(b.Columns)-1] {
-		ordinal := b.First + int64(i)
-		if split.HeldOutRows.Has(ordinal) || split.LeftHeldOut.Has(ordinal) {
-			position := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
-			rows.AddDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(position, dataset.NumberBits(y))))
-		}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.rows.Merge(rows)
-}
-
 // A Part is one of several parts of a pass, each of about as many rows.
 type Part struct{ Number, Of int } // 1 ≤ Number ≤ Of
-
-// Whole is the one part of an undivided pass.
-var Whole = Part{1, 1}
 
 // String writes the part as in 1/2.
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }

@@ -21,14 +21,14 @@ func FuzzPass(f *testing.F) {
 	marks := newCounter(3, job.Resources{}, nil)
 	fatal.If(f, marks.add(f.Context(), []rowRecord{{3, 1}, {2, 9}, {2, 1}}))
 	for _, p := range []*Pass{
-		{Of: Subject{Columns: 1}, marks: newCounter(0, job.Resources{}, nil)},
-		{Of: Subject{rows: 3, shards: 2, Columns: 2}, duplicates: job.Duplicates{Rows: 3, Distinct: 2}},
+		{of: subject{columns: 1}, marks: newCounter(0, job.Resources{}, nil)},
+		{of: subject{rows: 3, shards: 2, columns: 2}, duplicates: job.Duplicates{Rows: 3, Distinct: 2}},
 		{
-			Of: Subject{rows: 5, shards: 1, Columns: 2}, marks: newCounter(0, job.Resources{}, nil), shards: map[int]*ShardPass{},
-			held: &heldRows{},
+			of: subject{rows: 5, shards: 1, columns: 2}, marks: newCounter(0, job.Resources{}, nil), shards: map[int]*ShardPass{},
+			held: &dataset.Multiset{},
 		},
 		{
-			Of: Subject{rows: 9, shards: 4, Columns: 2, model: job.Digest{1}, Constant: 0.25},
+			of: subject{rows: 9, shards: 4, columns: 2, model: job.Digest{1}, constant: 0.25},
 			shards: map[int]*ShardPass{2: {
 				first: 4, rows: 3, Columns: make([]dataset.ColumnDigest, 2), targets: dataset.Multiset{Count: 3},
 				targetsInOrder: Series{Series: certify.Series{Rows: 3, Sum: -5}, first: [certify.Lags]int64{1, 2}}, Kept: []float64{2, 3, 4, 5},
@@ -64,7 +64,7 @@ func FuzzPass(f *testing.F) {
 			if _, err := p.counted(t.Context()); err != nil {
 				t.Errorf("its duplicates cannot be counted: %v", err)
 			}
-			p.digests(dataset.Indices(p.Of.Columns))
+			p.digests(dataset.Indices(p.of.columns))
 			p.dependence()
 		}
 	})
@@ -91,7 +91,7 @@ func TestForgedPartsAreErrors(t *testing.T) {
 		"too few start rows": {2, []float64{5, 6}, train},
 	} {
 		p := &Pass{
-			Of: Subject{rows: 3, shards: 1, Columns: c.columns}, duplicates: job.Duplicates{Rows: 3, Distinct: 3}, lossSums: c.lossSums,
+			of: subject{rows: 3, shards: 1, columns: c.columns}, duplicates: job.Duplicates{Rows: 3, Distinct: 3}, lossSums: c.lossSums,
 			shards: map[int]*ShardPass{0: {rows: 3, Columns: make([]dataset.ColumnDigest, c.columns), targets: dataset.Multiset{Count: 3}, Kept: c.kept}},
 		}
 		if _, err := p.Result(t.Context(), job.Job{}, m); !errors.Is(err, ErrPart) {

@@ -64,7 +64,7 @@ func (p *Pass) UnmarshalBinary(data []byte) error {
 func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e := encoder{frame.NewWriter(out, partFormat)}
 	e.Text(model.Arithmetic)
-	e.subject(p.Of)
+	e.subject(p.of)
 	e.Integers(int64(len(p.shards)))
 	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
 		e.Integers(int64(i))
@@ -89,14 +89,14 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 // An encoder writes the parts of a pass.
 type encoder struct{ *frame.Writer }
 
-func (e encoder) subject(s Subject) {
-	e.Integers(s.rows, s.bad, s.outside, int64(s.shards), int64(s.Columns))
+func (e encoder) subject(s subject) {
+	e.Integers(s.rows, s.bad, s.outside, int64(s.shards), int64(s.columns))
 	for _, d := range []job.Digest{s.layout, s.model, s.configuration, s.sample, s.secret} {
 		e.Bytes(d[:])
 	}
-	e.Floats(s.Constant)
-	e.Integers(int64(len(s.Groups) / 8))
-	e.Bytes([]byte(s.Groups))
+	e.Floats(s.constant)
+	e.Integers(int64(len(s.groups) / 8))
+	e.Bytes([]byte(s.groups))
 }
 
 func (e encoder) shard(s *ShardPass) {
@@ -124,13 +124,13 @@ func (e encoder) shard(s *ShardPass) {
 	}
 }
 
-func (e encoder) held(h *heldRows) {
-	if h == nil {
+func (e encoder) held(rows *dataset.Multiset) {
+	if rows == nil {
 		e.Integers(0)
 		return
 	}
-	e.Numbers(1, h.rows.Count)
-	e.Numbers(h.rows.Sum[:]...)
+	e.Numbers(1, rows.Count)
+	e.Numbers(rows.Sum[:]...)
 }
 
 // ReadPass reads the form of Write, all of it once; other bytes are an error that wraps
@@ -167,15 +167,15 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 	if err := sameArithmetic("it was made", d.Text(longestArithmetic)); err != nil {
 		d.Failf("%w", err)
 	}
-	p := &Pass{Of: d.subject(), shards: map[int]*ShardPass{}}
+	p := &Pass{of: d.subject(), shards: map[int]*ShardPass{}}
 	rows, last := int64(0), -1
 	for range d.Count(8) {
 		i := d.index()
-		s := d.shard(p.Of.Columns)
+		s := d.shard(p.of.columns)
 		if d.Err() != nil {
 			return p
 		}
-		if i <= last || i >= p.Of.shards || s.rows > p.Of.rows-rows {
+		if i <= last || i >= p.of.shards || s.rows > p.of.rows-rows {
 			d.Failf("shard %d with %d rows is one too many, or out of order", i, s.rows)
 			return p
 		}
@@ -193,7 +193,7 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 }
 
 // held reads what a first pass gathers of held-out rows, of so many rows.
-func (d decoder) held(rows int64) *heldRows {
+func (d decoder) held(most int64) *dataset.Multiset {
 	switch kind := d.Number(); kind {
 	case 0:
 		return nil
@@ -202,25 +202,24 @@ func (d decoder) held(rows int64) *heldRows {
 		d.Failf("a pass of kind %d", kind)
 		return nil
 	}
-	h := &heldRows{}
-	h.rows.Count = uint64(d.UpTo(rows)) //nolint:gosec // not negative
-	for i := range h.rows.Sum {
-		h.rows.Sum[i] = d.Number()
+	rows := &dataset.Multiset{Count: uint64(d.UpTo(most))} //nolint:gosec // not negative
+	for i := range rows.Sum {
+		rows.Sum[i] = d.Number()
 	}
-	return h
+	return rows
 }
 
-func (d decoder) subject() Subject {
-	s := Subject{rows: d.natural(), bad: d.natural(), outside: d.natural(), shards: d.index(), Columns: d.index()}
+func (d decoder) subject() subject {
+	s := subject{rows: d.natural(), bad: d.natural(), outside: d.natural(), shards: d.index(), columns: d.index()}
 	for _, each := range []*job.Digest{&s.layout, &s.model, &s.configuration, &s.sample, &s.secret} {
 		*each = d.digest()
 	}
-	s.Constant = d.Float()
+	s.constant = d.Float()
 	groups := make([]byte, 8*d.Count(8))
 	d.Bytes(groups)
-	s.Groups = string(groups)
-	if s.bad > s.rows || s.outside > s.rows || s.Columns < 1 || math.IsNaN(s.Constant) || math.IsInf(s.Constant, 0) {
-		d.Failf("%d of %d rows bad, %d columns, constant %v", s.bad, s.rows, s.Columns, s.Constant)
+	s.groups = string(groups)
+	if s.bad > s.rows || s.outside > s.rows || s.columns < 1 || math.IsNaN(s.constant) || math.IsInf(s.constant, 0) {
+		d.Failf("%d of %d rows bad, %d columns, constant %v", s.bad, s.rows, s.columns, s.constant)
 	}
 	return s
 }
@@ -277,12 +276,12 @@ func (d decoder) duplicates(p *Pass, rows int64, in io.ReaderAt) {
 	switch kind := d.Number(); kind {
 	case 1:
 		p.duplicates = job.Duplicates{Rows: d.natural(), Distinct: d.natural()}
-		if p.duplicates.Rows != p.Of.rows-p.Of.bad || p.duplicates.Distinct > p.duplicates.Rows {
-			d.Failf("%d rows, of which %d are distinct, are no counts of %d rows", p.duplicates.Rows, p.duplicates.Distinct, p.Of.rows)
+		if p.duplicates.Rows != p.of.rows-p.of.bad || p.duplicates.Distinct > p.duplicates.Rows {
+			d.Failf("%d rows, of which %d are distinct, are no counts of %d rows", p.duplicates.Rows, p.duplicates.Distinct, p.of.rows)
 		}
 	case 0:
 		n := d.Count(16)
-		if bad := rows - int64(n); (bad < 0 || bad > p.Of.bad) && d.Err() == nil {
+		if bad := rows - int64(n); (bad < 0 || bad > p.of.bad) && d.Err() == nil {
 			d.Failf("%d marks of %d rows", n, rows)
 		}
 		from, last := d.Read(), rowRecord{}

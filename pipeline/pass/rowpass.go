@@ -2,8 +2,11 @@ package pass
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -15,8 +18,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A rowPass reads shards of a sample into a [Pass]. It knows the subset of each row.
-type rowPass struct {
+// A Prepared is a pass before its rows are read: the source is open, the model is read back if it is a
+// last pass, and the split is known. It makes parts, one at a time, so that a process which makes several
+// prepares once. Close it after use.
+type Prepared struct {
 	src     dataset.Source
 	shards  []dataset.Shard
 	columns []int // in which duplicates are equal, the target last; nil: duplicates are not counted
@@ -25,7 +30,7 @@ type rowPass struct {
 	unseen  bool       // which of the rows are held-out rows or outside rows is found shard by shard
 	filter  *rowFilter // nil unless the job leaves rows out
 	secret  dataset.Secret
-	of      Subject
+	of      subject
 	job     job.Job
 
 	// What the pass is for.
@@ -38,19 +43,20 @@ type rowPass struct {
 	holds     bool              // gathers the held-out rows
 }
 
-// beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Duplicates
-// that are not dropped are counted during the pass. The split is found again unless it is given.
-func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, hidden dataset.Secret, noted *KnownSplit, res job.Resources) (*rowPass, error) {
-	configuration, err := job.Digest()
-	if err != nil {
+// beginPass prepares a pass for a training state. If the job leaves rows out, it reads all rows to find them.
+// Duplicates that are not dropped are counted during the pass. The split is found again unless the state has it.
+func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, h *TrainingState, res job.Resources) (p *Prepared, err error) {
+	n := dataset.RowsOf(src)
+	p = &Prepared{src: src, shards: src.Shards(), columns: columns, res: res, job: job.ForRows(n)}
+	if p.of, p.secret, err = h.known(); err != nil {
 		return nil, err
 	}
-	n := dataset.RowsOf(src)
-	job = job.ForRows(n)
-	p := &rowPass{src: src, shards: src.Shards(), columns: columns, res: res, secret: hidden, job: job, curve: job.Spends().Applies(certify.MethodCurve)}
-	p.of = Subject{
-		rows: n, shards: len(p.shards), Columns: len(src.Columns()), layout: dataset.LayoutDigest(p.shards), configuration: configuration,
+	if p.of.configuration, err = job.Digest(); err != nil {
+		return nil, err
 	}
+	job = p.job
+	p.curve = job.Spends().Applies(certify.MethodCurve)
+	p.of.rows, p.of.shards, p.of.columns, p.of.layout = n, len(p.shards), len(src.Columns()), dataset.LayoutDigest(p.shards)
 	if err := job.SplitFits(n, res); err != nil {
 		return nil, err
 	}
@@ -63,12 +69,12 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 		p.split = dataset.Split{Rows: n, Out: out} // until it is known
 	}
 	if out.Duplicates == nil {
-		p.of.secret = hidden.Digest()
+		p.of.secret = p.secret.Digest()
 	}
 	p.of.bad = out.Bad.Size()
-	if noted != nil {
-		p.of.outside, p.unseen = noted.outside, true
-		p.split, err = noted.split(job, n)
+	if h.hasSplit(job) {
+		p.of.outside, p.unseen = h.Outside, true
+		p.split, err = h.split(job, n)
 		return p, err
 	}
 	var split dataset.Split
@@ -85,14 +91,63 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 	return p, errors.Join(job.Scalable(p.split.Rows-out.Size(), p.split.Reference()), Separable(job, p.split))
 }
 
-// read reads shards, several at a time. Close what it returns.
-func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
-	found := &Pass{Of: p.of, shards: map[int]*ShardPass{}, lossSums: certify.LossSums{}, units: newUnitSums(p.split.Units)}
+// Prepare prepares the last pass over a source, of which a training state has what comes from training.
+func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, h *TrainingState, res job.Resources) (*Prepared, error) {
+	if err := SameColumns(src, m.Meta, job); err != nil {
+		return nil, err
+	}
+	p, err := beginPass(ctx, src, job, dataset.Indices(len(src.Columns())), h, res)
+	if err != nil {
+		return nil, err
+	}
+	p.grouping = job.Grouping(h.Groups)
+	if p.grouped, err = job.GroupColumn(src.Columns()); err != nil {
+		return nil, err
+	}
+	p.wanted = p.split.BaselineRows()
+	if p.scorer, err = NewScorer(m, res.Workers); err != nil {
+		return nil, err
+	}
+	if p.job.Spends().Applies(certify.MethodMean) {
+		around := *m.Posterior // the covariance of Q around the weights of predictions
+		around.Mean = m.Predictive.Mean
+		if p.scorer.around, err = model.NewPredictor(&around, res.Workers); err != nil {
+			p.scorer.Close()
+			return nil, err
+		}
+	}
+	if job.Groups.NotAFeature(job) {
+		p.scorer.Scale = p.scorer.Scale.Past()
+	}
+	return p, nil
+}
+
+// Close frees what scores rows.
+func (p *Prepared) Close() {
+	if p.scorer != nil {
+		p.scorer.Close()
+	}
+}
+
+// Pass makes a part of the pass. Close the returned pass.
+func (p *Prepared) Pass(ctx context.Context, part Part) (*Pass, error) {
+	if err := part.Check(); err != nil {
+		return nil, err
+	}
+	return p.Read(ctx, part.Shards(p.shards))
+}
+
+// Read reads shards, several at a time; nil: all. Close what it returns.
+func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
+	if shards == nil {
+		shards = dataset.Indices(len(p.shards))
+	}
+	found := &Pass{of: p.of, shards: map[int]*ShardPass{}, lossSums: certify.LossSums{}, units: newUnitSums(p.split.Units)}
 	if err := p.see(ctx, shards); err != nil {
 		return nil, err
 	}
 	if p.holds {
-		found.held = &heldRows{}
+		found.held = &dataset.Multiset{}
 	}
 	r := dataset.NewReading(p.src, shards, p.res.Workers, nil, dataset.Marker{})
 	switch {
@@ -117,9 +172,6 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 					return err
 				}
 			}
-			if found.held != nil {
-				found.held.add(p.split, b)
-			}
 			return f.add(b)
 		}
 		return add, func(e dataset.Ending) error {
@@ -130,6 +182,9 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			found.shards[shard] = &f.found
+			if found.held != nil {
+				found.held.Merge(f.held)
+			}
 			return errors.Join(found.lossSums.Merge(f.lossSums), found.units.merge(f.units))
 		}
 	})
@@ -141,21 +196,22 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 
 // A shardFold is the fold over the rows of one shard.
 type shardFold struct {
-	pass     *rowPass
+	pass     *Prepared
 	space    *Workspace // nil: no row is scored
 	wanted   []int64    // ordinals of the rows still to keep
 	found    ShardPass
+	held     dataset.Multiset
 	lossSums certify.LossSums
 	units    *unitSums           // nil: rows are examples
 	unitOf   *dataset.UnitHasher // with units
 }
 
-func (p *rowPass) fold(shard int, space *Workspace) *shardFold {
+func (p *Prepared) fold(shard int, space *Workspace) *shardFold {
 	s := p.shards[shard]
 	return &shardFold{
 		pass: p, space: space, wanted: s.Among(p.wanted), lossSums: certify.LossSums{},
 		found: ShardPass{first: s.First, rows: s.Rows},
-		units: newUnitSums(p.split.Units), unitOf: dataset.NewUnitHasher(p.job, p.of.Columns),
+		units: newUnitSums(p.split.Units), unitOf: dataset.NewUnitHasher(p.job, p.of.columns),
 	}
 }
 
@@ -163,6 +219,9 @@ func (p *rowPass) fold(shard int, space *Workspace) *shardFold {
 func (f *shardFold) add(b dataset.Block) error {
 	if f.pass.summaries {
 		f.summarise(b)
+	}
+	if f.pass.holds && f.pass.split.HeldOutRows != nil {
+		f.hold(b)
 	}
 	for len(f.wanted) > 0 && f.wanted[0] < b.First+int64(b.Rows) {
 		for _, column := range b.Columns {
@@ -173,60 +232,25 @@ func (f *shardFold) add(b dataset.Block) error {
 	if f.space == nil {
 		return nil
 	}
-	return errors.Join(f.order(b), f.score(b), f.scoreHoldout(b))
-}
-
-// order adds the targets of reference and training rows.
-func (f *shardFold) order(b dataset.Block) error {
-	scale := f.space.Of.Scale
-	return f.pass.split.Open(b, func(from, to int) error {
+	for from, to := range f.pass.split.Open(b) {
 		for i := from; i < to; i++ {
-			f.found.targetsInOrder.Add(inSteps(scale.TargetOf(b, i)))
+			f.found.targetsInOrder.Add(inSteps(f.space.Of.Scale.TargetOf(b, i)))
 		}
-		return nil
-	})
+	}
+	return errors.Join(f.score(b), f.scoreHoldout(b))
 }
 
-// scoreHoldout adds the losses of predictions on the held-out rows of a block.
-func (f *shardFold) scoreHoldout(b dataset.Block) error {
-	w := f.space
-	w.Reset(b.Rows)
-	var at []int
-	err := f.pass.split.HeldOut(b, func(i int) error {
-		w.Gather(b, i, i+1)
-		at = append(at, i)
-		return nil
-	})
-	if err != nil || len(at) == 0 {
-		return err
-	}
-	rows, err := w.ScoreMeans()
-	if err != nil {
-		return err
-	}
-	mean := f.lossSums.At(certify.PredictorMean, certify.SubsetHoldout)
-	add := mean.AddSpread
-	if w.Of.Meta.Loss.Kind.Counts() {
-		add = mean.Risk.Add
-	}
-	for i := range at {
-		if f.units != nil {
-			add = sumOf(f.units.holdout, f.unitOf.Unit(b, at[i])).Add
-		}
-		if !(rows.Laws.MeanError[i] <= w.Of.accuracy) {
-			mean.Unproven++
-		}
-		if err := add(rows.Hi[i]); err != nil {
-			return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at[i]), err)
-		}
-		if f.pass.curve {
-			w.addError(mean, rows, i)
-		}
-		if by := f.pass.grouping; by != nil {
-			mean.AddGroup(by.Of(b.Columns[f.pass.grouped][at[i]]), len(by.Values)+1, rows.Hi[i] > 0)
+// hold adds the held-out rows, with those that would be held out and are left out. Other features, by which
+// other rows are duplicates, leave them the same rows.
+func (f *shardFold) hold(b dataset.Block) {
+	text := []byte("pacsgp/held-out/2\x00")
+	for i, y := range b.Columns[len(b.Columns)-1] {
+		ordinal := b.First + int64(i)
+		if f.pass.split.HeldOutRows.Has(ordinal) || f.pass.split.LeftHeldOut.Has(ordinal) {
+			position := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
+			f.held.AddDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(position, dataset.NumberBits(y))))
 		}
 	}
-	return nil
 }
 
 // summarise notes which columns have more than one value.
@@ -245,81 +269,110 @@ func (f *shardFold) summarise(b dataset.Block) {
 	}
 }
 
+// gather gathers the rows of some runs of a block, and returns their positions in it.
+func (f *shardFold) gather(b dataset.Block, runs iter.Seq2[int, int]) []int {
+	f.space.Reset(b.Rows)
+	at := make([]int, 0, b.Rows)
+	for from, to := range runs {
+		f.space.Gather(b, from, to)
+		for i := from; i < to; i++ {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// each calls add for the gathered rows, with their numbers among them and their positions in the block. It
+// counts those that are not proven.
+func (f *shardFold) each(b dataset.Block, at []int, rows Scored, sum *certify.LossSum, add func(i, at int) error) error {
+	for i, at := range at {
+		if !(rows.Laws.MeanError[i] <= f.space.Of.accuracy) {
+			sum.Unproven++
+		}
+		if err := add(i, at); err != nil {
+			return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at), err)
+		}
+	}
+	return nil
+}
+
 // score adds the losses of the training rows of a block.
 func (f *shardFold) score(b dataset.Block) error {
-	w := f.space
-	w.Reset(b.Rows)
-	targets := b.Columns[len(b.Columns)-1]
-	var runs [][2]int
-	err := f.pass.split.Runs(b, func(from, to int) error {
-		w.Gather(b, from, to)
-		runs = append(runs, [2]int{from, to})
-		return nil
-	})
-	if err != nil {
-		return err
-	}
+	w, targets := f.space, b.Columns[len(b.Columns)-1]
+	at := f.gather(b, f.pass.split.Runs(b))
 	rows, err := w.Score()
 	if err != nil {
 		return err
 	}
-	i := 0
 	draw, column, to := f.lossSums.At(certify.PredictorDraw, certify.SubsetTraining), w.Column(b), &rowSums{}
-	for _, run := range runs {
-		for at := run[0]; at < run[1]; at++ {
-			if f.units != nil {
-				to = sumOf(f.units.train, f.unitOf.Unit(b, at))
-			}
-			if !(rows.Laws.MeanError[i] <= w.Of.accuracy) {
-				draw.Unproven++
-			}
-			err := to.draw.Add(rows.Hi[i])
-			if err == nil {
-				err = to.constant.AddLower(w.Of.ofConstant(targets[at], f.pass.of.Constant))
-			}
-			if err == nil && column != nil {
-				err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], column[at], w.Of.Scale.Target.Scale))
-			}
-			if err != nil {
-				return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at), err)
-			}
-			i++
+	err = f.each(b, at, rows, draw, func(i, at int) error {
+		if f.units != nil {
+			to = sumOf(f.units.train, f.unitOf.Unit(b, at))
 		}
+		err := to.draw.Add(rows.Hi[i])
+		if err == nil {
+			err = to.constant.AddLower(w.Of.ofConstant(targets[at], f.pass.of.constant))
+		}
+		if err == nil && column != nil {
+			err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], column[at], w.Of.Scale.Target.Scale))
+		}
+		return err
+	})
+	if err == nil && w.Of.around != nil {
+		err = f.scoreAround(b, at)
 	}
-	if err := f.scoreAround(b, runs); err != nil || f.units != nil {
+	if err != nil || f.units != nil {
 		return err
 	}
 	return errors.Join(draw.Risk.Merge(to.draw), f.lossSums.At(certify.PredictorConstant, certify.SubsetTraining).Risk.Merge(to.constant))
 }
 
-// scoreAround adds the losses of draws around predictions of the training rows that were gathered, from these
-// runs of rows of a block.
-func (f *shardFold) scoreAround(b dataset.Block, runs [][2]int) error {
-	w := f.space
-	if w.Of.around == nil {
-		return nil
-	}
-	rows, err := w.scoreDraws(w.Of.around)
+// scoreAround adds the losses of draws around predictions of the training rows that were gathered.
+func (f *shardFold) scoreAround(b dataset.Block, at []int) error {
+	rows, err := f.space.scoreDraws(f.space.Of.around)
 	if err != nil {
 		return err
 	}
 	sum := f.lossSums.At(certify.PredictorAround, certify.SubsetTraining)
-	i, to := 0, &sum.Risk
-	for _, run := range runs {
-		for at := run[0]; at < run[1]; at++ {
-			if f.units != nil {
-				to = &sumOf(f.units.train, f.unitOf.Unit(b, at)).around
-			}
-			if !(rows.Laws.MeanError[i] <= w.Of.accuracy) {
-				sum.Unproven++
-			}
-			if err := to.Add(rows.Hi[i]); err != nil {
-				return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at), err)
-			}
-			i++
+	to := &sum.Risk
+	return f.each(b, at, rows, sum, func(i, at int) error {
+		if f.units != nil {
+			to = &sumOf(f.units.train, f.unitOf.Unit(b, at)).around
 		}
+		return to.Add(rows.Hi[i])
+	})
+}
+
+// scoreHoldout adds the losses of predictions on the held-out rows of a block.
+func (f *shardFold) scoreHoldout(b dataset.Block) error {
+	at := f.gather(b, f.pass.split.HeldOut(b))
+	if len(at) == 0 {
+		return nil
 	}
-	return nil
+	rows, err := f.space.ScoreMeans()
+	if err != nil {
+		return err
+	}
+	mean := f.lossSums.At(certify.PredictorMean, certify.SubsetHoldout)
+	add := mean.AddSpread
+	if f.space.Of.Meta.Loss.Kind.Counts() {
+		add = mean.Risk.Add
+	}
+	return f.each(b, at, rows, mean, func(i, at int) error {
+		if f.units != nil {
+			add = sumOf(f.units.holdout, f.unitOf.Unit(b, at)).Add
+		}
+		if err := add(rows.Hi[i]); err != nil {
+			return err
+		}
+		if f.pass.curve {
+			f.space.addError(mean, rows, i)
+		}
+		if by := f.pass.grouping; by != nil {
+			mean.AddGroup(by.Of(b.Columns[f.pass.grouped][at]), len(by.Values)+1, rows.Hi[i] > 0)
+		}
+		return nil
+	})
 }
 
 // Separable reports whether the job's split leaves rows for each of its methods.
@@ -336,86 +389,8 @@ func Separable(j job.Job, r dataset.Split) error {
 	return nil
 }
 
-// A Prepared is a pass before its rows are read: the source is open, the model is read back if it is a
-// last pass, and the split is known. It makes parts, one at a time, so that a process which makes several
-// prepares once. Close it after use.
-type Prepared struct{ rows *rowPass }
-
-// Prepare prepares the last pass over a source. known has the parts of its subject that come from
-// training.
-func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, hidden dataset.Secret, noted *KnownSplit, res job.Resources) (*Prepared, error) {
-	if err := SameColumns(src, m.Meta, job); err != nil {
-		return nil, err
-	}
-	rows, err := beginPass(ctx, src, job, dataset.Indices(len(src.Columns())), hidden, noted, res)
-	if err != nil {
-		return nil, err
-	}
-	rows.of.model, rows.of.sample, rows.of.Constant, rows.of.Groups = known.model, known.sample, known.Constant, known.Groups
-	rows.grouping = job.Grouping(dataset.Unpacked(known.Groups))
-	if rows.grouped, err = job.GroupColumn(src.Columns()); err != nil {
-		return nil, err
-	}
-	rows.wanted = rows.split.BaselineRows()
-	if rows.scorer, err = NewScorer(m, res.Workers); err != nil {
-		return nil, err
-	}
-	if rows.job.Spends().Applies(certify.MethodMean) {
-		if rows.scorer.around, err = model.NewPredictor(m.around(), res.Workers); err != nil {
-			rows.scorer.Close()
-			return nil, err
-		}
-	}
-	if job.Groups.NotAFeature(job) {
-		rows.scorer.Scale = rows.scorer.Scale.Past()
-	}
-	return &Prepared{rows}, nil
-}
-
-// Pass makes a part of the pass. Close the returned pass.
-func (p *Prepared) Pass(ctx context.Context, part Part) (*Pass, error) {
-	if err := part.Check(); err != nil {
-		return nil, err
-	}
-	return p.Read(ctx, part.Shards)
-}
-
-func (p *Prepared) Read(ctx context.Context, choose func([]dataset.Shard) []int) (*Pass, error) {
-	return p.rows.read(ctx, choose(p.rows.shards))
-}
-
-// Close frees what scores rows.
-func (p *Prepared) Close() {
-	if p.rows.scorer != nil {
-		p.rows.scorer.Close()
-	}
-}
-
-// KnownSplit is a split that was found before, by training for the last pass and from the numbers of
-// rows for the first: those of all rows follow from them and the hashes.
-type KnownSplit struct {
-	order   []int64 // ordinals of the rows of lowest rank, in their order
-	outside int64   // outside rows
-}
-
-// split is that of n rows, of which no held-out row and no outside row is known yet.
-func (t *KnownSplit) split(job job.Job, n int64) (dataset.Split, error) {
-	r := dataset.SplitOf(job, n, dataset.LeftOut{})
-	hasher := dataset.NewSplitHasher(job.Split.Key)
-	for _, ordinal := range t.order {
-		if ordinal < 0 || ordinal >= n {
-			return r, fmt.Errorf("%w: the training state has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
-		}
-		r.Order = append(r.Order, hasher.Rank(ordinal))
-	}
-	if k := min(job.References(n), int64(len(t.order))); k > 0 {
-		r.PriorRows = slices.Sorted(slices.Values(t.order[:k]))
-	}
-	return r, nil
-}
-
 // see finds the held-out rows and the outside rows among those of some shards, if they are unknown.
-func (p *rowPass) see(ctx context.Context, shards []int) error {
+func (p *Prepared) see(ctx context.Context, shards []int) error {
 	if !p.unseen || p.split.HeldOutRows == nil && p.split.OutsideRows == nil {
 		return nil
 	}
@@ -434,18 +409,18 @@ func (p *rowPass) see(ctx context.Context, shards []int) error {
 }
 
 // isFirst makes the pass a first one.
-func (p *rowPass) isFirst() {
+func (p *Prepared) isFirst() {
 	p.wanted, p.summaries, p.holds = dataset.OrdinalsOf(p.split.Starts()), true, true
 }
 
 // owns returns an error unless a first pass over all rows has what this one is for, the rows with these
 // ordinals among it.
-func (p *rowPass) owns(found *Pass, kept []int64) error {
-	if err := errors.Join(p.of.same(found.Of), found.Missing()); err != nil {
+func (p *Prepared) owns(found *Pass, kept []int64) error {
+	if err := errors.Join(p.of.same(found.of), found.Missing()); err != nil {
 		return err
 	}
 	for i, shard := range p.shards {
-		s, columns := found.shards[i], found.Of.Columns
+		s, columns := found.shards[i], found.of.columns
 		if s.first != shard.First || s.rows != shard.Rows || len(s.Kept) != columns*len(shard.Among(kept)) || s.rows > 0 && len(s.summaries) != columns {
 			return fmt.Errorf("%w: of %s one has not what a first pass is for", ErrPart, shard.Name)
 		}
@@ -460,7 +435,7 @@ func (p *rowPass) owns(found *Pass, kept []int64) error {
 }
 
 // usable reports whether the values of kept rows are such as a source gives: finite, but for missing ones.
-func (p *rowPass) usable(kept []float64) bool {
+func (p *Prepared) usable(kept []float64) bool {
 	names := p.src.Columns()
 	for i, v := range kept {
 		if v-v != 0 && (math.IsInf(v, 0) || !p.job.FiltersRows() && !p.job.Encode.Fills(names[i%len(names)])) {
@@ -471,7 +446,7 @@ func (p *rowPass) usable(kept []float64) bool {
 }
 
 // inParts has the pass made in parts.
-func (p *rowPass) inParts(ctx context.Context, job job.Job, columns []string, parts Parts, see func(*Pass) error) error {
+func (p *Prepared) inParts(ctx context.Context, job job.Job, columns []string, parts Parts, see func(*Pass) error) error {
 	configuration, err := job.Canonical()
 	if err != nil {
 		return err

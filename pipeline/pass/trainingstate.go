@@ -88,7 +88,7 @@ func ParseTrainingState(data []byte) (*TrainingState, error) {
 	if _, err := h.Job(); err != nil {
 		return nil, fmt.Errorf("pipeline: training state: %w", err)
 	}
-	if _, _, err := h.Known(); err != nil {
+	if _, _, err := h.known(); err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(h.Distinct, func(c int) bool { return c < 0 || c >= len(h.Columns) }); i >= 0 {
@@ -118,9 +118,9 @@ func (h *TrainingState) Of(j job.Job) error {
 	return nil
 }
 
-// Known is the part of the pass's subject that comes from training, and the secret of its marks.
-func (h *TrainingState) Known() (s Subject, hidden dataset.Secret, err error) {
-	s.Constant, s.Groups = h.Constant, dataset.Packed(h.Groups)
+// known is the part of the pass's subject that comes from training, and the secret of its marks.
+func (h *TrainingState) known() (s subject, hidden dataset.Secret, err error) {
+	s.constant, s.groups = h.Constant, dataset.Packed(h.Groups)
 	err = hidden.Parse(h.Secret)
 	if !h.First() {
 		err = errors.Join(s.model.Parse(h.Model), s.sample.Parse(h.Sample), err)
@@ -131,19 +131,19 @@ func (h *TrainingState) Known() (s Subject, hidden dataset.Secret, err error) {
 // Owns returns an error unless the pass belongs to this training state, as far as that is known
 // without the rows.
 func (h *TrainingState) Owns(job job.Job, pass *Pass) error {
-	known, hidden, err := h.Known()
+	known, hidden, err := h.known()
 	if err != nil {
 		return err
 	}
-	want := pass.Of
-	want.model, want.sample, want.Constant, want.Groups = known.model, known.sample, known.Constant, known.Groups
+	want := pass.of
+	want.model, want.sample, want.constant, want.groups = known.model, known.sample, known.constant, known.groups
 	if want.configuration, err = job.Digest(); err != nil {
 		return err
 	}
 	if !job.Drops() {
 		want.secret = hidden.Digest()
 	}
-	return want.same(pass.Of)
+	return want.same(pass.of)
 }
 
 // NoteSplit notes the split in the training state, unless it depends on the rows' values.
@@ -157,30 +157,43 @@ func (h *TrainingState) NoteSplit(job job.Job, r dataset.Split) {
 	h.Outside = r.Outside()
 }
 
-// NotedSplit is the split that the training state has; nil: none.
-func (h *TrainingState) NotedSplit(job job.Job) *KnownSplit {
-	if h.Order == nil || job.FiltersRows() {
-		return nil
+// hasSplit reports whether the training state has the split of a job.
+func (h *TrainingState) hasSplit(job job.Job) bool { return h.Order != nil && !job.FiltersRows() }
+
+// split is that of n rows, of which no held-out row and no outside row is known yet: those of all rows follow
+// from them and the hashes.
+func (h *TrainingState) split(job job.Job, n int64) (dataset.Split, error) {
+	r := dataset.SplitOf(job, n, dataset.LeftOut{})
+	hasher := dataset.NewSplitHasher(job.Split.Key)
+	for _, ordinal := range h.Order {
+		if ordinal < 0 || ordinal >= n {
+			return r, fmt.Errorf("%w: the training state has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
+		}
+		r.Order = append(r.Order, hasher.Rank(ordinal))
 	}
-	return &KnownSplit{h.Order, h.Outside}
+	if k := min(job.References(n), int64(len(h.Order))); k > 0 {
+		r.PriorRows = slices.Sorted(slices.Values(h.Order[:k]))
+	}
+	return r, nil
 }
 
 // SameSplit demands that the split that the training state gave to the parts is that of their rows.
-func (h *TrainingState) SameSplit(ctx context.Context, job job.Job, of Subject, res job.Resources) error {
-	if h.NotedSplit(job) == nil {
+func (h *TrainingState) SameSplit(ctx context.Context, job job.Job, p *Pass, res job.Resources) error {
+	if !h.hasSplit(job) {
 		return nil
 	}
-	job = job.ForRows(of.rows)
-	if err := job.SplitFits(of.rows, res); err != nil {
+	n := p.of.rows
+	job = job.ForRows(n)
+	if err := job.SplitFits(n, res); err != nil {
 		return err
 	}
-	r, err := dataset.NewSplit(ctx, job, of.rows, dataset.LeftOut{}, res.Workers)
+	r, err := dataset.NewSplit(ctx, job, n, dataset.LeftOut{}, res.Workers)
 	if err != nil {
 		return err
 	}
 	var found TrainingState
-	if found.NoteSplit(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != of.outside {
-		return fmt.Errorf("%w: the training state has another split than that of %d rows under the key of the job", ErrPart, of.rows)
+	if found.NoteSplit(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != p.of.outside {
+		return fmt.Errorf("%w: the training state has another split than that of %d rows under the key of the job", ErrPart, n)
 	}
 	return nil
 }
@@ -215,14 +228,14 @@ var ErrUntrained = errors.New("the training state is for a first pass, of a trai
 func (h *TrainingState) First() bool { return h.Model == "" }
 
 // PrepareFirst prepares a first pass over a source.
-func (h *TrainingState) PrepareFirst(ctx context.Context, src dataset.Source, j job.Job, hidden dataset.Secret, res job.Resources) (*Prepared, error) {
+func (h *TrainingState) PrepareFirst(ctx context.Context, src dataset.Source, j job.Job, res job.Resources) (*Prepared, error) {
 	if columns := src.Columns(); !slices.Equal(columns, h.Columns) {
 		return nil, fmt.Errorf("%w: the source has the columns %s, and had %s", job.ErrChanged, strings.Join(columns, ", "), strings.Join(h.Columns, ", "))
 	}
-	rows, err := beginPass(ctx, src, j, h.Distinct, hidden, h.NotedSplit(j), res)
+	p, err := beginPass(ctx, src, j, h.Distinct, h, res)
 	if err != nil {
 		return nil, err
 	}
-	rows.isFirst()
-	return &Prepared{rows}, nil
+	p.isFirst()
+	return p, nil
 }
