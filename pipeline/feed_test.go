@@ -31,11 +31,6 @@ func newFeed(ctx context.Context, src dataset.Source, j job.Job, res job.Resourc
 	return fit.NewFeed(ctx, src, s, res.WithDefaults())
 }
 
-// shuffled reads on where so many rows have been taken.
-func shuffled(f *fit.Feed, seed uint64, buffer int, taken int64) *fit.Shuffled {
-	return &fit.Shuffled{Feed: f, Buffer: buffer, Seed: seed, Taken: taken}
-}
-
 // feedOf is a feed of rows in shards and batches of odd sizes.
 func feedOf(t testing.TB, columns [][]float64, memory int64, workers, batchRows int, shards ...int) *fit.Feed {
 	t.Helper()
@@ -73,7 +68,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 	columns := waves(1500, 0.1, 20)
 	reference := feedOf(t, columns, kept, 1, 1000, 600, 1, 0, 899)
 	x, y, _ := fullPass(t, reference)
-	first := shuffled(reference, 3, 100, 0)
+	first := reference.Shuffled(3, 100, 0)
 	defer first.Close()
 	sx, sy := take(t, first, 3000)
 	for _, c := range []struct {
@@ -84,7 +79,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 		if gx, gy, _ := fullPass(t, f); !slices.Equal(gx, x) || !slices.Equal(gy, y) {
 			t.Errorf("%+v: a full pass gives other rows", c)
 		}
-		r := shuffled(f, 3, 100, 0)
+		r := f.Shuffled(3, 100, 0)
 		if gx, gy := take(t, r, 3000); !slices.Equal(gx, sx) || !slices.Equal(gy, sy) {
 			t.Errorf("%+v: the shuffled reader gives other rows", c)
 		}
@@ -141,7 +136,7 @@ func TestEpochsArePermutations(t *testing.T) {
 		f := feedOf(t, columns, kept, 1, 1000, 500, 300, 500)
 		_, y, _ := fullPass(t, f)
 		want := slices.Sorted(slices.Values(y))
-		r := shuffled(f, 1, buffer, 0)
+		r := f.Shuffled(1, buffer, 0)
 		var epochs [][]float64
 		for range 3 {
 			_, e := take(t, r, len(y))
@@ -154,7 +149,7 @@ func TestEpochsArePermutations(t *testing.T) {
 		if buffer > 1 && (slices.Equal(epochs[0], epochs[1]) || slices.Equal(epochs[1], epochs[2]) || slices.Equal(epochs[0], y)) {
 			t.Errorf("buffer %d: an epoch has the order of another one, or that of the source", buffer)
 		}
-		other := shuffled(f, 2, buffer, 0)
+		other := f.Shuffled(2, buffer, 0)
 		if _, e := take(t, other, len(y)); buffer > 1 && slices.Equal(e, epochs[0]) {
 			t.Errorf("buffer %d: another seed gives the same order", buffer)
 		}
@@ -168,11 +163,11 @@ func TestShuffledResumesAnywhere(t *testing.T) {
 	for _, memory := range []int64{kept, streamed} {
 		f := feedOf(t, columns, memory, 2, 100, 300, 600)
 		n := int(f.Split.Train())
-		whole := shuffled(f, 9, 128, 0)
+		whole := f.Shuffled(9, 128, 0)
 		x, y := take(t, whole, 3*n)
 		whole.Close()
 		for _, at := range []int{0, 1, 100, 511, 512, 513, n - 1, n, n + 1, 2*n - 1, 2 * n, 2*n + 77} {
-			r := shuffled(f, 9, 128, int64(at))
+			r := f.Shuffled(9, 128, int64(at))
 			var gx, gy []float64
 			for _, k := range []int{1, 30, 3*n - at - 31 - min(50, 3*n-at-31), min(50, 3*n-at-31)} {
 				if k == 0 {
@@ -181,7 +176,7 @@ func TestShuffledResumesAnywhere(t *testing.T) {
 				px, py := take(t, r, k)
 				gx, gy = append(gx, px...), append(gy, py...)
 			}
-			if r.Taken != int64(3*n) || !slices.Equal(gx, x[2*at:]) || !slices.Equal(gy, y[at:]) {
+			if r.Taken() != int64(3*n) || !slices.Equal(gx, x[2*at:]) || !slices.Equal(gy, y[at:]) {
 				t.Errorf("resumed at row %d: another continuation", at)
 			}
 			r.Close()
@@ -247,7 +242,7 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 		if err := f.Full(t.Context(), func(_, _ []float64) error { return nil }); !errors.Is(err, errSource) {
 			t.Errorf("full pass, fault at %v: error %v", at, err)
 		}
-		r := shuffled(f, 1, 30, 0)
+		r := f.Shuffled(1, 30, 0)
 		if _, _, err := r.Take(t.Context(), 2*int(f.Split.Train())); !errors.Is(err, errSource) {
 			t.Errorf("shuffled, fault at %v: error %v", at, err)
 		}

@@ -56,7 +56,7 @@ func boundMutants() []mutant {
 		{"the share of a number of a sequence", "certify", "TestSequenceSpendsDelta", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), ", "share := product("}}},
 		{"the share of a use", "certify", "TestUsesArePaid", []edit{{"certify/delta.go", "share = product(share, d.Reuse.share())", "share = product(share)"}}},
 		{"a use of the same rows", "pipeline", "TestReuseOfHeldOutRowsIsPaid", []edit{{"pipeline/fit/log.go", "if o.Rows != u.Rows {", "if o != u {"}}},
-		{"the record of a use", "pipeline", "TestReuseAfterKilledRuns", []edit{{"pipeline/fit/log.go", "return paid, env.Log.PutLog(log)", "return paid, nil"}}},
+		{"the record of a use", "pipeline", "TestReuseAfterKilledRuns", []edit{{"pipeline/fit/log.go", "return paid, in.PutLog(log)", "return paid, nil"}}},
 		{"one of so many answers", "certify", "TestUsesShowOneOfSoManyAnswers", []edit{{"certify/bound.go", "LossSum{Risk: t.Risk.whole()}", "LossSum{Risk: t.Risk}"}}},
 		{"the share of the held-out rows", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/bound.go", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, Share{})"}}},
 		{"betting: the number of stakes", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "ln(exact(stakes))", "ln(exact(1))"}}},

@@ -120,12 +120,15 @@ func prepare(ctx context.Context, h *pass.TrainingState, j job.Job, env fit.Envi
 
 // TrainForParts is [Train] up to the last pass: it puts a training state into the output, for
 // [Prepare] and [CertifyParts].
-func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (err error) {
-	s := newStage(job, rows, out, how)
-	if err := errors.Join(job.Complete(), job.Sequenced(), s.needs("Rows", "Output", "Software")); err != nil {
+func TrainForParts(ctx context.Context, j job.Job, rows dataset.Rows, out Output, how RunConfig) (err error) {
+	s := newStage(j, rows, out, how)
+	if err := errors.Join(j.Complete(), j.Sequenced(), s.needs("Rows", "Output", "Software")); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Release(false)) }()
+	if j.Unit.Given() {
+		return fmt.Errorf("%w: unit: the last pass over units is not made in parts", job.ErrConfig)
+	}
 	release, err := s.begin(ctx)
 	if err != nil {
 		return err
@@ -144,7 +147,7 @@ func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Outp
 			return how.FirstPass(ctx, use)
 		}
 	}
-	h, err := fit.Fit(ctx, job, env)
+	h, err := fit.Fit(ctx, j, env)
 	if errors.Is(err, context.Canceled) {
 		return s.interruption()
 	}

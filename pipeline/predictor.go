@@ -15,15 +15,7 @@ import (
 
 // predictor demands that the predictor of a model follows from Q and the rows that are not held out.
 func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pass.FirstPass, m pass.Model, declared job.Job, res job.Resources) error {
-	f, err := fit.NewStream(src, s, res).Fit(ctx, m.Posterior, declared.Split.Key, res.Workers, nil)
-	if err != nil {
-		return err
-	}
-	l, err := pass.ScaledLoss(m.Meta.Loss, m.Meta.Target)
-	if err != nil {
-		return err
-	}
-	choice, err := fit.ChoiceOf(m.Posterior, f, l, declared.LossSpec(s.Target), s.Target, s.Scaled(s.Reference), res.Workers)
+	choice, err := fit.NewStream(src, s, res).Choose(ctx, m.Posterior, s, declared, res.Workers, nil)
 	if err != nil {
 		return err
 	}
@@ -33,7 +25,7 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 	if stated.Part != want.Part || far(stated.Noise, want.Noise) || far(stated.Factor, want.Factor) {
 		return fmt.Errorf("%w: posterior and rows give a predictor with part, noise and factor %v, %v and %v, the model has %v, %v and %v", job.ErrRefused, want.Part, want.Noise, want.Factor, stated.Part, stated.Noise, stated.Factor)
 	}
-	most := min(fit.MostApart, max(fit.SameWeights, fit.Roundings*0x1p-52*f.Condition))
+	most := choice.Apart()
 	apart := func(found, again []float64) bool {
 		var off, size float64
 		for j, w := range again {

@@ -77,11 +77,11 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 	if err != nil {
 		return err
 	}
-	again, err := t.Run(ctx)
+	again, _, err := t.Run(ctx)
 	if err != nil {
 		return err
 	}
-	got, err := digest(again.Model)
+	got, err := digest(again)
 	switch {
 	case err != nil:
 		return err

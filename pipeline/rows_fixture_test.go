@@ -118,13 +118,11 @@ func withPredictor(ctx context.Context, src dataset.Source, j job.Job, m pass.Mo
 	if err != nil {
 		return m, err
 	}
-	t := &fit.Training{Job: j.ForRows(s.Split.Rows), FirstPass: s}
-	if t.Feed, err = fit.NewFeed(ctx, src, s, job.Resources{Memory: 1 << 20}); err != nil {
+	j = j.ForRows(s.Split.Rows)
+	c, err := fit.NewStream(src, s, job.Resources{}).Choose(ctx, m.Posterior, s, j, 1, nil)
+	if err != nil {
 		return m, err
 	}
-	if t.Loss, err = pass.ScaledLoss(m.Meta.Loss, m.Meta.Target); err != nil {
-		return m, err
-	}
-	err = t.Predictor(ctx, &m)
-	return m, err
+	m.Meta.Predictor, m.Predictive = c.Predictor(j, nil)
+	return m, nil
 }

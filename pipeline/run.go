@@ -113,17 +113,14 @@ type PlotRows struct {
 // resumes from its last checkpoint and gives the same bytes. A result without an error
 // is durable in the sink. Run leaves the checkpoint; the caller clears it.
 func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
+	began := time.Now()
 	env.Resources = env.Resources.WithDefaults()
-	b, err := fit.Begin(ctx, j, env)
+	h, err := fit.Fit(ctx, j, env)
 	if err != nil {
 		return nil, err
 	}
-	j.Repeats = b.FirstPass.Repeats
-	h, err := fit.Train(ctx, j, b.Src, b.FirstPass, b.Attempt, env, b.At)
-	if err != nil {
-		return nil, err
-	}
-	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseLastPass, Elapsed: job.Seconds(time.Since(b.At))})
+	j.Repeats = h.Repeats
+	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseLastPass, Elapsed: job.Seconds(time.Since(began))})
 	read := time.Now()
 	again := *h
 	again.Order = nil // the split is found again
@@ -137,7 +134,7 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 		return nil, err
 	}
 	took := time.Since(read)
-	r, err := certifyTrainingState(ctx, h, j, pass, env, b.At)
+	r, err := certifyTrainingState(ctx, h, j, pass, env, began)
 	if err = errors.Join(err, pass.Close()); err != nil {
 		return nil, err
 	}

@@ -11,9 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/internal/words"
-	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/job"
-	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A checkpoint is the whole state of a training between two steps: the trainer and, in the same
@@ -40,19 +38,6 @@ const (
 	checkpointVersion = "6 "
 	traceBytes        = 72 // of an entry of the trace, at least
 )
-
-func newCheckpoint(job job.Job, s *pass.FirstPass, from *Parent) (checkpoint, error) {
-	configuration, err := job.Digest()
-	what := checkpointVersion + configuration.String()
-	if job.Train.WarmStart && from != nil {
-		what += " from " + from.Model
-	}
-	return checkpoint{
-		Configuration: what,
-		Sample:        s.Digest.String(),
-		Instructions:  model.InstructionSet(),
-	}, err
-}
 
 // resume restores the stored checkpoint if it belongs to this training, and nominates the
 // candidates: the checkpoint has the centre of their prior, which takes long to find.
@@ -184,15 +169,6 @@ func (t *Training) resumable(stored checkpoint) bool {
 		trainer.Close()
 	}
 	return true
-}
-
-// checkpointIfDue saves the state if the last save is old enough. The times of saves change no
-// result.
-func (t *Training) checkpointIfDue(ctx context.Context, trainer trainer) error {
-	if time.Since(t.saved) < t.env.Resources.Checkpoint {
-		return nil
-	}
-	return t.checkpoint(ctx, trainer)
 }
 
 // checkpoint saves the state between two steps.

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -57,6 +58,20 @@ func Candidates(j job.Job, s Sample) []model.Config {
 		}
 	}
 	return all
+}
+
+// planOf translates the training declaration for n rows to fit, of d features and
+// a candidate of m inducing points (0: the trainer's rule).
+func planOf(j job.Job, n int64, d, m int) model.Plan {
+	p := model.Plan{Batch: j.Train.Batch}
+	if j.Train.Mode == job.TrainFullPass {
+		p.Batch, p.SettleBatch = int(n), int(n)
+	}
+	if j.Train.Passes > 0 {
+		batch := model.Config{N: n, Dim: d, Inducing: m, ELBO: j.Elbo(), Plan: p}.Scheduled().Plan.Batch
+		p.Joint = max(1, int(math.Round(j.Train.Passes*float64(n)/float64(batch))))
+	}
+	return p
 }
 
 // The costs that the terms in M² a row and M³ leave out: of a row, for its loss and for each inducing

@@ -163,10 +163,10 @@ const packetRows = 512
 // depends on the seed, the epoch and the size of the buffer alone. The reader's position is the
 // number of rows taken so far.
 type Shuffled struct {
-	Feed   *Feed
-	Buffer int
-	Seed   uint64
-	Taken  int64 // rows since the first epoch began
+	feed   *Feed
+	buffer int
+	seed   uint64
+	taken  int64 // rows since the first epoch began
 
 	x, y []float64 // of the latest batch
 
@@ -180,9 +180,17 @@ type Shuffled struct {
 
 type packet struct{ x, y []float64 }
 
+// Shuffled returns a reader that goes on where so many rows have been taken. Close it after use.
+func (f *Feed) Shuffled(seed uint64, buffer int, taken int64) *Shuffled {
+	return &Shuffled{feed: f, buffer: buffer, seed: seed, taken: taken}
+}
+
+// Taken is the reader's position.
+func (r *Shuffled) Taken() int64 { return r.taken }
+
 // Take returns the next n rows. They are valid until the next call.
 func (r *Shuffled) Take(ctx context.Context, n int) (x, y []float64, err error) {
-	d := r.Feed.scale.Inputs
+	d := r.feed.scale.Inputs
 	r.x, r.y = r.x[:0], r.y[:0]
 	for len(r.y) < n {
 		if len(r.rest.y) == 0 {
@@ -193,7 +201,7 @@ func (r *Shuffled) Take(ctx context.Context, n int) (x, y []float64, err error) 
 		k := min(n-len(r.y), len(r.rest.y))
 		r.x, r.y = append(r.x, r.rest.x[:k*d]...), append(r.y, r.rest.y[:k]...)
 		r.rest = packet{r.rest.x[k*d:], r.rest.y[k:]}
-		r.Taken += int64(k)
+		r.taken += int64(k)
 	}
 	return r.x, r.y, nil
 }
@@ -221,14 +229,14 @@ func (r *Shuffled) open(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	packets, failed := make(chan packet, 1), make(chan error, 1)
 	r.packets, r.failed, r.cancel = packets, failed, cancel
-	n := r.Feed.Split.Train()
-	epoch, skip := r.Taken/n, r.Taken%n
+	n := r.feed.Split.Train()
+	epoch, skip := r.taken/n, r.taken%n
 	go func() {
 		defer close(packets)
-		failed <- r.Feed.shuffle(ctx, r.Seed, epoch, r.Buffer, func(p packet) error {
+		failed <- r.feed.shuffle(ctx, r.seed, epoch, r.buffer, func(p packet) error {
 			k := min(skip, int64(len(p.y)))
 			skip -= k
-			if p = (packet{p.x[k*int64(r.Feed.scale.Inputs):], p.y[k:]}); len(p.y) == 0 {
+			if p = (packet{p.x[k*int64(r.feed.scale.Inputs):], p.y[k:]}); len(p.y) == 0 {
 				return nil
 			}
 			select {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -17,16 +19,121 @@ import (
 
 // Fit is [pipeline.Run] without the last pass: it trains, stores the model and returns the training state
 // for [pipeline.Prepare] and [pipeline.Certify].
-func Fit(ctx context.Context, j job.Job, env Environment) (found *pass.TrainingState, err error) {
-	if j.Unit.Given() {
-		return nil, fmt.Errorf("%w: unit: the last pass over units is not made in parts", job.ErrConfig)
-	}
+func Fit(ctx context.Context, j job.Job, env Environment) (*pass.TrainingState, error) {
+	began := time.Now()
 	env.Resources = env.Resources.WithDefaults()
-	b, err := Begin(ctx, j, env)
+	if err := errors.Join(j.Complete(), j.Sequenced(), env.Needs("Open", "Sink", "Log", "Checkpoints", "Software")); err != nil {
+		return nil, err
+	}
+	src, s, attempt, err := begin(ctx, j, env)
 	if err != nil {
 		return nil, err
 	}
-	return Train(ctx, j, b.Src, b.FirstPass, b.Attempt, env, b.At)
+	j.Repeats = s.Repeats
+	took := time.Since(began)
+	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseStart, Elapsed: job.Seconds(took)})
+	t, err := NewTraining(ctx, src, s, j, env, began)
+	if err != nil {
+		return nil, err
+	}
+	m, training, err := t.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	configuration, err := j.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	h := &pass.TrainingState{
+		Format: pass.TrainingStateFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
+		Segments: dataset.SegmentsOf(src), Reference: s.Reference.Digest(s.Used), Constant: s.Constant(m.Meta.Loss), Groups: s.Groups, Attempt: attempt, Sequence: j.Numbering, Repeats: s.Repeats, Secret: dataset.NewSecret().String(),
+		Training: training, Warnings: s.Warnings, FirstPassSeconds: took.Seconds(), TrainSeconds: (time.Since(began) - took).Seconds(),
+	}
+	h.NoteSplit(j, s.Split)
+	if h.Model, err = env.Sink.PutModel(ctx, m); err != nil {
+		return nil, err
+	}
+	h.Reuse, err = reuse(j, s, h.Model, env.Log)
+	return h, err
+}
+
+// begin makes the first pass of a job, and records the attempt before there is any result.
+func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source, s *pass.FirstPass, n certify.Attempt, err error) {
+	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseFirstPass})
+	if src, err = env.Open(ctx, nil); err != nil {
+		return nil, nil, n, err
+	}
+	s, err = pass.First(ctx, src, j, env.Resources, env.FirstPass)
+	if err == nil && env.FirstPass != nil && !j.FiltersRows() && !s.Repeats {
+		err = leftOut(ctx, s, env)
+	}
+	if s != nil {
+		err = errors.Join(err, s.PutAway(ctx, src, env.Rejects, env.Resources))
+	}
+	if err != nil {
+		return nil, nil, n, err
+	}
+	for _, text := range s.Warnings {
+		env.Observer.ReportWarning(text)
+	}
+	log, err := env.Log.Log()
+	if err != nil {
+		return nil, nil, n, err
+	}
+	if j.Split.Holdout > 0 && slices.ContainsFunc(log.Uses, func(o Use) bool { return o.Curve && o.Rows == s.Held.Digest() }) {
+		env.Observer.ReportWarning("an earlier run into this output has shown a curve of these held-out rows: nothing can be certified from them about another model (hint: add rows, or use guarantees: [pac-bayes])")
+	}
+	configuration, err := j.Digest()
+	if err != nil {
+		return nil, nil, n, err
+	}
+	if n, err = (Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration}).record(env.Log); err != nil {
+		return nil, nil, n, err
+	}
+	env.Observer.ReportEvent(fmt.Sprintf("attempt %d on these rows, %d in this output", n.OnTheseRows, n.InThisLog))
+	return src, s, n, nil
+}
+
+// leftOut returns an error unless the columns that a first pass in parts leaves out, for their one value on
+// the prior rows, have these values there. The prior may not depend on other rows, and the features are
+// a part of it. It reads no other column but the target, and only shards with prior rows.
+func leftOut(ctx context.Context, s *pass.FirstPass, env Environment) error {
+	var names []string
+	var at []int
+	for c, name := range s.Columns {
+		if !slices.Contains(s.Used, c) {
+			names, at = append(names, name), append(at, c)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	src, err := env.Open(ctx, names)
+	if err != nil {
+		return err
+	}
+	var order []int
+	for i, shard := range src.Shards() {
+		if len(shard.Among(s.Split.PriorRows)) > 0 {
+			order = append(order, i)
+		}
+	}
+	next := 0 // prior row
+	err = dataset.Stream(ctx, src, order, env.Resources.Workers, func(b dataset.Block) error {
+		for _, ordinal := range (dataset.Shard{First: b.First, Rows: int64(b.Rows)}).Among(s.Split.PriorRows) {
+			for i, c := range at {
+				if v, before := b.Columns[i][ordinal-b.First], s.Reference.Row(next)[c]; math.Float64bits(v) != math.Float64bits(before) {
+					return fmt.Errorf("%w: column %q is %v in row %d, a prior row, and the first pass had %v", job.ErrChanged, names[i], v, ordinal, before)
+				}
+			}
+			next++
+		}
+		return nil
+	})
+	if err == nil && next != s.Reference.N {
+		err = fmt.Errorf("%w: there are %d of %d prior rows", job.ErrChanged, next, s.Reference.N)
+	}
+	return err
 }
 
 // Checkpoints keeps the one latest checkpoint of a job. It outlives the process.
@@ -66,31 +173,6 @@ func (e Environment) Needs(fields ...string) error {
 		"Open": e.Open == nil, "Sink": e.Sink == nil, "Log": e.Log == nil, "Checkpoints": e.Checkpoints == nil,
 		"Software": e.Software == "",
 	}, fields)
-}
-
-// Train trains, stores the model, and returns the training state to the last pass.
-func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.FirstPass, attempt certify.Attempt, env Environment, began time.Time) (*pass.TrainingState, error) {
-	job.Repeats = s.Repeats
-	took := time.Since(began)
-	fit, err := train(ctx, src, s, job, env, began)
-	if err != nil {
-		return nil, err
-	}
-	configuration, err := job.Canonical()
-	if err != nil {
-		return nil, err
-	}
-	h := &pass.TrainingState{
-		Format: pass.TrainingStateFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: dataset.SegmentsOf(src), Reference: s.Reference.Digest(s.Used), Constant: s.Constant(fit.Model.Meta.Loss), Groups: s.Groups, Attempt: attempt, Sequence: job.Numbering, Repeats: s.Repeats, Secret: dataset.NewSecret().String(),
-		Training: fit.Training, Warnings: s.Warnings, FirstPassSeconds: took.Seconds(), TrainSeconds: (time.Since(began) - took).Seconds(),
-	}
-	h.NoteSplit(job, s.Split)
-	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
-		return nil, err
-	}
-	h.Reuse, err = reuse(job, s, h.Model, env)
-	return h, err
 }
 
 // Untrainable reports whether an error of training is a fault of the rows, which no retry mends.

@@ -69,7 +69,7 @@ type Use struct {
 
 // reuse records the use of the held-out rows for a model, and returns its price: the different uses of
 // the same rows before it. It is called before the number that will be shown is computed.
-func reuse(j job.Job, s *pass.FirstPass, model string, env Environment) (paid *certify.Reuse, err error) {
+func reuse(j job.Job, s *pass.FirstPass, model string, in Logs) (paid *certify.Reuse, err error) {
 	u := Use{Rows: s.Held.Digest(), Count: s.Split.Holdout(), Curve: j.Spends().Applies(certify.MethodCurve)}
 	if u.Count == 0 {
 		return nil, nil
@@ -83,7 +83,7 @@ func reuse(j job.Job, s *pass.FirstPass, model string, env Environment) (paid *c
 		shown = fmt.Appendf(shown, "groups %q %v", j.Groups.Column, s.Groups)
 	}
 	u.Shown = sha256.Sum256(shown)
-	log, err := env.Log.Log()
+	log, err := in.Log()
 	if err != nil {
 		return nil, err
 	}
@@ -99,5 +99,5 @@ func reuse(j job.Job, s *pass.FirstPass, model string, env Environment) (paid *c
 		paid.Earlier = append(paid.Earlier, certify.GroupUses(o.Count, max(1, o.Groups))...)
 		paid.Ended = paid.Ended || o.Curve
 	}
-	return paid, env.Log.PutLog(log)
+	return paid, in.PutLog(log)
 }

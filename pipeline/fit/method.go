@@ -24,27 +24,6 @@ type trainer interface {
 	Close()
 }
 
-// newTrainer returns the trainer of a candidate, from its state if there is one.
-func (t *Training) newTrainer(c candidate, state []byte) (trainer, error) {
-	if t.Job.Train.Method == job.MethodFreeForm {
-		if state != nil {
-			return model.ResumeTrainer(c.config, state)
-		}
-		if t.begins(c.config) {
-			return model.NewTrainerFrom(c.config, t.warm, t.start)
-		}
-		return model.NewTrainer(c.config, t.start)
-	}
-	config := collapsed(t.Job.Train, c.config)
-	if state != nil {
-		return model.ResumeCollapsed(config, state)
-	}
-	if rows := t.start.Len(); config.Exact && (rows > certify.MaxInducing || int64(rows) < config.N) {
-		return nil, job.TooManyForExact(t.Job.Train.Method, max(int64(rows), config.N))
-	}
-	return model.NewCollapsed(config, t.start)
-}
-
 // collapsed translates a method that is not free-form.
 func collapsed(t job.TrainDecl, c model.Config) model.CollapsedConfig {
 	config := model.CollapsedConfig{Config: c, Alpha: 1, Evaluations: evaluations(t, c.N), Exact: t.Method.Exact()}

@@ -28,23 +28,23 @@ type Parent struct {
 // with a warning. The parent must not have seen held-out rows.
 func (t *Training) warmUp(src dataset.Source) error {
 	a := t.env.Parent
-	if a == nil || !t.Job.Train.WarmStart {
+	if a == nil || !t.job.Train.WarmStart {
 		return nil
 	}
-	if t.Job.Split.Holdout > 0 && !a.Checked {
+	if t.job.Split.Holdout > 0 && !a.Checked {
 		segments := dataset.SegmentsOf(src)
 		if segments == nil || a.HasSeen(segments) {
 			return fmt.Errorf("%w: there are held-out rows, and training would begin with the model of certificate %s, which may have seen them", job.ErrConfig, a.Certificate)
 		}
 	}
 	again := ""
-	most := model.Config{N: t.FirstPass.Split.Train(), Dim: t.start.Dim}.Scheduled().Inducing // the largest default number
+	most := model.Config{N: t.firstPass.Split.Train(), Dim: t.start.Dim}.Scheduled().Inducing // the largest default number
 	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
-	case !slices.Equal(meta.FeatureNames(), dataset.NamesOf(t.FirstPass.Features)) || meta.Target.Name != t.FirstPass.Target.Name || meta.Mean != t.Job.Mean.Column || !reflect.DeepEqual(meta.Encode.Openly(), t.FirstPass.Encode.Openly()):
+	case !slices.Equal(meta.FeatureNames(), dataset.NamesOf(t.firstPass.Features)) || meta.Target.Name != t.firstPass.Target.Name || meta.Mean != t.job.Mean.Column || !reflect.DeepEqual(meta.Encode.Openly(), t.firstPass.Encode.Openly()):
 		again = "other columns"
-	case meta.Isotropic != t.Job.Kernel.Isotropic || !slices.Contains(t.Job.Kernel.Family, meta.Kernel):
+	case meta.Isotropic != t.job.Kernel.Isotropic || !slices.Contains(t.job.Kernel.Family, meta.Kernel):
 		again = "another kernel"
-	case len(t.Job.Inducing) > 0 && !slices.Contains(t.Job.Inducing, m), len(t.Job.Inducing) == 0 && m > most:
+	case len(t.job.Inducing) > 0 && !slices.Contains(t.job.Inducing, m), len(t.job.Inducing) == 0 && m > most:
 		again = words.Count(int64(m), "inducing point")
 	}
 	if again != "" {
@@ -52,7 +52,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 		return nil
 	}
 	var err error
-	t.warm, err = ScaledAs(a.From, t.FirstPass.Features, t.FirstPass.Target)
+	t.warm, err = ScaledAs(a.From, t.firstPass.Features, t.firstPass.Target)
 	return err
 }
 
@@ -60,7 +60,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 // kernel, and of its number of inducing points where numbers are named.
 func (t *Training) begins(c model.Config) bool {
 	return t.warm != nil && t.warm.Kernel.Family.Name == c.Kernel.Name &&
-		(len(t.Job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
+		(len(t.job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
 }
 
 // warmSteps is the number of steps that move θ and Z of a candidate with a parent: a quarter of

@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
-	"github.com/pacsgp/pacsgp/model/loss"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
@@ -19,31 +16,9 @@ import (
 // they certify nothing. So the predictor is a function of Q and of the rows that are not held out,
 // and verification finds it again.
 
-// Predictor completes a fitted model.
-func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
-	t.env.Observer.ReportProgress(job.Progress{Phase: job.PhasePredictor, Elapsed: job.Seconds(time.Since(t.began))})
-	f, err := t.Feed.Fit(ctx, m.Posterior, t.Job.Split.Key, t.env.Resources.Workers, t.env.Observer.Fitting)
-	if err != nil {
-		return err
-	}
-	if f.Least {
-		t.env.Observer.ReportWarning("the rows show no noise: the model has the least that its arithmetic can carry")
-	}
-	if t.Job.Mean.Given() && t.Job.Split.Outside == 0 {
-		t.env.Observer.ReportWarning("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: split.outside; the guarantee curve does not rest on them)")
-	}
-	rows := t.FirstPass.Scaled(t.FirstPass.Reference)
-	choice, err := ChoiceOf(m.Posterior, f, t.Loss, t.Job.LossSpec(t.FirstPass.Target), t.FirstPass.Target, rows, t.env.Resources.Workers)
-	if err != nil {
-		return err
-	}
-	m.Meta.Predictor, m.Predictive = choice.Predictor(t.Job, nil)
-	return nil
-}
-
-// Fit adds up the training rows, or enough of them, and finds least squares at the features of a posterior. onAdded, if
-// not nil, is called with the number of rows added so far and of all that are.
-func (f *Feed) Fit(ctx context.Context, p *model.Posterior, key string, workers int, onAdded func(done, most int64)) (*model.Fit, error) {
+// leastSquares adds up the training rows, or enough of them, and finds least squares at the features of a posterior.
+// onAdded, if not nil, is called with the number of rows added so far and of all that are.
+func (f *Feed) leastSquares(ctx context.Context, p *model.Posterior, key string, workers int, onAdded func(done, most int64)) (*model.Fit, error) {
 	shards, rows := f.enough(key)
 	sums, err := model.NewRegression(p, rows, workers)
 	if err != nil {
@@ -71,33 +46,42 @@ func (f *Feed) Fit(ctx context.Context, p *model.Posterior, key string, workers 
 const (
 	SameNumbers = 1e-6
 	SameWeights = 1e-9 // and this many roundings times the condition number:
-	Roundings   = 64
-	MostApart   = 1e-2
+	roundings   = 64
+	mostApart   = 1e-2
 )
 
 // A Choice compares the parts of least squares by the errors on the prior rows.
 type Choice struct {
-	q, law          *model.Posterior
-	noise           float64
-	rows            model.Rows // prior rows, scaled
-	mean, least     []float64  // by Q, by least squares
-	variance        []float64  // of the law of predictions
-	losses, squares []float64  // of each of parts
+	q               *model.Posterior
+	fit             *model.Fit
+	y               []float64 // of the prior rows, scaled
+	mean, least     []float64 // by Q, by least squares
+	variance        []float64 // of the law of predictions
+	losses, squares []float64 // of each of parts
 }
 
 var leastSquaresParts = [...]float64{0, 0.25, 0.5, 0.75, 1}
 
-// ChoiceOf compares predictors on the given rows, of which none may be certified.
-func ChoiceOf(q *model.Posterior, f *model.Fit, l loss.Loss, spec certify.Loss, target job.Affine, rows model.Rows, workers int) (*Choice, error) {
-	c := &Choice{q: q, law: f.Law, noise: f.Noise, rows: rows}
-	var err error
-	if c.least, c.variance, err = LawsAt(f.Law, rows, workers); err != nil {
+// Choose finds least squares at the features of a posterior on the training rows, and compares predictors on the
+// prior rows, of which none may be certified. onAdded is that of leastSquares.
+func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass, j job.Job, workers int, onAdded func(done, most int64)) (*Choice, error) {
+	fit, err := f.leastSquares(ctx, q, j.Split.Key, workers, onAdded)
+	if err != nil {
+		return nil, err
+	}
+	spec, rows := j.LossSpec(s.Target), s.Scaled(s.Reference)
+	l, err := pass.ScaledLoss(spec, s.Target)
+	if err != nil {
+		return nil, err
+	}
+	c := &Choice{q: q, fit: fit, y: rows.Y}
+	if c.least, c.variance, err = LawsAt(fit.Law, rows, workers); err != nil {
 		return nil, err
 	}
 	if c.mean, _, err = LawsAt(q, rows, workers); err != nil {
 		return nil, err
 	}
-	tolerance := max(spec.Epsilon, spec.Below, spec.Above) / target.Scale
+	tolerance := max(spec.Epsilon, spec.Below, spec.Above) / s.Target.Scale
 	for _, part := range leastSquaresParts {
 		var losses, squares float64
 		for i, mean := range c.at(part) {
@@ -111,6 +95,12 @@ func ChoiceOf(q *model.Posterior, f *model.Fit, l loss.Loss, spec certify.Loss, 
 		c.losses, c.squares = append(c.losses, losses), append(c.squares, squares)
 	}
 	return c, nil
+}
+
+// Apart is the largest part by which the weights of two honest programs differ. Their other numbers differ by
+// less than [SameNumbers].
+func (c *Choice) Apart() float64 {
+	return min(mostApart, max(SameWeights, roundings*0x1p-52*c.fit.Condition))
 }
 
 // at returns the predictions with a part of least squares.
@@ -129,7 +119,7 @@ func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model
 	best := 0
 	switch {
 	case job.Split.Holdout == 0:
-	case c.rows.Len() == 0:
+	case len(c.y) == 0:
 		best = len(leastSquaresParts) - 1
 	default:
 		for i := range leastSquaresParts {
@@ -145,12 +135,12 @@ func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model
 		}
 	}
 	part := leastSquaresParts[best]
-	law := *c.law
+	law := *c.fit.Law
 	law.Mean = make([]float64, len(c.q.Mean))
 	for j := range law.Mean {
-		law.Mean[j] = mix(part, c.q.Mean[j], c.law.Mean[j])
+		law.Mean[j] = mix(part, c.q.Mean[j], c.fit.Law.Mean[j])
 	}
-	return pass.Predictor{Part: part, Noise: c.noise, Factor: calibration(c.rows.Y, c.at(part), c.variance, c.noise)}, &law
+	return pass.Predictor{Part: part, Noise: c.fit.Noise, Factor: calibration(c.y, c.at(part), c.variance, c.fit.Noise)}, &law
 }
 
 func mix(part, q, least float64) float64 { return float64((1-part)*q) + float64(part*least) }

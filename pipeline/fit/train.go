@@ -20,46 +20,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// Fitted is the outcome of training.
-type Fitted struct {
-	Model    pass.Model
-	Training pass.Training
-}
-
-// train fits the candidates one after the other and returns the best. Q may depend on all rows:
-// choosing among candidates by the bound is free.
-func train(ctx context.Context, src dataset.Source, s *pass.FirstPass, j job.Job, env Environment, began time.Time) (*Fitted, error) {
-	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseStart, Elapsed: job.Seconds(time.Since(began))})
-	t, err := NewTraining(ctx, src, s, j, env, began)
-	if err != nil {
-		return nil, err
-	}
-	return t.Run(ctx)
-}
-
-// Run fits all candidates.
-func (t *Training) Run(ctx context.Context) (*Fitted, error) {
-	for t.state.Candidate < len(t.candidates) {
-		if t.state.StoppedAfter > 0 && len(t.state.Finished) > 0 {
-			c := t.candidates[t.state.Candidate]
-			t.env.Observer.ReportWarning("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
-			t.state.Candidate++
-			continue
-		}
-		if err := t.fit(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return t.best(ctx)
-}
-
 // A Training holds what all candidates share.
 type Training struct {
-	Job        job.Job // for the rows
+	job        job.Job // for the rows
 	env        Environment
-	FirstPass  *pass.FirstPass
-	Feed       *Feed
-	Loss       loss.Loss // in scaled units
+	firstPass  *pass.FirstPass
+	feed       *Feed
+	loss       loss.Loss // in scaled units
 	start      model.Rows
 	candidates []candidate
 	state      checkpoint
@@ -78,7 +45,7 @@ func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 	if err != nil {
 		return nil, err
 	}
-	t := &Training{Job: job, env: env, FirstPass: s, Feed: f, began: began, entered: time.Now(), saved: time.Now()}
+	t := &Training{job: job, env: env, firstPass: s, feed: f, began: began, entered: time.Now(), saved: time.Now()}
 	t.late = func() bool {
 		limit := time.Duration(job.Train.Time)
 		return limit > 0 && t.spent() > limit
@@ -90,16 +57,38 @@ func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 		return nil, err
 	}
 	t.start = s.Scaled(s.Start)
-	if t.Loss, err = pass.ScaledLoss(job.LossSpec(s.Target), s.Target); err != nil {
+	if t.loss, err = pass.ScaledLoss(job.LossSpec(s.Target), s.Target); err != nil {
 		return nil, err
 	}
 	if err := t.warmUp(src); err != nil {
 		return nil, err
 	}
-	if t.state, err = newCheckpoint(job, s, t.env.Parent); err != nil {
+	configuration, err := job.Digest()
+	if err != nil {
 		return nil, err
 	}
+	t.state = checkpoint{Configuration: checkpointVersion + configuration.String(), Sample: s.Digest.String(), Instructions: model.InstructionSet()}
+	if job.Train.WarmStart && env.Parent != nil {
+		t.state.Configuration += " from " + env.Parent.Model
+	}
 	return t, t.resume(ctx)
+}
+
+// Run fits the candidates one after the other and returns the best. Q may depend on all rows:
+// choosing among candidates by the bound is free.
+func (t *Training) Run(ctx context.Context) (m pass.Model, how pass.Training, err error) {
+	for t.state.Candidate < len(t.candidates) {
+		if t.state.StoppedAfter > 0 && len(t.state.Finished) > 0 {
+			c := t.candidates[t.state.Candidate]
+			t.env.Observer.ReportWarning("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
+			t.state.Candidate++
+			continue
+		}
+		if err := t.fit(ctx); err != nil {
+			return m, how, err
+		}
+	}
+	return t.best(ctx)
 }
 
 // A candidate is a posterior that may be fitted: of a family of kernels, with a number of
@@ -120,11 +109,11 @@ func (c candidate) words(inducing int) string {
 
 // nominate lists the candidates: each number of inducing points with each family.
 func (t *Training) nominate() error {
-	numbers := t.Job.Inducing
+	numbers := t.job.Inducing
 	if len(numbers) == 0 {
 		numbers = []int{0} // the trainer's rule in N
 	}
-	for _, name := range t.Job.Kernel.Family {
+	for _, name := range t.job.Kernel.Family {
 		family, err := kernel.Named(name)
 		if err != nil {
 			return fmt.Errorf("%w: %w", job.ErrConfig, err)
@@ -135,8 +124,8 @@ func (t *Training) nominate() error {
 		}
 		for _, m := range numbers {
 			c.config.Inducing = m
-			c.config.Plan = planOf(t.Job, c.config.N, c.config.Dim, m)
-			if t.begins(c.config) && t.Job.Train.Passes == 0 {
+			c.config.Plan = planOf(t.job, c.config.N, c.config.Dim, m)
+			if t.begins(c.config) && t.job.Train.Passes == 0 {
 				c.config.Plan.Joint = warmSteps(c.config)
 			}
 			t.candidates = append(t.candidates, c)
@@ -147,14 +136,17 @@ func (t *Training) nominate() error {
 
 // configure translates the job, with kernels of one family.
 func (t *Training) configure(family *kernel.Family) (candidate, error) {
-	s, job := t.FirstPass, t.Job
-	theta, err := t.parameters(family)
+	s, job := t.firstPass, t.job
+	theta, centre, err := parameters(job, s, family, t.state.Centre, t.env.Resources.Workers)
 	if err != nil {
 		return candidate{}, err
 	}
+	if len(job.Kernel.Family) == 1 { // else each family has a centre of its own
+		t.state.Centre = centre
+	}
 	c := model.Config{
-		Dim: t.start.Dim, N: s.Split.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.Loss,
-		ELBO: t.Job.Elbo(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.Scales(job),
+		Dim: t.start.Dim, N: s.Split.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
+		ELBO: t.job.Elbo(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.Scales(job),
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers, Starting: t.env.Observer.Starting,
 	}
 	for _, p := range theta {
@@ -165,29 +157,6 @@ func (t *Training) configure(family *kernel.Family) (candidate, error) {
 		c.Grids = append(c.Grids, g)
 	}
 	return candidate{config: c, theta: theta}, nil
-}
-
-// planOf translates the training declaration for n rows to fit, of d features and
-// a candidate of m inducing points (0: the trainer's rule).
-func planOf(j job.Job, n int64, d, m int) model.Plan {
-	p := model.Plan{Batch: j.Train.Batch}
-	if j.Train.Mode == job.TrainFullPass {
-		p.Batch, p.SettleBatch = int(n), int(n)
-	}
-	if j.Train.Passes > 0 {
-		batch := model.Config{N: n, Dim: d, Inducing: m, ELBO: j.Elbo(), Plan: p}.Scheduled().Plan.Batch
-		p.Joint = max(1, int(math.Round(j.Train.Passes*float64(n)/float64(batch))))
-	}
-	return p
-}
-
-// parameters are those of a family. The centre of a job with one family is kept.
-func (t *Training) parameters(family *kernel.Family) ([]certify.Parameter, error) {
-	theta, centre, err := parameters(t.Job, t.FirstPass, family, t.state.Centre, t.env.Resources.Workers)
-	if len(t.Job.Kernel.Family) == 1 {
-		t.state.Centre = centre
-	}
-	return theta, err
 }
 
 // parameters declares the grid of each hyper-parameter. The centre of a peaked
@@ -256,17 +225,23 @@ func (t *Training) fit(ctx context.Context) error {
 		return err
 	}
 	defer trainer.Close()
-	batches := &Shuffled{Feed: t.Feed, Buffer: t.Job.Train.Buffer, Seed: t.Job.Train.Seed, Taken: t.state.Taken}
+	batches := t.feed.Shuffled(t.job.Train.Seed, t.job.Train.Buffer, t.state.Taken)
 	defer batches.Close()
 	for !trainer.Done() {
 		if err := ctx.Err(); err != nil {
-			return errors.Join(t.interrupted(ctx, trainer), err)
+			if lost := t.checkpoint(ctx, trainer); lost != nil {
+				return errors.Join(fmt.Errorf("interrupted, and the last steps are lost: %w", lost), err)
+			}
+			return err
 		}
 		if err := t.step(ctx, trainer, batches); err != nil {
 			return err
 		}
-		t.state.Taken = batches.Taken
-		if err := t.checkpointIfDue(ctx, trainer); err != nil {
+		t.state.Taken = batches.taken
+		if time.Since(t.saved) < t.env.Resources.Checkpoint {
+			continue
+		}
+		if err := t.checkpoint(ctx, trainer); err != nil {
 			return err
 		}
 	}
@@ -280,6 +255,27 @@ func (t *Training) fit(ctx context.Context) error {
 	return t.save(ctx)
 }
 
+// newTrainer returns the trainer of a candidate, from its state if there is one.
+func (t *Training) newTrainer(c candidate, state []byte) (trainer, error) {
+	if t.job.Train.Method == job.MethodFreeForm {
+		if state != nil {
+			return model.ResumeTrainer(c.config, state)
+		}
+		if t.begins(c.config) {
+			return model.NewTrainerFrom(c.config, t.warm, t.start)
+		}
+		return model.NewTrainer(c.config, t.start)
+	}
+	config := collapsed(t.job.Train, c.config)
+	if state != nil {
+		return model.ResumeCollapsed(config, state)
+	}
+	if rows := t.start.Len(); config.Exact && (rows > certify.MaxInducing || int64(rows) < config.N) {
+		return nil, job.TooManyForExact(t.job.Train.Method, max(int64(rows), config.N))
+	}
+	return model.NewCollapsed(config, t.start)
+}
+
 // step makes one step of a trainer: a full pass or a mini-batch.
 func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled) error {
 	if err := trainer.Begin(); err != nil {
@@ -290,7 +286,7 @@ func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 	ctx = context.WithoutCancel(ctx)
 	switch pass := trainer.Want(); pass.Kind {
 	case model.FullPass:
-		if err := t.Feed.Full(ctx, trainer.Add); err != nil {
+		if err := t.feed.Full(ctx, trainer.Add); err != nil {
 			return err
 		}
 	case model.MiniBatch:
@@ -324,38 +320,27 @@ func (t *Training) record(trainer trainer) {
 	t.env.Observer.ReportProgress(progress)
 }
 
-// interrupted keeps the steps that were made.
-func (t *Training) interrupted(ctx context.Context, trainer trainer) error {
-	if err := t.checkpoint(ctx, trainer); err != nil {
-		return fmt.Errorf("interrupted, and the last steps are lost: %w", err)
-	}
-	return nil
-}
-
 // best returns the fitted candidate with the lowest bound. With several candidates a full pass
 // computes the risk of each.
-func (t *Training) best(ctx context.Context) (*Fitted, error) {
-	var chosen *Fitted
+func (t *Training) best(ctx context.Context) (m pass.Model, how pass.Training, err error) {
 	least := math.Inf(1)
 	for i, state := range t.state.Finished {
-		f, err := t.finish(t.candidates[i], state)
+		one, training, err := t.finish(t.candidates[i], state)
 		if err != nil {
-			return nil, err
+			return m, how, err
 		}
-		if len(t.state.Finished) == 1 {
-			chosen = f
-			break
+		bound := 0.0
+		if len(t.state.Finished) > 1 {
+			if bound, err = t.bound(ctx, one); err != nil {
+				return m, how, err
+			}
+			t.env.Observer.ReportEvent(fmt.Sprintf("%s: bound about %.4f", t.candidates[i].words(training.Inducing), bound))
 		}
-		bound, err := t.bound(ctx, f.Model)
-		if err != nil {
-			return nil, err
-		}
-		t.env.Observer.ReportEvent(fmt.Sprintf("%s: bound about %.4f", t.candidates[i].words(f.Training.Inducing), bound))
-		if bound < least || chosen == nil {
-			chosen, least = f, bound
+		if bound < least || i == 0 {
+			m, how, least = one, training, bound
 		}
 	}
-	return chosen, t.Predictor(ctx, &chosen.Model)
+	return m, how, t.predictor(ctx, &m)
 }
 
 // bound is about the bound of a model, by its risk on the training rows or enough of them.
@@ -367,8 +352,8 @@ func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	defer s.Close()
 	w := pass.Workspace{Of: s}
 	var risk certify.RiskSum
-	shards, _ := t.Feed.enough(t.Job.Split.Key)
-	err = t.Feed.chunks(ctx, shards, func(x, y []float64) error {
+	shards, _ := t.feed.enough(t.job.Split.Key)
+	err = t.feed.chunks(ctx, shards, func(x, y []float64) error {
 		w.GatherScaled(x, y)
 		rows, err := w.Score()
 		if err != nil {
@@ -388,24 +373,24 @@ func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	weight, err := certify.LnInverseWeight(len(t.Job.Kernel.Family), m.Meta.Theta)
+	weight, err := certify.LnInverseWeight(len(t.job.Kernel.Family), m.Meta.Theta)
 	if err != nil {
 		return 0, err
 	}
-	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: t.FirstPass.Split.Train(), Delta: t.Job.Delta, Share: t.Job.Spends().Share(certify.MethodPACBayes)})
+	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: t.firstPass.Split.Train(), Delta: t.job.Delta, Share: t.job.Spends().Share(certify.MethodPACBayes)})
 	return b.Upper, err
 }
 
 // finish makes the model of a finished trainer.
-func (t *Training) finish(c candidate, state []byte) (*Fitted, error) {
+func (t *Training) finish(c candidate, state []byte) (m pass.Model, how pass.Training, err error) {
 	trainer, err := t.newTrainer(c, state)
 	if err != nil {
-		return nil, err
+		return m, how, err
 	}
 	defer trainer.Close()
 	posterior, indices, err := trainer.Result()
 	if err != nil {
-		return nil, err
+		return m, how, err
 	}
 	if text := trainer.Warning(); text != "" {
 		t.env.Observer.ReportWarning(text)
@@ -414,26 +399,43 @@ func (t *Training) finish(c candidate, state []byte) (*Fitted, error) {
 	for i := range theta {
 		theta[i].Index = indices[i]
 	}
-	job := t.Job
-	job.Encode = t.FirstPass.Encode
-	meta, err := pass.Describe(job, t.FirstPass.Features, t.FirstPass.Target, theta, posterior)
+	job := t.job
+	job.Encode = t.firstPass.Encode
+	meta, err := pass.Describe(job, t.firstPass.Features, t.firstPass.Target, theta, posterior)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: %w", err)
+		return m, how, fmt.Errorf("pipeline: %w", err)
 	}
-	training := pass.Training{
+	how = pass.Training{
 		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
 		StoppedAfter: t.state.StoppedAfter, Machine: Machine(), Resumed: t.resumed, Trace: t.state.Trace,
 	}
 	if t.warm != nil {
-		training.Parent = &t.env.Parent.Parent
+		how.Parent = &t.env.Parent.Parent
 	}
 	if t.state.StoppedAfter > 0 {
-		training.StoppedBy = "time"
+		how.StoppedBy = "time"
 	}
 	if c, ok := trainer.(*model.Collapsed); ok {
-		training.Noise = c.Noise()
+		how.Noise = c.Noise()
 	}
-	return &Fitted{pass.Model{Meta: meta, Posterior: posterior}, training}, nil
+	return pass.Model{Meta: meta, Posterior: posterior}, how, nil
+}
+
+// predictor completes a fitted model.
+func (t *Training) predictor(ctx context.Context, m *pass.Model) error {
+	t.env.Observer.ReportProgress(job.Progress{Phase: job.PhasePredictor, Elapsed: job.Seconds(time.Since(t.began))})
+	c, err := t.feed.Choose(ctx, m.Posterior, t.firstPass, t.job, t.env.Resources.Workers, t.env.Observer.Fitting)
+	if err != nil {
+		return err
+	}
+	if c.fit.Least {
+		t.env.Observer.ReportWarning("the rows show no noise: the model has the least that its arithmetic can carry")
+	}
+	if t.job.Mean.Given() && t.job.Split.Outside == 0 {
+		t.env.Observer.ReportWarning("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: split.outside; the guarantee curve does not rest on them)")
+	}
+	m.Meta.Predictor, m.Predictive = c.Predictor(t.job, nil)
+	return nil
 }
 
 // inChunks calls add with chunkRows rows at a time.
