@@ -40,7 +40,7 @@ func TestForgedPredictorIsRefused(t *testing.T) {
 		digest, err := store.PutModel(t.Context(), m)
 		fatal.If(t, err)
 		h.Model = digest
-		pass, err := readPass(t.Context(), h, env, nil)
+		pass, err := passPart(t.Context(), h, pass.Whole, env)
 		fatal.If(t, err)
 		r, err := pipeline.Certify(t.Context(), h, pass, env)
 		fatal.If(t, errors.Join(err, pass.Close()))

@@ -101,7 +101,7 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 	if h.Model, err = store.PutModel(t.Context(), forged); err != nil {
 		t.Fatal(err)
 	}
-	pass, err := readPass(t.Context(), h, env, nil)
+	pass, err := passPart(t.Context(), h, pass.Whole, env)
 	fatal.If(t, err)
 	defer pass.Close()
 	r, err := pipeline.Certify(t.Context(), h, pass, env)

@@ -129,7 +129,7 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 		return nil, err
 	}
 	defer prepared.Close()
-	pass, err := prepared.Read(ctx, nil)
+	pass, err := prepared.Pass(ctx, pass.Whole)
 	if err != nil {
 		return nil, err
 	}

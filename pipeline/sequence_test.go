@@ -9,6 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -72,7 +73,7 @@ func TestSequenceStandsInATrainingState(t *testing.T) {
 		j.Repeated = true
 	}).Numbered("waves", 5), env)
 	fatal.If(t, err)
-	pass, err := readPass(t.Context(), h, env, nil)
+	pass, err := passPart(t.Context(), h, pass.Whole, env)
 	fatal.If(t, err)
 	r, err := pipeline.Certify(t.Context(), h, pass, env)
 	fatal.If(t, err)

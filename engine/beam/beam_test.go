@@ -382,7 +382,7 @@ func TestPublishesOnce(t *testing.T) {
 	demandSame(t, want, d.published(t))
 	fatal.If(t, d.train(t.Context())) // by a driver that is started again
 	clear(passes.made)
-	if _, err := old.part(t.Context(), pass.Part{Number: 1, Of: 1}); !errors.Is(err, job.ErrChanged) {
+	if _, err := old.part(t.Context(), pass.Whole); !errors.Is(err, job.ErrChanged) {
 		t.Errorf("a worker of the earlier driver goes on: %v", err)
 	}
 	finished(t, d.certify(t.Context()))
@@ -442,7 +442,7 @@ func TestOtherArithmeticIsRefused(t *testing.T) {
 	j.TrainingState = hex.EncodeToString(digest[:])
 	fatal.If(t, os.RemoveAll(filepath.Join(filepath.Dir(j.Job), "lake"))) // it has no reader
 	fatal.If(t, os.Mkdir(filepath.Join(filepath.Dir(j.Job), "lake"), 0o700))
-	_, worker := j.part(t.Context(), pass.Part{Number: 1, Of: 1})
+	_, worker := j.part(t.Context(), pass.Whole)
 	engine := execute(t.Context(), parts(j, t.TempDir(), []int{1}, 1))
 	for who, err := range map[string]error{"driver": d.certify(t.Context()), "worker": worker, "engine": engine} {
 		if err == nil || !strings.Contains(err.Error(), `arithmetic "another"`) {

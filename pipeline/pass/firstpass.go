@@ -121,7 +121,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 		err = rows.inParts(ctx, job, s.Columns, parts, see)
 		return same, err
 	}
-	found, err := rows.Read(ctx, nil)
+	found, err := rows.Pass(ctx, Whole)
 	if err != nil {
 		return false, err
 	}

@@ -34,7 +34,7 @@ func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, constan
 		return nil, err
 	}
 	defer prepared.Close()
-	pass, err := prepared.Read(ctx, nil)
+	pass, err := prepared.Pass(ctx, Whole)
 	if err != nil {
 		return nil, err
 	}

@@ -221,6 +221,9 @@ func (p *Pass) rows() dataset.RawRows {
 // A Part is one of several parts of a pass, each of about as many rows.
 type Part struct{ Number, Of int } // 1 ≤ Number ≤ Of
 
+// Whole is the one part of an undivided pass.
+var Whole = Part{1, 1}
+
 // String writes the part as in 1/2.
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }
 

@@ -137,11 +137,8 @@ func (p *Prepared) Pass(ctx context.Context, part Part) (*Pass, error) {
 	return p.Read(ctx, part.Shards(p.shards))
 }
 
-// Read reads shards, several at a time; nil: all. Close what it returns.
+// Read reads shards, several at a time. Close what it returns.
 func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
-	if shards == nil {
-		shards = dataset.Indices(len(p.shards))
-	}
 	found := &Pass{of: p.of, shards: map[int]*ShardPass{}, lossSums: certify.LossSums{}, units: newUnitSums(p.split.Units)}
 	if err := p.see(ctx, shards); err != nil {
 		return nil, err
