@@ -109,7 +109,7 @@ const maxReferenceInUnits = 2 * job.MaxReference
 
 // Split is the split of a sample of n rows, once all are added.
 func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
-	r := Split{Rows: n, Out: out, Units: u.job.Unit.Counts()}
+	r := Split{Rows: n, Out: out, Units: &certify.UnitCounts{Columns: u.job.Unit.Columns}}
 	if len(u.rows) > job.MaxUnits {
 		return r, fmt.Errorf("%w: unit: there are more than %d units, which take too much memory: declare larger ones", job.ErrData, job.MaxUnits)
 	}

@@ -166,16 +166,11 @@ func (e Encoding) validate() error {
 		}
 		return true
 	}
-	forms := 0
-	for _, has := range []bool{len(e.OneHot) > 0, len(e.Cyclic) > 0, e.Scaled} {
-		if has {
-			forms++
-		}
-	}
+	levels, periods := len(e.OneHot) > 0, len(e.Cyclic) > 0
 	switch {
-	case forms != 1 || e.Scaled && e.Fill == nil:
+	case e.open() || levels && periods || e.Scaled && (levels || periods || e.Fill == nil):
 		return errors.New("want levels or periods")
-	case e.Fill != nil && !e.Fill.valid():
+	case e.Fill != nil && (e.Fill.With == nil || !(math.Abs(*e.Fill.With) <= extremePeriod) || *e.Fill.With == 0 && math.Signbit(*e.Fill.With)):
 		return errors.New("want a number from -1e30 to 1e30 for missing values")
 	case len(e.OneHot) > mostLevels || !ascending(e.OneHot, -extremePeriod):
 		return fmt.Errorf("want at most %d different levels, from -1e30 to 1e30", mostLevels)
@@ -185,19 +180,12 @@ func (e Encoding) validate() error {
 	return nil
 }
 
-// ordered completes a declaration.
-func (e Encoding) ordered() Encoding {
-	e.Cyclic = slices.Clone(e.Cyclic)
-	slices.Sort(e.Cyclic)
-	e.Fill = e.Fill.with(nil)
-	return e
-}
-
 // withEncodings completes the declaration.
 func (j Job) withEncodings(faults *faultList) Job {
 	all := slices.Clone(j.Encode)
 	for i, e := range all {
-		all[i] = e.ordered()
+		all[i].Cyclic, all[i].Fill = slices.Clone(e.Cyclic), e.Fill.with(nil)
+		slices.Sort(all[i].Cyclic)
 	}
 	slices.SortStableFunc(all, func(a, b Encoding) int { return cmp.Compare(a.Column, b.Column) })
 	j.Encode = all
@@ -211,7 +199,10 @@ func (j Job) withEncodings(faults *faultList) Job {
 			faults.add("fill: %q: %s", e.Column, text)
 			continue
 		}
-		switch err := e.filledWith(0).validate(); {
+		if e.Fill != nil && e.Fill.With == nil { // the median of the prior rows
+			e.Fill = e.Fill.with(new(float64))
+		}
+		switch err := e.validate(); {
 		case levels != nil:
 			faults.add("encode: %q: the levels are those of the prior rows", e.Column)
 		case certify.ColumnName(e.Column) != nil:
@@ -264,11 +255,6 @@ type Fill struct {
 // Missing reports whether a value breaks a row rule.
 func Missing(v float64) bool { return !(math.Abs(v) <= MaxMagnitude) }
 
-// valid reports whether there is a number to fill with.
-func (f *Fill) valid() bool {
-	return f.With != nil && math.Abs(*f.With) <= extremePeriod && !(*f.With == 0 && math.Signbit(*f.With))
-}
-
 // with is a copy, with a value unless it is nil; nil stays nil.
 func (f *Fill) with(v *float64) *Fill {
 	if f == nil {
@@ -297,14 +283,6 @@ func (f *Fill) fault(j Job, of Encoding) string {
 		return "levels have no median: give a number, such as -1, which is then a level of its own or none"
 	}
 	return ""
-}
-
-// filledWith is the encoding with a number for missing values, where the job has none.
-func (e Encoding) filledWith(v float64) Encoding {
-	if e.Fill != nil && e.Fill.With == nil {
-		e.Fill = e.Fill.with(&v)
-	}
-	return e
 }
 
 // Key is that of the job file.

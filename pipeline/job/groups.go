@@ -36,10 +36,14 @@ func (j Job) Labels() []string {
 // NotAFeature returns the columns of numbers that are read behind the features and before the target: the
 // column of the groups if it is no feature, or that of the mean.
 func (j Job) NotAFeature() []string {
-	if j.Groups.Texts == nil && j.Groups.NotAFeature(j) {
+	switch {
+	case j.Groups.Texts == nil && j.Groups.NotAFeature(j):
 		return []string{j.Groups.Column}
+	case j.Mean.Given():
+		return []string{j.Mean.Column}
+	default:
+		return nil
 	}
-	return j.Mean.Columns()
 }
 
 // NotAFeature reports whether the column of the groups is no feature of the job.

@@ -158,21 +158,22 @@ func (j Job) WithDefaults() (Job, error) {
 	for _, m := range j.Inducing {
 		faults.when(m < 1 || m > certify.MaxInducing, "inducing: %d is not in 1..%d", m, certify.MaxInducing)
 	}
-	j.Scaling = j.Scaling.withDefaults(faults)
+	faults.when(j.Scaling != "" && j.Scaling != ScalingReference && j.Scaling != ScalingNone,
+		"scaling: %q is neither %s nor %s%s", j.Scaling, ScalingReference, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingReference) + "?"}[j.Scaling == "reference"])
+	j.Scaling = cmp.Or(j.Scaling, ScalingReference)
 	j = j.withEncodings(faults)
 	j.Grid = j.Grid.withDefaults(j.Scaling == ScalingReference, faults)
 	faults.when(j.Grid.Prior == certify.PriorPeaked && j.Scaling != ScalingReference,
 		"grid.prior: peaked needs scaling by prior rows, for the prior rows' estimate is its centre")
 	faults.when(j.Loss.EpsilonStd != 0 && j.Scaling == ScalingNone,
 		"loss.epsilon: std means standard deviations over prior rows; without scaling give epsilon in raw units")
-	if j.Split.Key == "" {
-		j.Split.Key = DefaultKey
-	}
+	j.Split.Key = cmp.Or(j.Split.Key, DefaultKey)
 	faults.of("split.key", certify.SplitKey(j.Split.Key))
 	faults.when(j.Split.Last && j.Split.Holdout == 0, "split.holdout: how many of the last rows are held-out rows?")
 	j = j.withMethods(faults)
 	j.setDuplicates(faults)
-	j.Rejected.validate(faults)
+	faults.when(!(0 <= j.Rejected.Tolerance && j.Rejected.Tolerance < 1),
+		"rejected.limit: %v is no share of the rows from 0 to below 1", j.Rejected.Tolerance)
 	j.Train = j.Train.withDefaults(j.Inducing, faults)
 	j.checkMean(faults)
 	j.checkUnit(faults)
@@ -244,26 +245,6 @@ const (
 	fineFromRows = 30_000
 )
 
-// steps are the possible steps of the grid: its own, or the defaults.
-func (g GridDecl) steps() []float64 {
-	if g.Step == 0 {
-		return []float64{coarseStep, fineStep}
-	}
-	return []float64{g.Step}
-}
-
-// forRows is the grid of a sample of n rows.
-func (g GridDecl) forRows(n int64) GridDecl {
-	switch {
-	case g.Step != 0:
-	case n < fineFromRows:
-		g.Step = coarseStep
-	default:
-		g.Step = fineStep
-	}
-	return g
-}
-
 // withDefaults completes the grid. estimated: prior rows may say where its peaks are.
 func (g GridDecl) withDefaults(estimated bool, faults *faultList) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
@@ -279,7 +260,11 @@ func (g GridDecl) withDefaults(estimated bool, faults *faultList) GridDecl {
 	if g.Prior == certify.PriorPeaked && g.Width == 0 {
 		g.Width = 0.5
 	}
-	for _, step := range g.steps() {
+	steps := []float64{g.Step}
+	if g.Step == 0 {
+		steps = []float64{coarseStep, fineStep}
+	}
+	for _, step := range steps {
 		if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && 0 < step && step <= g.Max-g.Min && (g.Max-g.Min)/step <= certify.MaxGridCount-1) {
 			faults.add("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, step)
 			break
@@ -291,12 +276,6 @@ func (g GridDecl) withDefaults(estimated bool, faults *faultList) GridDecl {
 	faults.when(g.Prior == certify.PriorPeaked && !(g.Width > 0 && g.Width <= 100),
 		"grid.width: %v is not in (0, 100]", g.Width)
 	return g
-}
-
-func (s Scaling) withDefaults(faults *faultList) Scaling {
-	faults.when(s != "" && s != ScalingReference && s != ScalingNone,
-		"scaling: %q is neither %s nor %s%s", s, ScalingReference, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingReference) + "?"}[s == "reference"])
-	return cmp.Or(s, ScalingReference)
 }
 
 func (t TrainDecl) withDefaults(inducing []int, faults *faultList) TrainDecl {

@@ -16,14 +16,6 @@ type MeanDecl struct {
 // Given reports whether the mean function is a column.
 func (d MeanDecl) Given() bool { return d.Column != "" }
 
-// Columns is the column of the mean, or nothing.
-func (d MeanDecl) Columns() []string {
-	if d.Given() {
-		return []string{d.Column}
-	}
-	return nil
-}
-
 // Centre is the centre of the target's scaling: 0 with a column of the mean, which replaces it.
 func (d MeanDecl) Centre(centre float64) float64 {
 	if d.Given() {
@@ -34,16 +26,6 @@ func (d MeanDecl) Centre(centre float64) float64 {
 
 // Outside reports whether the column was fitted on outside rows alone: then training rows can certify.
 func (j Job) Outside() bool { return j.Split.Outside > 0 }
-
-// sets is the number of sets of rows that take a bit a row.
-func (d SplitDecl) sets() (n int64) {
-	for _, share := range []float64{d.Holdout, d.Outside} {
-		if share > 0 {
-			n++
-		}
-	}
-	return n
-}
 
 // checkMean finds faults of the column, and of the rows that it was fitted on.
 func (j Job) checkMean(faults *faultList) {

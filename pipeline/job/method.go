@@ -44,19 +44,14 @@ func NamedMethod(name string) Method {
 	return Method(name)
 }
 
-// The objectives of a free-form Q.
-const (
-	objectiveBound = "bound"
-	objectiveELBO  = "elbo"
-)
+// objectiveELBO is the evidence lower bound.
+const objectiveELBO = "elbo"
 
 // Objectives lists the objectives of a free-form Q.
-func Objectives() []string { return []string{objectiveBound, objectiveELBO} }
+func Objectives() []string { return []string{"bound", objectiveELBO} }
 
 // Elbo reports whether a free-form Q is chosen by the evidence lower bound.
-func (j Job) Elbo() bool {
-	return j.Train.Objective == objectiveELBO
-}
+func (j Job) Elbo() bool { return j.Train.Objective == objectiveELBO }
 
 // Exact reports whether all rows are inducing points.
 func (m Method) Exact() bool {
@@ -169,7 +164,11 @@ func (j Job) ForRows(n int64) Job {
 	if j.Unit.Given() {
 		n, enough, share = 0, true, unitHoldout // the rows of train units have no say in the prior
 	}
-	j.Grid = j.Grid.forRows(n)
+	if j.Grid.Step == 0 {
+		if j.Grid.Step = fineStep; n < fineFromRows {
+			j.Grid.Step = coarseStep
+		}
+	}
 	if len(j.Guarantees) == 0 {
 		if j.Guarantees = both(certify.MethodHoldout); !enough {
 			j.Guarantees = j.Guarantees[:1]

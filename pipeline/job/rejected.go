@@ -15,11 +15,6 @@ type RejectedDecl struct {
 	Tolerance float64 `json:"limit"`
 }
 
-func (d RejectedDecl) validate(faults *faultList) {
-	faults.when(!(0 <= d.Tolerance && d.Tolerance < 1),
-		"rejected.limit: %v is no share of the rows from 0 to below 1", d.Tolerance)
-}
-
 // Some reports whether the job tolerates rejected rows.
 func (d RejectedDecl) Some() bool { return d.Tolerance > 0 }
 

@@ -28,7 +28,12 @@ func (j Job) References(n int64) int64 {
 
 // SplitFits returns an error unless memory has room for the split of n rows.
 func (j Job) SplitFits(n int64, res Resources) error {
-	need := n / 8 * j.Split.sets()
+	need := int64(0)
+	for _, share := range []float64{j.Split.Holdout, j.Split.Outside} {
+		if share > 0 {
+			need += n / 8
+		}
+	}
 	if need <= max(res.Memory, 1<<26) {
 		return nil
 	}

@@ -57,20 +57,12 @@ func (j Job) Unlabelled(columns []int) []int {
 	return slices.Concat(columns[:last-len(j.Unit.Columns)], columns[last:])
 }
 
-// Counts returns those of these units, without numbers; nil: examples are rows.
-func (d UnitDecl) Counts() *certify.UnitCounts {
-	if !d.Given() {
-		return nil
-	}
-	return &certify.UnitCounts{Columns: d.Columns}
-}
-
-// Counted are the units of a job with these counts.
+// Counted are the units of a job with these counts; nil: examples are rows.
 func (d UnitDecl) Counted(found *certify.UnitCounts) *certify.UnitCounts {
-	l := d.Counts()
-	if l == nil || found == nil {
+	if !d.Given() || found == nil {
 		return nil
 	}
-	l.Reference, l.Train, l.Holdout, l.Largest = found.Reference, found.Train, found.Holdout, found.Largest
-	return l
+	l := *found
+	l.Columns = d.Columns
+	return &l
 }
