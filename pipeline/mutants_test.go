@@ -83,7 +83,7 @@ func splitMutants() []mutant {
 	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.reference {\n", "	for i, a := range e.reference[:0] {\n"}
 	return []mutant{
 		{"subset separation: certified on prior rows too", "pipeline", "TestPriorRowsMayBeAnything", []edit{
-			{"pipeline/dataset/split.go", "r.referenceIn(b.First, b.First+int64(b.Rows))", "r.referenceIn(0, 0)"},
+			{"pipeline/dataset/split.go", "Shard{First: b.First, Rows: int64(b.Rows)}.Among(r.PriorRows)", "Shard{}.Among(r.PriorRows)"},
 			{"pipeline/dataset/split.go", "return r.Rows - r.Reference() - r.Out.Size()", "return r.Rows - r.Out.Size()"},
 			{"pipeline/dataset/split.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
 			{"pipeline/pass/lastpass.go", "certify.Constant{Origin: certify.OriginReference", "certify.Constant{Origin: certify.OriginStart"},

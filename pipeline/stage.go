@@ -210,8 +210,11 @@ func (s *stage) environment() fit.Environment {
 			if err != nil {
 				return nil, err
 			}
-			if name := dataset.Rewritten(s.first.Files(), src.Files()); name != "" {
-				return nil, fmt.Errorf("%w: %s was written again while this run was reading it", job.ErrChanged, name)
+			before := s.first.Files()
+			for i, f := range src.Files() { // objects of a store have tags
+				if i < len(before) && f.Path == before[i].Path && f.Tag != before[i].Tag {
+					return nil, fmt.Errorf("%w: %s was written again while this run was reading it", job.ErrChanged, f.Path)
+				}
 			}
 			s.last = src
 			return src, nil

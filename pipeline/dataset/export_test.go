@@ -1,14 +1,10 @@
 package dataset
 
-var testMarker = NewMarker(NewSecret())
+var testSecret = NewSecret()
 
-// Marks are the marks of rows, by one marker for the whole test.
+// Marks are the marks of rows, by one secret for the whole test.
 func Marks(columns [][]float64) []uint64 {
-	marks := make([]Mark, len(columns[0]))
-	testMarker.rows(marks, columns, Indices(len(columns)))
-	out := make([]uint64, len(marks))
-	for i, m := range marks {
-		out[i] = uint64(m)
-	}
-	return out
+	marks := make([]uint64, len(columns[0]))
+	testSecret.mark(marks, columns, Indices(len(columns)))
+	return marks
 }

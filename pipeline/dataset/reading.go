@@ -24,7 +24,7 @@ type Block struct {
 	Rows    int
 	Columns [][]float64 // in the source's order
 	Reasons *array.String
-	Marks   []Mark // one a row, where they are asked for
+	Marks   []uint64 // of the rows, where they are asked for: see [Secret]
 	Record  arrow.Record
 }
 
@@ -42,24 +42,18 @@ func Indices(n int) []int {
 // time; the sequence of calls does not depend on it. All goroutines that it starts have ended
 // when it returns.
 func Stream(ctx context.Context, src Source, order []int, readers int, use func(Block) error) error {
-	return Reading{src: src, order: order, readers: readers}.run(ctx, use)
+	return reading{src: src, order: order, readers: readers}.run(ctx, use)
 }
 
-// A Reading has the settings of reading shards.
-type Reading struct {
+// A reading has the settings of reading shards.
+type reading struct {
 	src     Source
 	order   []int // nil: all shards, in their order
 	readers int
 	targets bool  // add up the last column, shard by shard
-	Marked  []int // columns to compute marks of; nil: no marks
-	Marker  Marker
+	marked  []int // columns to compute marks of; nil: no marks
+	secret  Secret
 	free    *sync.Pool // of marks
-}
-
-// NewReading reads shards in this order and adds up their targets. With columns to mark, each
-// block has the marks of its rows; decoders compute them.
-func NewReading(src Source, order []int, readers int, marked []int, m Marker) Reading {
-	return Reading{src: src, order: order, readers: readers, targets: true, Marked: marked, Marker: m, free: &sync.Pool{}}
 }
 
 // An Ending is the result of reading all rows of a shard.
@@ -68,11 +62,13 @@ type Ending struct {
 	Targets Multiset
 }
 
-// Shards reads the shards, up to readers of them at a time. fold returns the functions that get
-// the blocks of a shard, in their order, and its ending; worker is the reader's number, from 0 on.
-// An error ends the later shards but not the earlier ones, so that the returned error is that of
+// Shards reads the shards of this order, up to readers of them at a time, and adds up their targets. With
+// columns to mark, each block has the marks of its rows by a secret; decoders compute them. fold returns the
+// functions that get the blocks of a shard, in their order, and its ending; worker is the reader's number,
+// from 0 on. An error ends the later shards but not the earlier ones, so that the returned error is that of
 // the first faulty shard, whatever the number of readers.
-func (r Reading) Shards(ctx context.Context, fold func(worker, shard int) (func(Block) error, func(Ending) error)) error {
+func Shards(ctx context.Context, src Source, order []int, readers int, marked []int, by Secret, fold func(worker, shard int) (func(Block) error, func(Ending) error)) error {
+	r := reading{src: src, order: order, readers: readers, targets: true, marked: marked, secret: by, free: &sync.Pool{}}
 	all, failures := r.src.Shards(), make([]error, len(r.order))
 	var next, failed atomic.Int64 // the next to read, and the first faulty one
 	failed.Store(int64(len(r.order)))
@@ -101,7 +97,7 @@ func (r Reading) Shards(ctx context.Context, fold func(worker, shard int) (func(
 }
 
 // shard reads one shard.
-func (r Reading) shard(ctx context.Context, shard Shard, index int, use func(Block) error, done func(Ending) error) error {
+func (r reading) shard(ctx context.Context, shard Shard, index int, use func(Block) error, done func(Ending) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ch := make(chan delivery, batchesAhead)
 	go func() {
@@ -121,9 +117,8 @@ func (r Reading) shard(ctx context.Context, shard Shard, index int, use func(Blo
 	return done(e)
 }
 
-func (r Reading) run(ctx context.Context, use func(Block) error) error {
-	src, order, readers := r.src, r.order, r.readers
-	shards := src.Shards()
+func (r reading) run(ctx context.Context, use func(Block) error) error {
+	order, shards := r.order, r.src.Shards()
 	if order == nil {
 		order = Indices(len(shards))
 	}
@@ -143,7 +138,7 @@ func (r Reading) run(ctx context.Context, use func(Block) error) error {
 	}()
 	started := 0
 	for i := range order {
-		for ; started < min(i+max(readers, 1), len(order)); started++ {
+		for ; started < min(i+max(r.readers, 1), len(order)); started++ {
 			ch := make(chan delivery, batchesAhead)
 			shard := order[started]
 			running.Go(func() {
@@ -169,7 +164,7 @@ type delivery struct {
 	err    error
 }
 
-func (r Reading) release(d delivery) {
+func (r reading) release(d delivery) {
 	if d.record != nil {
 		d.record.Release()
 	}
@@ -179,7 +174,7 @@ func (r Reading) release(d delivery) {
 }
 
 // decode sends the batches of a shard and then its ending, unless ctx is done.
-func (r Reading) decode(ctx context.Context, shard int, out chan<- delivery) {
+func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 	send := func(d delivery) bool {
 		select {
 		case out <- d:
@@ -223,7 +218,7 @@ func (r Reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 
 // consume calls use with a shard's blocks and returns its ending. Deliveries end early if ctx is
 // done.
-func (r Reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(Block) error) (Ending, error) {
+func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(Block) error) (Ending, error) {
 	next := shard.First
 	for d := range in {
 		if d.err != nil {
@@ -251,17 +246,17 @@ func (r Reading) consume(ctx context.Context, in <-chan delivery, shard Shard, i
 }
 
 // view returns a batch as a block, with its marks.
-func (r Reading) view(record arrow.Record) (Block, error) {
+func (r reading) view(record arrow.Record) (Block, error) {
 	b, err := ToBlock(record)
-	if err != nil || r.Marked == nil {
+	if err != nil || r.marked == nil {
 		return b, err
 	}
-	if old, ok := r.free.Get().(*[]Mark); ok && cap(*old) >= b.Rows {
+	if old, ok := r.free.Get().(*[]uint64); ok && cap(*old) >= b.Rows {
 		b.Marks = (*old)[:b.Rows]
 	} else {
-		b.Marks = make([]Mark, b.Rows)
+		b.Marks = make([]uint64, b.Rows)
 	}
-	r.Marker.rows(b.Marks, b.Columns, r.Marked)
+	r.secret.mark(b.Marks, b.Columns, r.marked)
 	return b, nil
 }
 

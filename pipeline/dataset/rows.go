@@ -61,16 +61,6 @@ type File struct {
 	Tag       string // ETag of an object in a store; "" of a file
 }
 
-// Rewritten names an object of a store that is not the one of before, "" if there is none.
-func Rewritten(before, now []File) string {
-	for i, f := range now {
-		if i < len(before) && f.Path == before[i].Path && f.Tag != before[i].Tag {
-			return f.Path
-		}
-	}
-	return ""
-}
-
 // NamesOf are the names of columns.
 func NamesOf(columns []job.Affine) []string {
 	names := make([]string, len(columns))

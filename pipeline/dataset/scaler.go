@@ -59,14 +59,9 @@ func (s Scaler) Put(row []float64, j int, v float64) {
 // Scale writes rows [from, to) of a block: x row-major [(to−from)×d], and y [to−from] unless it is
 // nil. A value does not depend on its row's position.
 func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
-	for j, a := range s.Features {
-		column, at := b.Columns[s.Used[j]][from:to], s.positions[j]
-		for i, v := range column {
-			if e := s.encoded[j]; e != nil {
-				e.Put(x[i*s.Inputs+at:], v, a)
-			} else {
-				x[i*s.Inputs+at] = (v - a.Centre) / a.Scale
-			}
+	for j := range s.Features {
+		for i, v := range b.Columns[s.Used[j]][from:to] {
+			s.Put(x[i*s.Inputs:], j, v)
 		}
 	}
 	if y == nil {

@@ -106,19 +106,6 @@ func (o LeftOut) has(ordinal int64) bool { return o.Bad.Has(ordinal) || o.Duplic
 // Size is the number of rows that are left out.
 func (o LeftOut) Size() int64 { return o.Bad.Size() + o.Duplicates.Size() }
 
-// KeptApart are the rows that apart selects, of n rows without those left out.
-func KeptApart(ctx context.Context, key string, n int64, apart func(Rank) bool, out LeftOut, workers int) (*RowSet, error) {
-	set := NewRowSet(n)
-	_, err := FirstByHash(ctx, key, 0, n, 0, func(x Rank) bool {
-		if apart(x) && !out.has(x.Ordinal) {
-			set.Add(x.Ordinal)
-		}
-		return true
-	}, workers)
-	set.Seal()
-	return set, err
-}
-
 // keep adds a rank to the k lowest, k > 0, behind which some others may lie: the first k are in order once there are
 // as many.
 func keep(lowest []Rank, x Rank, k int64) []Rank {
@@ -268,13 +255,6 @@ func (r Split) First(k int64) []Rank { return r.Order[:min(k, int64(len(r.Order)
 // Starts are the rows that a first pass keeps: the prior rows, and the others of lowest rank.
 func (r Split) Starts() []Rank { return r.First(max(StartRows, r.Reference())) }
 
-// referenceIn returns the ordinals of the prior rows in [first, end).
-func (r Split) referenceIn(first, end int64) []int64 {
-	lo, _ := slices.BinarySearch(r.PriorRows, first)
-	hi, _ := slices.BinarySearch(r.PriorRows, end)
-	return r.PriorRows[lo:hi]
-}
-
 // TrainIndex returns the number of training rows before an ordinal: a train
 // row's position among the training rows.
 func (r Split) TrainIndex(ordinal int64) int64 {
@@ -294,7 +274,7 @@ func (r Split) HeldOut(b Block) iter.Seq2[int, int] { return runs(b, r.HeldOutRo
 
 // Runs are the maximal runs of training rows, to be read once.
 func (r Split) Runs(b Block) iter.Seq2[int, int] {
-	prior := r.referenceIn(b.First, b.First+int64(b.Rows))
+	prior := Shard{First: b.First, Rows: int64(b.Rows)}.Among(r.PriorRows)
 	return runs(b, func(ordinal int64) bool {
 		if len(prior) > 0 && prior[0] == ordinal {
 			prior = prior[1:]
@@ -348,7 +328,7 @@ func (r Split) Of(ordinal int64) string {
 		return string(certify.SubsetHoldout)
 	case r.OutsideRows.Has(ordinal):
 		return "outside"
-	case len(r.referenceIn(ordinal, ordinal+1)) > 0:
+	case len(Shard{First: ordinal, Rows: 1}.Among(r.PriorRows)) > 0:
 		return "prior"
 	default:
 		return string(certify.SubsetTraining)

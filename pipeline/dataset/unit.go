@@ -56,7 +56,6 @@ func (h *UnitHasher) Unit(b Block, i int) uint64 {
 // hashes are held-out units, those of the lowest are reference units.
 type UnitSplit struct {
 	job     job.Job
-	n       int64
 	columns int
 	hash    SplitRule // the rule for held-out units
 
@@ -69,7 +68,7 @@ type UnitSplit struct {
 // NewUnitSplit collects the units of n rows.
 func NewUnitSplit(job job.Job, n int64, columns int) *UnitSplit {
 	return &UnitSplit{
-		job: job, n: n, columns: columns, hash: SplitRule{held: hashUnits(job.Split.Holdout), last: n},
+		job: job, columns: columns, hash: SplitRule{held: hashUnits(job.Split.Holdout), last: n},
 		rows: map[uint64]int64{}, holdout: NewRowSet(n),
 	}
 }

@@ -149,9 +149,5 @@ func Rate(d, workers int) (float64, error) {
 
 // SampleOf describes a sample before any row is read.
 func SampleOf(src dataset.Opened) Sample {
-	s := Sample{Features: len(src.Columns()) - 1}
-	for _, shard := range src.Shards() {
-		s.Rows += shard.Rows
-	}
-	return s
+	return Sample{Rows: dataset.RowsOf(src), Features: len(src.Columns()) - 1}
 }

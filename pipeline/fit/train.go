@@ -162,11 +162,7 @@ func (t *Training) configure(family *kernel.Family) (candidate, error) {
 // parameters declares the grid of each hyper-parameter. The centre of a peaked
 // prior is the estimate of the prior rows alone; nil: it is not known yet.
 func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []float64, workers int) ([]certify.Parameter, []float64, error) {
-	features := make([]string, len(s.Features))
-	for i, f := range s.Features {
-		features[i] = f.Name
-	}
-	names := certify.ParameterNames(features, j.Kernel.Isotropic)
+	names := certify.ParameterNames(dataset.NamesOf(s.Features), j.Kernel.Isotropic)
 	theta := make([]certify.Parameter, len(names))
 	for i, name := range names {
 		theta[i] = certify.Parameter{Name: name, Grid: j.Grid.Flat()}

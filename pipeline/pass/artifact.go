@@ -106,13 +106,7 @@ func (m ModelMeta) Inputs() []string {
 func (m ModelMeta) Dim() int { return len(m.Features) + m.Encode.More() }
 
 // FeatureNames are the names of the features, in order.
-func (m ModelMeta) FeatureNames() []string {
-	names := make([]string, len(m.Features))
-	for i, f := range m.Features {
-		names[i] = f.Name
-	}
-	return names
-}
+func (m ModelMeta) FeatureNames() []string { return dataset.NamesOf(m.Features) }
 
 // columnsOf are the columns of the job's rows, in order: those of the model, those of units, the target.
 func columnsOf(j job.Job, meta ModelMeta) []string {

@@ -111,7 +111,7 @@ func affordFilter(j job.Job, rows int64, res job.Resources) error {
 func recordsBut(to []rowRecord, b dataset.Block, but func(i int) bool) []rowRecord {
 	for i, m := range b.Marks {
 		if !but(i) {
-			to = append(to, rowRecord{uint64(m), uint64(b.First + int64(i))}) //nolint:gosec // not negative
+			to = append(to, rowRecord{m, uint64(b.First + int64(i))}) //nolint:gosec // not negative
 		}
 	}
 	return to
@@ -140,8 +140,7 @@ func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int
 		defer func() { err = errors.Join(err, counter.close()) }()
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
-	reading := dataset.NewReading(src, dataset.Indices(len(shards)), res.Workers, marked, dataset.NewMarker(dataset.NewSecret()))
-	err = reading.Shards(ctx, func(_, shard int) (func(dataset.Block) error, func(dataset.Ending) error) {
+	err = dataset.Shards(ctx, src, dataset.Indices(len(shards)), res.Workers, marked, dataset.NewSecret(), func(_, shard int) (func(dataset.Block) error, func(dataset.Ending) error) {
 		var here []int // rows of the block that are bad, ascending
 		var records []rowRecord
 		return func(b dataset.Block) error {

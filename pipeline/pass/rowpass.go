@@ -146,17 +146,17 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 	if p.holds {
 		found.held = &dataset.Multiset{}
 	}
-	r := dataset.NewReading(p.src, shards, p.res.Workers, nil, dataset.Marker{})
+	var marked []int
 	switch {
 	case p.split.Out.Duplicates != nil:
 		found.duplicates = p.filter.duplicates
 	case p.columns != nil:
 		found.marks = newCounter(dataset.RowsIn(p.shards, shards), p.res, nil)
-		r.Marked, r.Marker = p.job.Unlabelled(p.columns), dataset.NewMarker(p.secret)
+		marked = p.job.Unlabelled(p.columns)
 	}
 	var mu sync.Mutex // of found
 	spaces := make([]*Workspace, max(1, p.res.Workers))
-	err := r.Shards(ctx, func(worker, shard int) (func(dataset.Block) error, func(dataset.Ending) error) {
+	err := dataset.Shards(ctx, p.src, shards, p.res.Workers, marked, p.secret, func(worker, shard int) (func(dataset.Block) error, func(dataset.Ending) error) {
 		if p.scorer != nil && spaces[worker] == nil {
 			spaces[worker] = &Workspace{Of: p.scorer}
 		}
