@@ -44,16 +44,16 @@ func passOver(t testing.TB, h *pass.TrainingState, env fit.Environment, shards [
 
 func encode(t testing.TB, p *pass.Pass) []byte {
 	t.Helper()
-	data, err := p.MarshalBinary()
-	fatal.If(t, err)
-	return data
+	var out bytes.Buffer
+	fatal.If(t, p.Write(t.Context(), &out))
+	return out.Bytes()
 }
 
 func decode(t testing.TB, data []byte) *pass.Pass {
 	t.Helper()
-	var p pass.Pass
-	fatal.If(t, p.UnmarshalBinary(data))
-	return &p
+	p, err := pass.ReadPass(bytes.NewReader(data), int64(len(data)))
+	fatal.If(t, err)
+	return p
 }
 
 // No matter who reads which shards, with how many workers and in how little memory, kept or
@@ -203,8 +203,7 @@ func TestDamagedPartsAreRefused(t *testing.T) {
 	h, env, _ := trainedOn(t, newLake(waves(60, 0.3, 93), 30, 30), tiny)
 	data := encode(t, passOver(t, h, env, []int{1}))
 	refused := func(what string, changed []byte) {
-		var p pass.Pass
-		if err := p.UnmarshalBinary(changed); !errors.Is(err, pass.ErrPart) {
+		if _, err := pass.ReadPass(bytes.NewReader(changed), int64(len(changed))); !errors.Is(err, pass.ErrPart) {
 			t.Errorf("%s: %v, want ErrPart", what, err)
 		}
 	}
@@ -225,8 +224,8 @@ func TestAnotherArithmeticIsRefused(t *testing.T) {
 	body := data[:len(data)-sha256.Size]
 	body[bytes.IndexByte(body, '\n')+1+8] = '0' // behind the format and the name's length
 	sum := sha256.Sum256(body)
-	var p pass.Pass
-	if err := p.UnmarshalBinary(append(body, sum[:]...)); !errors.Is(err, pass.ErrPart) || !strings.Contains(err.Error(), `arithmetic "0"`) {
+	forged := append(body, sum[:]...)
+	if _, err := pass.ReadPass(bytes.NewReader(forged), int64(len(forged))); !errors.Is(err, pass.ErrPart) || !strings.Contains(err.Error(), `arithmetic "0"`) {
 		t.Errorf("a part: %v", err)
 	}
 	h.Arithmetic = "0"

@@ -75,21 +75,24 @@ func newCounter(n int64, res job.Resources, later *dataset.RowSet) *counter {
 	return c
 }
 
-// add adds the records of some rows.
-func (c *counter) add(ctx context.Context, records []rowRecord) error {
+// add adds the records of a block's rows, but for bad ones.
+func (c *counter) add(ctx context.Context, b dataset.Block, bad *dataset.RowSet) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rows += int64(len(records))
-	for {
-		k := min(len(records), cap(c.kept)-len(c.kept))
-		c.kept = append(c.kept, records[:k]...)
-		if records = records[k:]; len(records) == 0 {
-			return nil
+	for i, mark := range b.Marks {
+		ordinal := b.First + int64(i)
+		if bad.Has(ordinal) {
+			continue
 		}
-		if err := c.spill(ctx); err != nil {
-			return err
+		if len(c.kept) == cap(c.kept) {
+			if err := c.spill(ctx); err != nil {
+				return err
+			}
 		}
+		c.kept = append(c.kept, rowRecord{mark, uint64(ordinal)}) //nolint:gosec // not negative
+		c.rows++
 	}
+	return nil
 }
 
 // spill sorts the kept records and appends them to the file as runs.

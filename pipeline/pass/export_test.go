@@ -27,7 +27,7 @@ func CountDuplicates(ctx context.Context, marks []uint64, res job.Resources, cre
 		c.create = create
 	}
 	for i, m := range marks {
-		if err := c.add(ctx, []rowRecord{{m, uint64(i)}}); err != nil {
+		if err := c.add(ctx, dataset.Block{First: int64(i), Marks: []uint64{m}}, nil); err != nil {
 			return job.Duplicates{}, nil, errors.Join(err, c.close())
 		}
 	}

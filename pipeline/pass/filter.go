@@ -16,29 +16,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// badIn calls use with each row of a block that is bad in a used column, and with these
-// columns.
-func badIn(b dataset.Block, used []int, use func(i int, columns []int)) {
-	if b.Reasons == nil || b.Reasons.NullN() == b.Rows {
-		return
-	}
-	var columns []int
-	for i := range b.Rows {
-		if b.Reasons.IsNull(i) {
-			continue
-		}
-		columns = columns[:0]
-		for _, c := range used {
-			if v := b.Columns[c][i]; v-v != 0 {
-				columns = append(columns, c)
-			}
-		}
-		if len(columns) > 0 {
-			use(i, columns)
-		}
-	}
-}
-
 // A badReport gathers facts about rejected rows for people.
 type badReport struct {
 	mu      sync.Mutex
@@ -47,16 +24,34 @@ type badReport struct {
 	columns map[int]int64 // rejected rows by column
 }
 
-func (r *badReport) see(s dataset.Shard, b dataset.Block, i int, columns []int) {
+// see notes the rows of a block that are bad in one of some columns, and returns them, ascending.
+func (r *badReport) see(s dataset.Shard, b dataset.Block, strict []int) (bad []int) {
+	if b.Reasons == nil || b.Reasons.NullN() == b.Rows {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range columns {
-		r.columns[c]++
+	for i := range b.Rows {
+		if b.Reasons.IsNull(i) {
+			continue
+		}
+		is := false
+		for _, c := range strict {
+			if v := b.Columns[c][i]; v-v != 0 {
+				is = true
+				r.columns[c]++
+			}
+		}
+		if !is {
+			continue
+		}
+		bad = append(bad, i)
+		if ordinal := b.First + int64(i); r.ordinal < 0 || ordinal < r.ordinal {
+			r.ordinal = ordinal
+			r.first = fmt.Sprintf("%s, row %d (from 0): %s", s.Name, ordinal-s.First, b.Reasons.Value(i))
+		}
 	}
-	if ordinal := b.First + int64(i); r.ordinal < 0 || ordinal < r.ordinal {
-		r.ordinal = ordinal
-		r.first = fmt.Sprintf("%s, row %d (from 0): %s", s.Name, ordinal-s.First, b.Reasons.Value(i))
-	}
+	return bad
 }
 
 // words names the first rejected row, and the columns with the most rejected rows.
@@ -107,16 +102,6 @@ func affordFilter(j job.Job, rows int64, res job.Resources) error {
 	return nil
 }
 
-// recordsBut appends the records of the rows of a block, except those of which but is true.
-func recordsBut(to []rowRecord, b dataset.Block, but func(i int) bool) []rowRecord {
-	for i, m := range b.Marks {
-		if !but(i) {
-			to = append(to, rowRecord{m, uint64(b.First + int64(i))}) //nolint:gosec // not negative
-		}
-	}
-	return to
-}
-
 // filterRows finds the rows that are bad in the used columns, the duplicates if the job drops them, and
 // the split if it follows from units.
 func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int, res job.Resources) (s *rowFilter, err error) {
@@ -141,16 +126,13 @@ func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
 	err = dataset.Shards(ctx, src, dataset.Indices(len(shards)), res.Workers, marked, dataset.NewSecret(), func(_, shard int) (func(dataset.Block) error, func(dataset.Ending) error) {
-		var here []int // rows of the block that are bad, ascending
-		var records []rowRecord
 		return func(b dataset.Block) error {
-				here = here[:0]
+				var here []int // rows of the block that are bad
 				if s.out.Bad != nil {
-					badIn(b, strict, func(i int, columns []int) {
-						here = append(here, i)
-						s.out.Bad.Add(b.First + int64(i))
-						bad.see(shards[shard], b, i, columns)
-					})
+					here = bad.see(shards[shard], b, strict)
+				}
+				for _, i := range here {
+					s.out.Bad.Add(b.First + int64(i))
 				}
 				if s.split != nil {
 					s.split.Add(b, here)
@@ -158,8 +140,7 @@ func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int
 				if counter == nil {
 					return nil
 				}
-				records = recordsBut(records[:0], b, func(i int) bool { return s.out.Bad.Has(b.First + int64(i)) })
-				return counter.add(ctx, records)
+				return counter.add(ctx, b, s.out.Bad)
 			}, func(e dataset.Ending) error {
 				s.columns[shard] = e.Columns // each shard has one goroutine
 				return nil

@@ -19,7 +19,7 @@ import (
 var ErrPart = errors.New("parts of a pass")
 
 // A Pass is the result of one reading of some or all shards of a sample: a partial result of the
-// fold over its rows. Passes through different shards merge. The bytes of [Pass.MarshalBinary] are the
+// fold over its rows. Passes through different shards merge. The bytes of [Pass.Write] are the
 // same whatever the parts, their order and the number of workers, so that several machines may make
 // the parts.
 //

@@ -19,7 +19,9 @@ func FuzzPass(f *testing.F) {
 	var risk certify.RiskSum
 	fatal.If(f, risk.Add(0.5))
 	marks := newCounter(3, job.Resources{}, nil)
-	fatal.If(f, marks.add(f.Context(), []rowRecord{{3, 1}, {2, 9}, {2, 1}}))
+	for _, b := range []dataset.Block{{First: 1, Marks: []uint64{3}}, {First: 9, Marks: []uint64{2}}, {First: 1, Marks: []uint64{2}}} {
+		fatal.If(f, marks.add(f.Context(), b, nil))
+	}
 	for _, p := range []*Pass{
 		{of: subject{columns: 1}, marks: newCounter(0, job.Resources{}, nil)},
 		{of: subject{rows: 3, shards: 2, columns: 2}, duplicates: job.Duplicates{Rows: 3, Distinct: 2}},
@@ -41,23 +43,23 @@ func FuzzPass(f *testing.F) {
 			marks: marks,
 		},
 	} {
-		data, err := p.MarshalBinary()
-		fatal.If(f, err)
-		f.Add(data[:len(data)-sha256.Size])
+		var out bytes.Buffer
+		fatal.If(f, p.Write(f.Context(), &out))
+		f.Add(out.Bytes()[:out.Len()-sha256.Size])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		sum := sha256.Sum256(data)
 		data = append(bytes.Clone(data), sum[:]...)
-		var p Pass
+		var p *Pass
 		var err error
 		allocated.Within(t, 64*uint64(len(data))+1<<20, func() {
-			p = Pass{}
-			err = p.UnmarshalBinary(data)
+			p, err = ReadPass(bytes.NewReader(data), int64(len(data)))
 		})
 		if err != nil {
 			return
 		}
-		if again, err := p.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+		var again bytes.Buffer
+		if err := p.Write(t.Context(), &again); err != nil || !bytes.Equal(again.Bytes(), data) {
 			t.Errorf("written again it has other bytes: %v", err)
 		}
 		if p.Missing() == nil {

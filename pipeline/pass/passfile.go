@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -43,24 +42,7 @@ func sameArithmetic(made, with string) error {
 	return fmt.Errorf("%s by a program with arithmetic %q, and this one has %q: one certificate needs training, parts and merging by programs with the same", made, with, model.Arithmetic)
 }
 
-// MarshalBinary returns the bytes of the pass. They do not depend on parts and workers.
-func (p *Pass) MarshalBinary() ([]byte, error) {
-	var out bytes.Buffer
-	err := p.Write(context.Background(), &out)
-	return out.Bytes(), err
-}
-
-// UnmarshalBinary reads the form of MarshalBinary. Other bytes are an error that wraps
-// [ErrPart].
-func (p *Pass) UnmarshalBinary(data []byte) error {
-	read, err := ReadPass(bytes.NewReader(bytes.Clone(data)), int64(len(data)))
-	if err == nil {
-		*p = *read
-	}
-	return err
-}
-
-// Write writes the bytes of the pass without holding them in memory.
+// Write writes the bytes of the pass without holding them in memory. They do not depend on parts and workers.
 func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e := encoder{frame.NewWriter(out, partFormat)}
 	e.Text(model.Arithmetic)

@@ -161,11 +161,9 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 			spaces[worker] = &Workspace{Of: p.scorer}
 		}
 		f := p.fold(shard, spaces[worker])
-		var records []rowRecord
 		add := func(b dataset.Block) error {
 			if found.marks != nil {
-				records = recordsBut(records[:0], b, func(i int) bool { return p.split.Out.Bad.Has(b.First + int64(i)) })
-				if err := found.marks.add(ctx, records); err != nil {
+				if err := found.marks.add(ctx, b, p.split.Out.Bad); err != nil {
 					return err
 				}
 			}
