@@ -16,7 +16,7 @@
 // through a feed: in ordinal order for full passes, through a shuffle buffer for mini-batches,
 // from memory if they fit the budget. In the last pass ([pass.Last]), from a source opened again
 // and a model read back from its bytes, each training row gives its expected loss; from training this
-// pass gets a [pass.TrainingState] and nothing else. [pass.Evidence] gives its results to package
+// pass gets a [pass.TrainingState] and nothing else. [pass.Certify] gives its results to package
 // certify.
 //
 // # Entry points

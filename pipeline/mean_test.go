@@ -142,7 +142,7 @@ func TestMeanIsAddedBack(t *testing.T) {
 	src, err := two.table.Table.Open(t.Context(), dataset.Choice{Features: two.result.Model.Meta.Inputs()})
 	fatal.If(t, err)
 	flat := predictions(t, one)
-	fatal.If(t, ready.Predict(t.Context(), src, func(batch []pipeline.Prediction) error {
+	fatal.If(t, ready.Predict(t.Context(), src, nil, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
 			if want := flat[i] + by(i); math.Abs(p.Mean-want) > 1e-12 {
 				t.Fatalf("row %d: %v, want %v", i, p.Mean, want)

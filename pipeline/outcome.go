@@ -63,7 +63,7 @@ type RunRecord struct {
 	Platform    string            `json:"platform"`
 	Workers     int               `json:"workers"`
 	Memory      int64             `json:"memory"`
-	Diagnostics Diagnostics       `json:"diagnostics"`
+	Diagnostics diagnostics       `json:"diagnostics"`
 	Training    pass.Training     `json:"training"`
 }
 

@@ -36,8 +36,8 @@ func Certify(ctx context.Context, h *pass.TrainingState, p *pass.Pass, env fit.E
 	return certifyTrainingState(ctx, h, job, p, env, time.Now())
 }
 
-func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job, pass *pass.Pass, env fit.Environment, began time.Time) (*Result, error) {
-	if err := h.Owns(j, pass); err != nil {
+func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job, all *pass.Pass, env fit.Environment, began time.Time) (*Result, error) {
+	if err := h.Owns(j, all); err != nil {
 		return nil, err
 	}
 	j.Reuse = h.Reuse
@@ -45,7 +45,7 @@ func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job,
 	if err != nil {
 		return nil, err
 	}
-	found, err := pass.Result(ctx, j, m)
+	found, err := all.Result(ctx, j, m)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job,
 		return nil, fmt.Errorf("%w: the prior rows give the groups %v, training found %v", job.ErrChanged, found.GroupValues(), h.Groups)
 	}
 	found.Sample.Segments = h.Segments
-	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, shards: pass.ShardDigests(nil)}
-	r.Diagnostics = Diagnostics{
+	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, shards: all.ShardDigests(nil)}
+	r.Diagnostics = diagnostics{
 		Unproven: found.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
 		Warnings: append([]string{}, h.Warnings...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,
 	}
@@ -72,7 +72,7 @@ func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job,
 		Software: env.Software, Attempt: h.Attempt,
 		Training: certify.Training{Machine: h.Training.Machine, StoppedAfter: int64(h.Training.StoppedAfter), Parent: h.Training.Parent},
 	}
-	if r.Certificate, err = derive(j, h.Configuration, m, h.Model, found, word); err != nil {
+	if r.Certificate, err = pass.Certify(j, h.Configuration, m, h.Model, found, word); err != nil {
 		return nil, err
 	}
 	if r.Certificate.Warned(certify.WarnDependence) && !j.Unit.Given() {

@@ -50,7 +50,7 @@ func Predict(ctx context.Context, src dataset.Source, m pass.Model, workers int,
 		return err
 	}
 	defer p.Close()
-	return p.Predict(ctx, src, use)
+	return p.Predict(ctx, src, nil, use)
 }
 
 // A Ready is a model that is ready to predict, from one source after another.
@@ -72,14 +72,9 @@ func NewReady(m pass.Model, workers int) (*Ready, error) {
 // Close frees the model's memory and workers.
 func (p *Ready) Close() { p.of.Close() }
 
-// Predict is [Predict] with this model. Workers predict batches at the same time; use gets one
-// after the other, valid until it returns.
-func (p *Ready) Predict(ctx context.Context, src dataset.Source, use func([]Prediction) error) error {
-	return p.Shards(ctx, src, nil, use)
-}
-
-// Shards is Predict for these shards of a source alone, in this order; nil: all, in theirs.
-func (p *Ready) Shards(ctx context.Context, src dataset.Source, order []int, use func([]Prediction) error) error {
+// Predict is [Predict] with this model, for these shards of a source alone, in this order; nil: all, in
+// theirs. Workers predict batches at the same time; use gets one after the other, valid until it returns.
+func (p *Ready) Predict(ctx context.Context, src dataset.Source, order []int, use func([]Prediction) error) error {
 	if columns, want := src.Columns(), p.of.Meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("pipeline: the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
 	}
@@ -172,49 +167,40 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 	defer p.spaces.Put(w)
 	w.Reset(b.Rows)
 	w.Gather(b, 0, b.Rows)
-	laws, losses, err := p.score(w, b)
+	inputs, d := p.of.Meta.Inputs(), p.of.Scale.Inputs
+	labelled := len(b.Columns) > len(inputs)
+	var s pass.Scored
+	var err error
+	if labelled {
+		s, err = w.ScoreMeans()
+	} else {
+		s.Laws, err = w.Predict()
+	}
 	if err != nil {
 		return out, err
 	}
-	d := p.of.Scale.Inputs
+	strict := p.of.Meta.Encode.Strict(inputs, dataset.Indices(len(inputs)))
 	for i := range b.Rows {
 		found := Prediction{Ordinal: b.First + int64(i)}
 		good := b.Reasons == nil || b.Reasons.IsNull(i)
-		if losses != nil && good {
+		if labelled && good {
 			found.Labelled = true
-			if found.Loss, err = certify.Units(losses[i]); err != nil {
+			if found.Loss, err = certify.Units(s.Hi[i]); err != nil {
 				return out, err
 			}
 		}
-		if !good && !p.unlabelled(b, i) {
+		if !good && (!labelled || slices.ContainsFunc(strict, func(c int) bool { return job.Missing(b.Columns[c][i]) })) {
 			found.Reason = b.Reasons.Value(i)
 		} else {
 			centre := p.of.Meta.Target.Centre
 			if column := w.Column(b); column != nil {
 				centre = column[i]
 			}
-			found.fill(laws, i, centre, p.of.Meta, w.X[i*d:(i+1)*d])
+			found.fill(s.Laws, i, centre, p.of.Meta, w.X[i*d:(i+1)*d])
 		}
 		out = append(out, found)
 	}
 	return out, nil
-}
-
-// score returns the laws of a block's gathered rows and, if it has targets, their losses.
-func (p *Ready) score(w *pass.Workspace, b dataset.Block) (model.Laws, []float64, error) {
-	if len(b.Columns) == len(p.of.Meta.Inputs()) {
-		laws, err := w.Predict()
-		return laws, nil, err
-	}
-	s, err := w.ScoreMeans()
-	return s.Laws, s.Hi, err
-}
-
-// unlabelled reports whether the target alone makes a row bad.
-func (p *Ready) unlabelled(b dataset.Block, i int) bool {
-	inputs := p.of.Meta.Inputs()
-	strict := p.of.Meta.Encode.Strict(inputs, dataset.Indices(len(inputs)))
-	return len(b.Columns) > len(inputs) && !slices.ContainsFunc(strict, func(c int) bool { return job.Missing(b.Columns[c][i]) })
 }
 
 // fill sets the numbers from the law of row i, at scaled features x and around a centre, or the

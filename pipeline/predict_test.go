@@ -49,7 +49,7 @@ func TestRowPredictsAsBatch(t *testing.T) {
 	table.Table.BatchRows = 301
 	src := table.Choose(dataset.Choice{Mark: true})
 	var want []pipeline.Prediction
-	if err := r.Predict(t.Context(), src, func(batch []pipeline.Prediction) error {
+	if err := r.Predict(t.Context(), src, nil, func(batch []pipeline.Prediction) error {
 		want = append(want, batch...)
 		return nil
 	}); err != nil {

@@ -67,7 +67,7 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 	if err != nil {
 		return err
 	}
-	env := fit.Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer, StoppedAfter: &said.StoppedAfter}
+	env := fit.Environment{Resources: res, Observer: observer, StoppedAfter: &said.StoppedAfter}
 	if said.Parent != nil {
 		if env.Parent, err = parentOf(*said.Parent, parent, digest); err != nil {
 			return err
@@ -111,12 +111,3 @@ func parentOf(said certify.Parent, m *pass.Model, digest func(pass.Model) (strin
 	}
 	return &fit.Parent{Parent: said, From: *m, Checked: true}, err // by the certificate, which names segments and rows
 }
-
-// noCheckpoints keeps nothing.
-type noCheckpoints struct{}
-
-func (noCheckpoints) Save(context.Context, []byte) error { return nil }
-
-func (noCheckpoints) Load(context.Context) ([]byte, error) { return nil, nil }
-
-func (noCheckpoints) Clear(context.Context) error { return nil }

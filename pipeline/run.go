@@ -21,14 +21,14 @@ type Result struct {
 	ModelDigest string
 	Model       pass.Model
 	Training    pass.Training
-	Diagnostics Diagnostics
-	PlotRows    PlotRows
+	Diagnostics diagnostics
+	PlotRows    rowsToPlot
 	shards      []job.Digest // of the sample, in order, as the last pass read them
 }
 
-// Diagnostics are facts outside all theorems, for the run record.
-type Diagnostics struct {
-	Residuals          Residuals `json:"residuals"`
+// diagnostics are facts outside all theorems, for the run record.
+type diagnostics struct {
+	Residuals          residuals `json:"residuals"`
 	Unproven           int64     `json:"unproven_rows"`   // training rows that are counted as a loss of 1
 	Instructions       string    `json:"instruction_set"` // of the linear algebra
 	Warnings           []string  `json:"warnings"`
@@ -38,8 +38,8 @@ type Diagnostics struct {
 	CertificateSeconds float64   `json:"certificate_seconds"` // KL and bound in high precision, storing both files
 }
 
-// Residuals are the errors of predictions on the [PlotRows], in raw units.
-type Residuals struct {
+// residuals are the errors of predictions on the [Result.PlotRows], in raw units.
+type residuals struct {
 	Rows   int     `json:"rows"`
 	Fitted bool    `json:"fitted,omitempty"` // there are no prior rows: these are training rows
 	RMSE   float64 `json:"rmse"`
@@ -55,7 +55,7 @@ type Residuals struct {
 const leastForR2 = 10
 
 // String describes the errors in words.
-func (f Residuals) String() string {
+func (f residuals) String() string {
 	on := "prior rows"
 	if f.Fitted {
 		on = "training rows, to which the model is fitted"
@@ -75,8 +75,8 @@ func (f Residuals) String() string {
 }
 
 // residuals compares observed and predicted.
-func (p PlotRows) residuals(fitted bool) Residuals {
-	f := Residuals{Rows: len(p.Observed), Fitted: fitted}
+func (p rowsToPlot) residuals(fitted bool) residuals {
+	f := residuals{Rows: len(p.Observed), Fitted: fitted}
 	n := float64(f.Rows)
 	var middle, squares, total float64
 	for _, y := range p.Observed {
@@ -100,9 +100,9 @@ func (p PlotRows) residuals(fitted bool) Residuals {
 	return f
 }
 
-// PlotRows are the prior rows with the model's predictions, in raw units,
+// rowsToPlot are the prior rows with the model's predictions, in raw units,
 // for a plot.
-type PlotRows struct {
+type rowsToPlot struct {
 	Observed, Mean []float64
 	Column         []float64 // of the mean; nil: there is none
 }
@@ -144,10 +144,10 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 }
 
 // plotRows predicts the rows of the baseline: prior rows, or start rows where there are none.
-func plotRows(job job.Job, rows dataset.RawRows, m pass.Model, workers int) (PlotRows, error) {
+func plotRows(job job.Job, rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, error) {
 	s, err := pass.NewScorer(m, workers)
 	if err != nil {
-		return PlotRows{}, err
+		return rowsToPlot{}, err
 	}
 	defer s.Close()
 	if job.Groups.NotAFeature(job) {
@@ -157,9 +157,9 @@ func plotRows(job job.Job, rows dataset.RawRows, m pass.Model, workers int) (Plo
 	w.GatherScaled(s.Scale.ScaleRaw(rows))
 	laws, err := w.Predict()
 	if err != nil {
-		return PlotRows{}, err
+		return rowsToPlot{}, err
 	}
-	o := PlotRows{Observed: rows.Column(rows.Columns - 1)}
+	o := rowsToPlot{Observed: rows.Column(rows.Columns - 1)}
 	for i, mean := range laws.Mean {
 		o.Mean = append(o.Mean, mean*s.Scale.Target.Scale+s.Scale.CentreOf(rows.Row(i)))
 		if m.Meta.Mean != "" {

@@ -19,9 +19,24 @@ type RowSubset struct {
 // Split calls use with the subset of each row of a sample, in their order. It reads rows only by unit, as a
 // run does before it trains: otherwise rejected rows and duplicates have the subsets of their positions.
 func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources, use func(RowSubset) error) error {
-	split, err := splitOf(ctx, j, src, res.WithDefaults())
-	if err != nil {
-		return err
+	res = res.WithDefaults()
+	var split dataset.Split
+	if j.Unit.Given() { // as a run does
+		s, err := pass.First(ctx, src, j, res, nil)
+		if err != nil {
+			return err
+		}
+		split = s.Split
+	} else {
+		var err error
+		n := dataset.RowsOf(src)
+		j = j.ForRows(n)
+		if split, err = dataset.NewSplit(ctx, j, n, dataset.LeftOut{}, res.Workers); err != nil {
+			return err
+		}
+		if err := pass.Separable(j, split); err != nil {
+			return err
+		}
 	}
 	for _, shard := range src.Shards() {
 		for i := range shard.Rows {
@@ -35,22 +50,4 @@ func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources
 		}
 	}
 	return nil
-}
-
-// splitOf is the split of a sample, that of a run if it goes by unit.
-func splitOf(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (dataset.Split, error) {
-	if j.Unit.Given() {
-		s, err := pass.First(ctx, src, j, res, nil)
-		if err != nil {
-			return dataset.Split{}, err
-		}
-		return s.Split, nil
-	}
-	n := dataset.RowsOf(src)
-	j = j.ForRows(n)
-	split, err := dataset.NewSplit(ctx, j, n, dataset.LeftOut{}, res.Workers)
-	if err != nil {
-		return split, err
-	}
-	return split, pass.Separable(j, split)
 }

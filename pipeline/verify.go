@@ -105,19 +105,9 @@ func segmented(src dataset.Source, segments []dataset.Segment) error {
 	return nil
 }
 
-// derive makes the certificate that follows from job, model and pass, with what the publisher says.
-// A model that does not follow from the job is an error.
-func derive(job job.Job, configuration []byte, m pass.Model, modelDigest string, found *pass.Found, word certify.Declared) (certify.Certificate, error) {
-	ev, err := pass.Evidence(job, configuration, m, modelDigest, found, word)
-	if err != nil {
-		return certify.Certificate{}, err
-	}
-	return certify.Certify(ev)
-}
-
-// compare derives the certificate again and demands the same.
+// compare makes the certificate again and demands the same.
 func compare(c certify.Certificate, job job.Job, m pass.Model, modelDigest string, found *pass.Found) error {
-	again, err := derive(job, c.Job.Values, m, modelDigest, found, c.Publisher)
+	again, err := pass.Certify(job, c.Job.Values, m, modelDigest, found, c.Publisher)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset
 		columns = append(columns, p.Passthrough.columns...)
 	}
 	out := sink.NewPredictions(file, p.Carries, columns...)
-	err = ready.Shards(ctx, src, shards, func(batch []pipeline.Prediction) error {
+	err = ready.Predict(ctx, src, shards, func(batch []pipeline.Prediction) error {
 		n.add(batch)
 		var extra ingestlake.StoredColumns
 		if p.Interval != nil {

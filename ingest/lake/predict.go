@@ -174,7 +174,7 @@ func (f unpredictedFile) predict(ctx context.Context, by *score.Predictor, use f
 	if err := use(nil, extra); err != nil {
 		return err
 	}
-	return by.Ready.Predict(ctx, src, func(batch []pipeline.Prediction) (err error) {
+	return by.Ready.Predict(ctx, src, nil, func(batch []pipeline.Prediction) (err error) {
 		if extra.Values, err = kept.Next(ctx, len(batch)); err != nil {
 			return err
 		}

@@ -42,9 +42,12 @@ const (
 // resume restores the stored checkpoint if it belongs to this training, and nominates the
 // candidates: the checkpoint has the centre of their prior, which takes long to find.
 func (t *Training) resume(ctx context.Context) error {
-	data, err := t.env.Checkpoints.Load(ctx)
-	if err != nil {
-		return err
+	var data []byte
+	if t.env.Checkpoints != nil {
+		var err error
+		if data, err = t.env.Checkpoints.Load(ctx); err != nil {
+			return err
+		}
 	}
 	if data == nil {
 		return t.nominate()
@@ -182,6 +185,9 @@ func (t *Training) checkpoint(ctx context.Context, trainer trainer) error {
 
 // save stores the state, also after ctx is canceled.
 func (t *Training) save(ctx context.Context) error {
+	if t.env.Checkpoints == nil {
+		return nil
+	}
 	state := t.state
 	state.Spent = t.spent()
 	data, err := state.encode()

@@ -156,7 +156,7 @@ type Environment struct {
 	Open        func(ctx context.Context, features []string) (dataset.Source, error)
 	Sink        pass.Sink
 	Log         Logs
-	Checkpoints Checkpoints
+	Checkpoints Checkpoints     // [NewTraining] alone may do without
 	Parent      *Parent         // of a job with warm starts: training begins with its posterior; nil: none
 	Rejects     dataset.Rejects // of rejected rows; nil: they are counted only
 	FirstPass   pass.Parts      // makes the first pass in parts, if the job allows it; nil: one process reads all rows

@@ -13,38 +13,38 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Evidence joins the results of the last pass, the declarations of the job and what the publisher says.
-// A run certifies it; verification certifies it again and compares the documents. A model that
-// does not follow from the job is an error.
-func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (certify.Evidence, error) {
+// Certify makes the certificate that follows from the results of the last pass, the declarations of the job and
+// what the publisher says. Verification makes it again and compares the documents. A model that does not follow
+// from the job is an error.
+func Certify(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (c certify.Certificate, err error) {
 	job = job.ForRows(found.Counts.Rows)
 	if err := errors.Join(job.Sequenced(), job.Rejected.Allow(found.Counts.Bad, found.Counts.Rows), job.Duplicates.Allow(found.Duplicates.Rows, found.Counts.Rows-found.Counts.Bad)); err != nil {
-		return certify.Evidence{}, err
+		return c, err
 	}
 	if err := follows(job, m, found); err != nil {
-		return certify.Evidence{}, err
+		return c, err
 	}
 	check, limit, err := m.Posterior.JitterCheck() // the premise of the proofs: docs/explanation/theory.md, 10
 	if err != nil {
-		return certify.Evidence{}, fmt.Errorf("pipeline: no certificate for these numbers: %w", err)
+		return c, fmt.Errorf("pipeline: no certificate for these numbers: %w", err)
 	}
 	meta := m.Meta
 	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
 	if err != nil {
-		return certify.Evidence{}, err
+		return c, err
 	}
 	if job.Unit.Given() != (found.Counts.Units != nil) {
-		return certify.Evidence{}, errors.New("units are counted, or not, against the job")
+		return c, errors.New("units are counted, or not, against the job")
 	}
 	if word.Training.StoppedAfter > 0 && job.Train.Time == 0 {
-		return certify.Evidence{}, errors.New("training stopped at a time limit that the job does not have")
+		return c, errors.New("training stopped at a time limit that the job does not have")
 	}
 	if word.Training.Parent != nil && !job.Train.WarmStart {
-		return certify.Evidence{}, errors.New("training began with another model, which the job does not declare")
+		return c, errors.New("training began with another model, which the job does not declare")
 	}
 	stated, err := certify.State(configuration)
 	if err != nil {
-		return certify.Evidence{}, err
+		return c, err
 	}
 	ev := found.Evidence
 	ev.Loss = certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name, Unit: job.Loss.Unit, Tolerance: job.Loss.Tolerance}
@@ -54,7 +54,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	if ev.Grouping != nil {
 		ev.Grouping.Prior = found.Grouping.Prior
 		if job.Groups.Values == nil && !dataset.Frequent(ev.Grouping, found.Counts.Reference) {
-			return certify.Evidence{}, errors.New("a value has a group of its own that too few prior rows have")
+			return c, errors.New("a value has a group of its own that too few prior rows have")
 		}
 	}
 	ev.Sample.Columns = columnsOf(job, meta)
@@ -64,11 +64,11 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	}
 	if job.Spends().Applies(certify.MethodMean) {
 		if ev.Model.KLAround, err = certify.GaussianKL(m.Predictive.Mean, m.Posterior.Factor, m.Posterior.Inducing()); err != nil {
-			return certify.Evidence{}, err
+			return c, err
 		}
 	}
 	ev.Job, ev.Publisher = stated, word
-	return ev, nil
+	return certify.Certify(ev)
 }
 
 // Describe derives the description of a model from job, scaling and the model itself: its kernel's

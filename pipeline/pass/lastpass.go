@@ -13,7 +13,7 @@ import (
 )
 
 // A Found is what a full pass over the dataset finds about a model: its part of the evidence
-// of a certificate, which [Evidence] completes. It comes from a source opened again and from the
+// of a certificate, which [Certify] completes. It comes from a source opened again and from the
 // model's stored bytes, in the run that certifies and in every verification.
 type Found struct {
 	certify.Evidence

@@ -1,6 +1,6 @@
 // Package pass has the fold over all rows. The first pass finds scaling, digests and prior rows; the
 // last one scores a model on every row. Both give partial results that merge in any order to the same
-// bytes. From the last one, [Evidence] makes what is certified.
+// bytes. From the last one, [Certify] makes the certificate.
 package pass
 
 import (
