@@ -149,7 +149,7 @@ func (s *stage) at(now time.Time) *pipeline.RunState {
 
 // reserved is the last number of the sequence.
 func (s *stage) reserved() int64 {
-	var state schedule.State
+	var state struct{ Run *pipeline.Scheduled }
 	text, _, _ := s.store.Note(schedule.StateFile)
 	if text == nil {
 		return 0

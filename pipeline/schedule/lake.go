@@ -25,7 +25,7 @@ func versionOf(f dataset.ManifestFile) string {
 func contentOf(f dataset.ManifestFile) string { return digest.OfValues(f.Path, f.Bytes, f.Footer)[:24] }
 
 // unused are the files that no finished run has used.
-func (s *State) unused(files []dataset.ManifestFile) []dataset.ManifestFile {
+func (s *jobState) unused(files []dataset.ManifestFile) []dataset.ManifestFile {
 	return without(files, contentOf, s.Used)
 }
 
@@ -79,7 +79,7 @@ func manifestFiles(files []File) []dataset.ManifestFile {
 // filesAt are the files of a run at its moment, however late it begins: those of the run before
 // in their order, then new ones in the order of the lake. So a row keeps its ordinal, and with it
 // its subset, as long as no earlier file is removed.
-func (j *Job) filesAt(all []File, state *State, moment time.Time) ([]File, error) {
+func (j *Job) filesAt(all []File, state *jobState, moment time.Time) ([]File, error) {
 	fresh := map[string]bool{}
 	for _, f := range state.unused(manifestFiles(all)) {
 		fresh[versionOf(f)] = true

@@ -73,15 +73,6 @@ func (j *Job) candidate(ctx context.Context, id string) (certify.Certificate, er
 	return c, err
 }
 
-// verify checks a certificate against its model.
-func (j *Job) verify(ctx context.Context, c certify.Certificate) error {
-	m, err := j.Output.GetModel(ctx, c.Model.Digest)
-	if err == nil {
-		_, err = pipeline.Verify(ctx, c, m, c.Model.Digest, nil, j.How.Resources.WithDefaults())
-	}
-	return err
-}
-
 // Promotable demands a certificate that follows from its model and certifies the required predictor.
 func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id string, who pipeline.Required) error {
 	if _, err := pipeline.Verify(ctx, c, m, c.Model.Digest, nil, job.Resources{}.WithDefaults()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A batch is the rows of a run: files, or a window.
@@ -24,17 +25,18 @@ type batch struct {
 
 // begin chooses the files of a run, or its window, reserves its number, records its beginning, runs it,
 // and records its end: each is one durable write. A run that dies before its record is still due.
-func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
+func (s *Scheduler) begin(ctx context.Context, j *Job, state *jobState, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
 	run.Due = j.due(state, now)
 	last, err := j.last(anyRun)
 	if err != nil {
 		return nil, err
 	}
 	run.Job, run.Number = j.Name, 1
-	for _, of := range []*pipeline.Scheduled{state.Run, of(last)} {
-		if of != nil {
-			run.Number = max(run.Number, of.Number+1)
-		}
+	if state.Run != nil {
+		run.Number = state.Run.Number + 1
+	}
+	if last != nil {
+		run.Number = max(run.Number, last.Scheduled.Number+1)
 	}
 	rows, err := s.choose(ctx, j, state, run, now)
 	if err == nil && !rows.none {
@@ -55,14 +57,6 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, run *pipeli
 		return nil, err
 	}
 	return r, s.train(ctx, j, r, rows, now)
-}
-
-// of is the scheduler's part of a record, nil without one.
-func of(r *pipeline.RunState) *pipeline.Scheduled {
-	if r == nil {
-		return nil
-	}
-	return r.Scheduled
 }
 
 // name names the record of a run.
@@ -132,7 +126,7 @@ func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipelin
 }
 
 // choose chooses the files of a run, or its window, and notes them in its record.
-func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, now time.Time) (batch, error) {
+func (s *Scheduler) choose(ctx context.Context, j *Job, state *jobState, run *pipeline.Scheduled, now time.Time) (batch, error) {
 	if j.Topic != nil {
 		w, err := pipeline.TopicWindow{}, error(nil)
 		if state.Topic.Window != nil { // still without a certificate
@@ -278,9 +272,13 @@ func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, faul
 	if id == "" || j.Elsewhere { // the output does not show what was published elsewhere
 		return nil, fault
 	}
+	var m pass.Model
 	c, err := j.candidate(ctx, id)
 	if err == nil {
-		err = j.verify(ctx, c)
+		m, err = j.Output.GetModel(ctx, c.Model.Digest)
+	}
+	if err == nil {
+		_, err = pipeline.Verify(ctx, c, m, c.Model.Digest, nil, j.How.Resources.WithDefaults())
 	}
 	if err != nil { // it is not of a run
 		return nil, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))

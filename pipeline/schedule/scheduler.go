@@ -113,7 +113,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, held bool, now time.Time) 
 }
 
 // next is the run that is to begin now: a retry, a frozen window, or a run that is due.
-func (s *Scheduler) next(ctx context.Context, j *Job, state *State, held bool, now time.Time) (*pipeline.Scheduled, error) {
+func (s *Scheduler) next(ctx context.Context, j *Job, state *jobState, held bool, now time.Time) (*pipeline.Scheduled, error) {
 	if r := state.again; r != nil {
 		if longest := j.backoff(r.Try-2) + mostSkew; !s.Now && now.Before(*r.Due) && r.Due.Before(now.Add(longest)) {
 			return nil, nil
@@ -135,7 +135,7 @@ func (s *Scheduler) next(ctx context.Context, j *Job, state *State, held bool, n
 // due returns the run that the triggers ask for, or nil. It covers all moments of all triggers up to
 // now, so that it has the latest one: runs neither overlap nor queue, and nothing due waits for the next
 // look.
-func (s *Scheduler) due(ctx context.Context, j *Job, state *State, held bool, now time.Time) (found *pipeline.Scheduled, err error) {
+func (s *Scheduler) due(ctx context.Context, j *Job, state *jobState, held bool, now time.Time) (found *pipeline.Scheduled, err error) {
 	begun := false
 	for _, t := range j.Triggers {
 		if t.Moments == nil {
@@ -179,7 +179,7 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, held bool, no
 
 // noteDue corrects when the job runs next in its newest record, which the console shows: its triggers
 // have changed.
-func (j *Job) noteDue(state *State, now time.Time) error {
+func (j *Job) noteDue(state *jobState, now time.Time) error {
 	r, err := j.last(anyRun)
 	if err != nil || r == nil || r.Ended == nil {
 		return err
@@ -190,7 +190,7 @@ func (j *Job) noteDue(state *State, now time.Time) error {
 
 // due is the first moment of a job behind those that had a run, of new triggers behind now; nil
 // without one.
-func (j *Job) due(state *State, now time.Time) (first *time.Time) {
+func (j *Job) due(state *jobState, now time.Time) (first *time.Time) {
 	for _, t := range j.Triggers {
 		if t.Moments != nil {
 			last, seen := state.Last[t.Key]
@@ -213,7 +213,7 @@ const mostSkew = 48 * time.Hour
 const longestBackoff = time.Hour
 
 // backsOff reports whether it is too early for a look after a failed one.
-func (s *Scheduler) backsOff(j *Job, state *State, now time.Time) bool {
+func (s *Scheduler) backsOff(j *Job, state *jobState, now time.Time) bool {
 	if !now.Before(state.notBefore) || !state.notBefore.Before(now.Add(2*longestBackoff)) {
 		return false
 	}
@@ -223,7 +223,7 @@ func (s *Scheduler) backsOff(j *Job, state *State, now time.Time) bool {
 
 // dueByData asks the triggers that count rows, files and offsets. A moment depends on the number
 // of rows and their times only, not on their values.
-func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *State, now time.Time) (*pipeline.Scheduled, error) {
+func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *jobState, now time.Time) (*pipeline.Scheduled, error) {
 	if s.backsOff(j, state, now) {
 		return nil, nil
 	}
@@ -319,7 +319,7 @@ const lookPatience = 10 * time.Second
 
 // firstSeen records where the first window of a job begins: at the latest offset if the job says so. It
 // is nil, with a warning, if that is unknown.
-func (s *Scheduler) firstSeen(ctx context.Context, j *Job, state *State, held bool) error {
+func (s *Scheduler) firstSeen(ctx context.Context, j *Job, state *jobState, held bool) error {
 	if !held {
 		return errHold
 	}

@@ -17,9 +17,9 @@ const StateFile = "schedule.json"
 
 const stateFormat = "pacsgp-schedule/1"
 
-// A State is what an output keeps of its job next to the records of runs. It is written when a run
+// A jobState is what an output keeps of its job next to the records of runs. It is written when a run
 // reserves its number; what follows from the end of that run is in its record.
-type State struct {
+type jobState struct {
 	Format   string               `json:"format"`
 	Job      string               `json:"job"`                  // name
 	Identity string               `json:"identity"`             // digest of the job
@@ -40,7 +40,7 @@ type State struct {
 const maxNumber = 1 << 52
 
 // number is the last number that was reserved.
-func (s *State) number() int64 {
+func (s *jobState) number() int64 {
 	if s.Run == nil {
 		return 0
 	}
@@ -48,7 +48,7 @@ func (s *State) number() int64 {
 }
 
 // files are those of the last run with a number, in their order.
-func (s *State) files() []dataset.ManifestFile {
+func (s *jobState) files() []dataset.ManifestFile {
 	if s.Run == nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (s *State) files() []dataset.ManifestFile {
 }
 
 // state reads the state of a job from its output. It refuses a changed job.
-func (j *Job) state(ctx context.Context) (*State, error) {
+func (j *Job) state(ctx context.Context) (*jobState, error) {
 	if err := j.complete(); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (j *Job) state(ctx context.Context) (*State, error) {
 	if err == nil && text == nil {
 		return j.begun(ctx, identity.String())
 	}
-	s := &State{}
+	s := &jobState{}
 	if err == nil {
 		err = json.Unmarshal(text, s)
 	}
@@ -93,16 +93,16 @@ func (j *Job) state(ctx context.Context) (*State, error) {
 
 // begun is the state of a new job. Without the state of an earlier one the order of its files, and with
 // it the subset of each row, is unknown.
-func (j *Job) begun(ctx context.Context, identity string) (*State, error) {
+func (j *Job) begun(ctx context.Context, identity string) (*jobState, error) {
 	_, most, err := j.numbers(ctx)
 	if err == nil && most > 0 {
 		err = fmt.Errorf("%s is not in the output, which has a run or a certificate with number %d of sequence %q (hint: restore it from a copy, or give the job another name and output)", StateFile, most, j.Name)
 	}
-	return &State{Format: stateFormat, Job: j.Name, Identity: identity, Last: map[string]time.Time{}}, err
+	return &jobState{Format: stateFormat, Job: j.Name, Identity: identity, Last: map[string]time.Time{}}, err
 }
 
 // put writes the state, which the caller holds the output for.
-func (j *Job) put(s *State) error {
+func (j *Job) put(s *jobState) error {
 	text, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ const mostDoublings = 16
 
 // settle completes the state by what the records of runs say. The run that a killed scheduler left
 // open ends here; its next try resumes from the checkpoint.
-func (s *Scheduler) settle(j *Job, state *State, held bool, now time.Time) error {
+func (s *Scheduler) settle(j *Job, state *jobState, held bool, now time.Time) error {
 	all, err := j.runs()
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func (s *Scheduler) discard(j *Job, r *pipeline.RunState) {
 
 // reserve gives a run its number in the sequence, before any bound is known. A number is for one
 // certificate: a try on the same rows by the same program has that of the try before.
-func (s *Scheduler) reserve(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, of *batch) error {
+func (s *Scheduler) reserve(ctx context.Context, j *Job, state *jobState, run *pipeline.Scheduled, of *batch) error {
 	ids, most, err := j.numbers(ctx)
 	if err != nil {
 		return err

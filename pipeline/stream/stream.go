@@ -39,7 +39,7 @@ func (s *Stream) Run(ctx context.Context, t Session) error {
 		if ctx.Err() != nil || !errors.Is(err, ErrOvertaken) {
 			return err
 		}
-		s.warning(fmt.Sprintf("%v: the spooled rows are dropped, and reading goes on behind the published ones", err))
+		s.How.Observer.ReportWarning(fmt.Sprintf("%v: the spooled rows are dropped, and reading goes on behind the published ones", err))
 	}
 }
 
@@ -75,7 +75,7 @@ func (s *Stream) begin(ctx context.Context, log Log) (err error) {
 func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) (Pointer, error) {
 	pointer, _, err := s.follow(ctx, log, out)
 	if unfit, ok := errors.AsType[unfitError](err); ok {
-		s.warning(unfit.Error())
+		s.How.Observer.ReportWarning(unfit.Error())
 		return Pointer{}, nil
 	}
 	return pointer, err
@@ -184,11 +184,11 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 	how.Conclude = func(_ context.Context, r *pipeline.RunState, o *pipeline.Outcome, _ error) {
 		if o != nil && *r.Exit == 0 && decides.why == "" {
 			if err := pipeline.PointTo(out, o.Result.Certificate, r.Artifacts[0], w.How.Required, time.Now()); err != nil {
-				w.warning(err.Error()) // the topics have the pointer, which the next window follows
+				w.How.Observer.ReportWarning(err.Error()) // the topics have the pointer, which the next window follows
 			}
 		}
 	}
-	w.event(fmt.Sprintf("window of %s: certificate number %d", words.Count(full.Count(), "row"), k))
+	w.How.Observer.ReportEvent(fmt.Sprintf("window of %s: certificate number %d", words.Count(full.Count(), "row"), k))
 	train := w.Train
 	if train == nil {
 		train = pipeline.Train
@@ -220,22 +220,10 @@ func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
 		current = "it is not current: " + verdict.Error()
 	}
 	if bad := o.Result.Certificate.Counts.Bad; bad > 0 {
-		s.warning(words.Count(bad, "rejected row") + " of the window are left out")
+		s.How.Observer.ReportWarning(words.Count(bad, "rejected row") + " of the window are left out")
 	}
-	s.event(fmt.Sprintf("published certificate %s of run %d: predictions have the bound %s (%s); %s", o.Record.ID, k, words.PercentUp(o.Record.Mean.Bound), o.Record.Mean.Status, current))
+	s.How.Observer.ReportEvent(fmt.Sprintf("published certificate %s of run %d: predictions have the bound %s (%s); %s", o.Record.ID, k, words.PercentUp(o.Record.Mean.Bound), o.Record.Mean.Status, current))
 	s.Events.Published(w, o.Result.Certificate, o.Record.Status)
-}
-
-func (s *Stream) warning(text string) {
-	if report := s.How.Observer.Warning; report != nil {
-		report(text)
-	}
-}
-
-func (s *Stream) event(text string) {
-	if report := s.How.Observer.Event; report != nil {
-		report(text)
-	}
 }
 
 // A deciding publisher decides where the certificate of a window becomes current.
@@ -277,7 +265,7 @@ func (d *deciding) stays(ctx context.Context, at Location, r *pipeline.Result) (
 	}
 	current, err := w.certificate(ctx, w.Log, d.out, at.Current.ID)
 	if unfit, ok := errors.AsType[unfitError](err); ok {
-		w.warning(fmt.Sprintf("certificate %.12s…, which is current, is compared with no other: %v", at.Current.ID, unfit))
+		w.How.Observer.ReportWarning(fmt.Sprintf("certificate %.12s…, which is current, is compared with no other: %v", at.Current.ID, unfit))
 		return "", nil
 	}
 	if err != nil {

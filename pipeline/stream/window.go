@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -20,7 +21,7 @@ const windowNote = "window.json"
 // noted before training so that a resumed window has the same.
 type reservation struct {
 	Number int64           `json:"run"`
-	For    string          `json:"for"`              // see [Stream.identity]
+	For    string          `json:"for"`              // digest of topic, segments, job, program and instruction set: certificates that can differ have two numbers
 	Parent *certify.Parent `json:"parent,omitempty"` // without one training begins from the start
 
 	from *fit.Parent // with its model
@@ -29,10 +30,11 @@ type reservation struct {
 // reserve is the reservation of a window: the noted one, or a new one, whose number is durable in the
 // log. A number that was noted for something else may belong to a certificate whose bound is known.
 func (s *Stream) reserve(ctx context.Context, log Log, w *Window, out pipeline.Output) (r reservation, err error) {
-	of, err := s.identity(w)
+	job, err := s.Job.Digest()
 	if err != nil {
 		return r, err
 	}
+	of := digest.OfValues(w.Of, w.Segments, job.String(), s.Software)
 	folder := s.Folders.Folder(w.N)
 	text, where, err := folder.Note(windowNote)
 	if err != nil {
@@ -74,16 +76,6 @@ func (s *Stream) load(ctx context.Context, r *reservation, out pipeline.Output) 
 	return err
 }
 
-// identity is the SHA-256 of all that the certificate of a window follows from, next to its parent:
-// topic, segments, job, program and instruction set. Two certificates that can differ have two numbers.
-func (s *Stream) identity(w *Window) (string, error) {
-	job, err := s.Job.Digest()
-	if err != nil {
-		return "", err
-	}
-	return digest.OfValues(w.Of, w.Segments, job.String(), s.Software), nil
-}
-
 // parent is the current model, unless it or a parent has seen rows of the window. A replaced topic
 // may have the same rows at other offsets.
 func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Output) (*certify.Parent, error) {
@@ -97,11 +89,14 @@ func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Ou
 		return nil, err
 	case pointer.Of != w.Of:
 		again = "rows of this window may have trained the current model, of certificate " + pointer.ID + ": its pointer does not say which topic of the name " + s.Topic + " that is about"
-	case s.seen(said.Rows, w):
+	case slices.ContainsFunc(said.Rows, func(r certify.Span) bool {
+		begin, ok := w.Firsts[int(r.Partition)]
+		return ok && r.Topic == s.Topic && r.End > begin
+	}):
 		again = "the model of certificate " + pointer.ID + ", which is current, has seen rows of this window"
 	}
 	if again != "" {
-		s.warning("training begins again: " + again)
+		s.How.Observer.ReportWarning("training begins again: " + again)
 		return nil, nil
 	}
 	return &said, nil
@@ -136,17 +131,23 @@ func (s *Stream) follow(ctx context.Context, log Log, out pipeline.Output) (poin
 	return pointer, c, err
 }
 
+// pull reads an artifact of the log. A missing or damaged one is an [unfitError].
+func pull(ctx context.Context, log Log, id string) (Artifact, error) {
+	a, err := log.Pull(ctx, id)
+	if err == nil && digest.Of(a.Document) != id {
+		return a, unfitError{fmt.Errorf("the certificate %s has the SHA-256 %s", id, digest.Of(a.Document))}
+	}
+	if errors.Is(err, ErrNotFound) {
+		return a, unfitError{err}
+	}
+	return a, err
+}
+
 // fetch puts an artifact of the log into the output, with a record, so that it goes when it is old.
 func (s *Stream) fetch(ctx context.Context, log Log, out pipeline.Output, id string) (c certify.Certificate, err error) {
-	a, err := log.Pull(ctx, id)
-	if errors.Is(err, ErrNotFound) {
-		return c, unfitError{err}
-	}
+	a, err := pull(ctx, log, id)
 	if err != nil {
 		return c, err
-	}
-	if digest.Of(a.Document) != id {
-		return c, unfitError{fmt.Errorf("the certificate %s has the SHA-256 %s", id, digest.Of(a.Document))}
 	}
 	if c, err = certify.Parse(a.Document); err == nil {
 		err = s.Folders.Put(ctx, out, a)
@@ -176,13 +177,7 @@ func (s *Stream) certificate(ctx context.Context, log Log, out pipeline.Output, 
 	c, err := out.GetCertificate(ctx, id)
 	if err != nil && ctx.Err() == nil {
 		var a Artifact
-		if a, err = log.Pull(ctx, id); err == nil && digest.Of(a.Document) != id {
-			err = ErrNotFound
-		}
-		if errors.Is(err, ErrNotFound) {
-			return c, unfitError{err}
-		}
-		if err == nil {
+		if a, err = pull(ctx, log, id); err == nil {
 			c, err = certify.Parse(a.Document)
 		}
 	}
@@ -190,14 +185,4 @@ func (s *Stream) certificate(ctx context.Context, log Log, out pipeline.Output, 
 		err = s.own(c, id)
 	}
 	return c, err
-}
-
-// seen reports whether spans of the topic reach into a window.
-func (s *Stream) seen(rows []certify.Span, w *Window) bool {
-	for _, r := range rows {
-		if begin, ok := w.Firsts[int(r.Partition)]; ok && r.Topic == s.Topic && r.End > begin {
-			return true
-		}
-	}
-	return false
 }
