@@ -10,9 +10,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// An evaluation is the mean loss of a model on fresh rows: an estimate of what its
+// An Evaluation is the mean loss of a model on fresh rows: an estimate of what its
 // certificate bounds.
-type evaluation struct {
+type Evaluation struct {
 	Rows    int64
 	Draw    float64 // of a random draw from the posterior
 	Mean    float64 // of predictions
@@ -21,7 +21,7 @@ type evaluation struct {
 
 // Evaluate computes the mean loss over all rows of a source, whose columns must be the model's
 // features, then the target. Losses are upper bounds, as in a certificate.
-func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int) (e evaluation, err error) {
+func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int) (e Evaluation, err error) {
 	if err := pass.SameColumns(src, m.Meta, job.Job{}); err != nil {
 		return e, err
 	}

@@ -69,13 +69,6 @@ func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
 	return s, err
 }
 
-// around has the covariance of Q around the weights of predictions.
-func (m Model) around() *model.Posterior {
-	p := *m.Posterior
-	p.Mean = m.Predictive.Mean
-	return &p
-}
-
 // Close releases what the scorer holds.
 func (s *Scorer) Close() {
 	for _, p := range []*model.Predictor{s.draws, s.predictor, s.around} {

@@ -91,21 +91,6 @@ func (p *Predictor) CarriedIn(topic string, partition int) string {
 	return p.Carries
 }
 
-// newPredictor makes an artifact ready.
-func newPredictor(a Artifact, ready *pipeline.Ready, subject string) *Predictor {
-	p := &Predictor{
-		Artifact: a, Ready: ready, Subject: subject, Carries: pipeline.CarriedID(a.Certificate, a.ID, certify.PredictorMean),
-		ends: map[string]map[int]int64{},
-	}
-	for _, s := range a.Certificate.Sample.Segments {
-		if p.ends[s.Topic] == nil {
-			p.ends[s.Topic] = map[int]int64{}
-		}
-		p.ends[s.Topic][int(s.Partition)] = max(p.ends[s.Topic][int(s.Partition)], s.End)
-	}
-	return p
-}
-
 // Close waits until the model is no longer in use, and frees it.
 func (p *Predictor) Close() {
 	p.users.Wait()
@@ -246,7 +231,13 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 	f.Close()
 	next.Since = p.Since
 	f.now, f.refused = next, ""
-	f.warnOfModel()
+	if f.cfg.ModelWarnings == nil || f.warned[next.ID] {
+		return nil
+	}
+	f.warned[next.ID] = true
+	for _, text := range f.cfg.ModelWarnings(next.Certificate) {
+		f.cfg.Warning(fmt.Sprintf("certificate %.12s…: %s", next.ID, text))
+	}
 	return nil
 }
 
@@ -262,16 +253,15 @@ func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) 
 	if f.first == nil && f.subject != "" && f.subject != subject {
 		return nil, fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin again, choose %s)", job.ErrRefused, f.cfg.Again)
 	}
-	return newPredictor(a, ready, subject), nil
-}
-
-// warnOfModel gives the warnings about the current model, once for each model.
-func (f *Follower) warnOfModel() {
-	if f.warned[f.now.ID] || f.cfg.ModelWarnings == nil {
-		return
+	p := &Predictor{
+		Artifact: a, Ready: ready, Subject: subject, Carries: pipeline.CarriedID(a.Certificate, a.ID, certify.PredictorMean),
+		ends: map[string]map[int]int64{},
 	}
-	f.warned[f.now.ID] = true
-	for _, text := range f.cfg.ModelWarnings(f.now.Certificate) {
-		f.cfg.Warning(fmt.Sprintf("certificate %.12s…: %s", f.now.ID, text))
+	for _, s := range a.Certificate.Sample.Segments {
+		if p.ends[s.Topic] == nil {
+			p.ends[s.Topic] = map[int]int64{}
+		}
+		p.ends[s.Topic][int(s.Partition)] = max(p.ends[s.Topic][int(s.Partition)], s.End)
 	}
+	return p, nil
 }
