@@ -210,7 +210,7 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key},
 		Retries: of.Retries, Backoff: time.Duration(of.Backoff),
 		Promote:  of.Promote.rule(),
-		Required: t.Require.Of, Software: software, Elsewhere: t.PublishTo != nil, How: t.RunConfig(),
+		Software: software, Elsewhere: t.PublishTo != nil, How: t.RunConfig(),
 	}
 	for _, trigger := range of.Triggers {
 		j.Triggers = append(j.Triggers, trigger.due())

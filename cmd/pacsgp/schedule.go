@@ -137,12 +137,12 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	s := newScheduler(w, c, jobs, m)
 	quiet := true
 	s.Now = how.now
-	s.Say = func(text string) {
+	s.Observer.Event = func(text string) {
 		quiet = false
 		show.event(text)
 	}
 	var warned []string // of one round
-	s.Warn = func(text string) {
+	s.Observer.Warning = func(text string) {
 		if how.once {
 			warned = append(warned, text)
 		} else {
@@ -336,7 +336,7 @@ func (m *scheduleMetrics) ended(j *schedule.Job, r *pipeline.RunState) {
 
 // trained shows the bound of a new certificate.
 func (m *scheduleMetrics) trained(j *schedule.Job, o *pipeline.Outcome) {
-	m.set("pacsgp_scheduled_bound", cmp.Or(j.Required, pipeline.RequirePrediction).Of(o.Result.Certificate).Bound, j.Name)
+	m.set("pacsgp_scheduled_bound", cmp.Or(j.How.Required, pipeline.RequirePrediction).Of(o.Result.Certificate).Bound, j.Name)
 }
 
 // progress shows a step of training.

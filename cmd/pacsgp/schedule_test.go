@@ -55,7 +55,9 @@ func onDisk(t *testing.T, path string, fsys durable.FS) *stage {
 	c, jobs, err := loadSchedule(t.Context(), path, w)
 	fatal.If(t, err)
 	s := &stage{lake: filepath.Join(filepath.Dir(path), "lake"), job: jobs[0], Scheduler: newScheduler(w, c, jobs, newScheduleMetrics(jobs))}
-	s.Poll, s.Say = time.Minute, func(text string) { s.said = append(s.said, text) }
+	s.Poll = time.Minute
+	s.Observer.Event = func(text string) { s.said = append(s.said, text) }
+	s.Observer.Warning = s.Observer.Event
 	return s
 }
 

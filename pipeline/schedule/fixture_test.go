@@ -51,7 +51,7 @@ type stage struct {
 // declared is the job; what a test needs next to it is changed.
 func declared(change func(j *schedule.Job)) *schedule.Job {
 	j := &schedule.Job{
-		Name: "waves", Files: schedule.Files{Which: schedule.FilesAll}, Backoff: time.Minute, Required: pipeline.RequireDraw,
+		Name: "waves", Files: schedule.Files{Which: schedule.FilesAll}, Backoff: time.Minute, How: pipeline.RunConfig{Required: pipeline.RequireDraw},
 		Job: job.Job{Repeated: true, Target: "wind"}, Software: "test",
 	}
 	change(j)
@@ -91,12 +91,14 @@ func (s *stage) again() {
 	j.Output = &output{&pipelinetest.Output{Store: s.store}, s}
 	s.job = &j
 	s.Scheduler = &schedule.Scheduler{
-		Poll: time.Minute, Say: func(text string) { s.said = append(s.said, text) },
+		Poll: time.Minute, Observer: job.Observer{Event: s.hear, Warning: s.hear},
 		Train: func(ctx context.Context, _ *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			return s.train(ctx, job, rows, how)
 		},
 	}
 }
+
+func (s *stage) hear(text string) { s.said = append(s.said, text) }
 
 // train publishes a certificate that follows from the rows and the number.
 func (s *stage) train(ctx context.Context, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {

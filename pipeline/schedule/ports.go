@@ -24,8 +24,7 @@ type Job struct {
 	Backoff  time.Duration // before the first retry, and twice as long before each further one
 	Promote  watch.Promotion
 
-	Required pipeline.Required  // "" means the mean
-	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified, Conclude and Required
+	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified and Conclude
 	Software string             // on which the bytes of a certificate depend, next to job and rows
 	// Elsewhere says that certificates are also published outside the output, which then does
 	// not show the result of a run.

@@ -24,7 +24,7 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 		return watch.Decision{}, err
 	}
 	move := func(why string) (watch.Decision, error) {
-		return watch.Decision{Moves: true, Why: why}, pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: id, Model: next.Model.Digest}, j.Required, now)
+		return watch.Decision{Moves: true, Why: why}, pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: id, Model: next.Model.Digest}, j.How.Required, now)
 	}
 	if current == nil {
 		return move("nothing was current")
@@ -36,7 +36,7 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 	if err != nil {
 		return watch.Decision{}, err
 	}
-	d, err := j.Promote.Decide(before, next, j.Required)
+	d, err := j.Promote.Decide(before, next, j.How.Required)
 	if err == nil && d.Moves {
 		return move(d.Why)
 	}
@@ -88,7 +88,7 @@ func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id str
 // certificate must follow from its model and certify the required predictor; else the pointer
 // stays. before is the id of the one before, "nothing" or "unreadable".
 func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.Required, now time.Time) (c certify.Certificate, before string, err error) {
-	j := &Job{Output: out, Required: who}
+	j := &Job{Output: out}
 	if c, err = j.candidate(ctx, id); err != nil {
 		return c, "", err
 	}

@@ -111,7 +111,11 @@ func (s *Scheduler) ended(j *Job, r *pipeline.RunState) {
 	if s.Ended != nil {
 		s.Ended(j, r)
 	}
-	s.tell(r.Exit != nil && *r.Exit != 0, Words(r))
+	if r.Exit != nil && *r.Exit != 0 {
+		s.Observer.ReportWarning(Words(r))
+	} else {
+		s.Observer.ReportEvent(Words(r))
+	}
 }
 
 // endWithoutRows records a run without a new row. Consecutive ones of one trigger share a record.
@@ -155,11 +159,11 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *jobState, run *pi
 		return batch{}, err
 	}
 	if text := run.Rewritten(); text != "" {
-		s.tell(false, j.Name+": "+text)
+		s.Observer.ReportEvent(j.Name + ": " + text)
 	}
 	run.Future = postdated(all, now)
 	if text := run.Postdated(); text != "" {
-		s.tell(true, j.Name+": "+text+" (hint: set the clock that wrote them, and touch them)")
+		s.Observer.ReportWarning(j.Name + ": " + text + " (hint: set the clock that wrote them, and touch them)")
 	}
 	run.Files = manifestFiles(files)
 	of := j.batchOf(run)
@@ -194,7 +198,7 @@ func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of 
 		s.conclude(ctx, j, r, of, o, fault, at)
 		j.dated(r, at)
 	}
-	how.Run, how.Begun, how.Certified, how.Required = r.Run, r, of.certified, j.Required
+	how.Run, how.Begun, how.Certified = r.Run, r, of.certified
 	how.Conclude = func(_ context.Context, _ *pipeline.RunState, o *pipeline.Outcome, fault error) { conclude(o, fault) }
 	train := s.Train
 	if train == nil {
@@ -209,7 +213,7 @@ func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of 
 		conclude(o, fault)
 		err = j.Output.PutRun(r)
 	case fault != nil && r.State == pipeline.StateFinished: // old files could not be removed
-		s.tell(true, fmt.Sprintf("%s: %v", j.Name, fault))
+		s.Observer.ReportWarning(fmt.Sprintf("%s: %v", j.Name, fault))
 	}
 	s.ended(j, r)
 	if err == nil && j.closes(r) {
@@ -247,11 +251,9 @@ func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, 
 
 // promote completes the record of a run with a certificate.
 func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, of *pipeline.Result, at time.Time) {
-	how := j.How
-	how.Required = j.Required
 	r.State, r.Exit, r.Fault, r.Scheduled.Kills = pipeline.StateFinished, new(int), "", 0
 	r.Artifacts = []pipeline.ArtifactRef{{ID: of.ID, Model: of.ModelDigest}}
-	if verdict := how.Verdict(of.Certificate); verdict != nil {
+	if verdict := j.How.Verdict(of.Certificate); verdict != nil {
 		*r.Exit, r.Fault = pipeline.ExitStatus(verdict), verdict.Error()
 		return
 	}
@@ -283,7 +285,7 @@ func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, faul
 	if err != nil { // it is not of a run
 		return nil, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
 	}
-	s.tell(false, fmt.Sprintf("certificate %.12s… of an earlier try remains, although this try failed: %v", id, fault))
+	s.Observer.ReportEvent(fmt.Sprintf("certificate %.12s… of an earlier try remains, although this try failed: %v", id, fault))
 	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
 }
 

@@ -376,9 +376,9 @@ func TestIncompleteJob(t *testing.T) {
 		}
 	}
 	s := newStage(t, declared(func(j *schedule.Job) {
-		j.Triggers, j.Required = []schedule.Trigger{{Key: "files 1", Files: 1}}, ""
+		j.Triggers, j.How.Required = []schedule.Trigger{{Key: "files 1", Files: 1}}, ""
 	}))
-	if s.at(someDay); s.job.Required != pipeline.RequirePrediction || pipeline.Required("").Predictor() != pipeline.RequirePrediction.Predictor() {
-		t.Errorf("requires %q", s.job.Required)
+	if s.at(someDay); s.job.How.Required != pipeline.RequirePrediction || pipeline.Required("").Predictor() != pipeline.RequirePrediction.Predictor() {
+		t.Errorf("requires %q", s.job.How.Required)
 	}
 }

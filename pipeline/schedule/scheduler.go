@@ -21,9 +21,8 @@ type Scheduler struct {
 	Now bool // jobs run at once, due or not, and retries do not wait
 
 	// Train trains a job that has its rows and its number; nil means [pipeline.Train].
-	Train func(ctx context.Context, j *Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error)
-	// Say gets messages, Warn those of failures; nil means none, and Say.
-	Say, Warn func(text string)
+	Train    func(ctx context.Context, j *Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error)
+	Observer job.Observer // its warnings are about failures
 	// Ended is called at the end of each run, however it ended.
 	Ended func(j *Job, r *pipeline.RunState)
 	// Seen is called after each look at a job. The fault says why the job cannot run, or why it is
@@ -59,7 +58,7 @@ func holding[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 // fails for a changed or incomplete job. Failures of a run are in its record; those of the job's output
 // are messages.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipeline.RunState, err error) {
-	s.lookFault, j.Required = nil, cmp.Or(j.Required, pipeline.RequirePrediction)
+	s.lookFault, j.How.Required = nil, cmp.Or(j.How.Required, pipeline.RequirePrediction)
 	defer func() {
 		if j.checked = now; ctx.Err() != nil {
 			return
@@ -258,18 +257,8 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *jobState, now 
 func (s *Scheduler) lookFailed(j *Job, err error) {
 	s.lookFault = err
 	if text := err.Error(); text != j.said {
-		s.tell(true, text)
+		s.Observer.ReportWarning(text)
 		j.said = text
-	}
-}
-
-// tell reports an event or a failure.
-func (s *Scheduler) tell(failed bool, text string) {
-	switch {
-	case failed && s.Warn != nil:
-		s.Warn(text)
-	case s.Say != nil:
-		s.Say(text)
 	}
 }
 

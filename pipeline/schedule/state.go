@@ -265,7 +265,7 @@ func (j *Job) closes(r *pipeline.RunState) bool {
 // discard removes the spool of a run's window.
 func (s *Scheduler) discard(j *Job, r *pipeline.RunState) {
 	if err := j.Topic.Discard(*r.Scheduled.Window); err != nil {
-		s.tell(false, fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
+		s.Observer.ReportEvent(fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
 	}
 }
 

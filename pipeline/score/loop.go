@@ -45,23 +45,14 @@ type unit struct {
 	broken atomic.Bool // a piece has failed: later ones are skipped
 }
 
-// A work is a piece to predict, or an error instead.
+// A work is a piece to predict and then to send, or an error instead.
 type work[B any] struct {
 	Piece[B]
 
 	unit *unit
+	send func(context.Context) error
+	n    Counts
 	err  error
-}
-
-// A parcel is a packed piece.
-type parcel struct {
-	unit  *unit
-	by    *Predictor
-	send  func(context.Context) error
-	n     Counts
-	last  bool
-	pause bool
-	err   error
 }
 
 // Rounds runs the loop at this interval, or once, until ctx is done. An error marked by [Later]
@@ -91,12 +82,12 @@ func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, 
 // predicting and sending go on at the same time, and each keeps the order.
 func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
 	all, within := errgroup.WithContext(ctx)
-	packed := make(chan parcel, mostPacked)
+	packed := make(chan work[B], mostPacked)
 	all.Go(func() error {
 		defer close(packed)
 		return inorder.Run(
 			within, l.AtOnce, l.read, l.pack,
-			func(ctx context.Context, p parcel) error {
+			func(ctx context.Context, p work[B]) error {
 				if p.err != nil && !p.unit.broken.Swap(true) {
 					failed++
 					l.Events.Failed(p.err)
@@ -188,20 +179,20 @@ func (l *Loop[B]) model(ctx context.Context, u Unit[B]) (*Predictor, error) {
 }
 
 // pack predicts and packs a piece. An error ends the loop.
-func (l *Loop[B]) pack(ctx context.Context, w work[B]) (parcel, error) {
+func (l *Loop[B]) pack(ctx context.Context, w work[B]) (work[B], error) {
 	if w.err != nil {
-		return parcel{unit: w.unit, err: w.err}, nil
+		return w, nil
 	}
 	defer w.By.users.Done()
-	p := parcel{unit: w.unit, by: w.By, last: w.Last, pause: w.Pause}
-	p.send, p.n, p.err = l.Writer.Pack(ctx, w.Piece)
-	if p.err != nil && l.ends(ctx, p.err) {
-		return p, p.err
+	w.send, w.n, w.err = l.Writer.Pack(ctx, w.Piece)
+	w.Predict = nil // its rows are not kept while it waits
+	if w.err != nil && l.ends(ctx, w.err) {
+		return w, w.err
 	}
 	if w.Last {
-		p.n.Units++
+		w.n.Units++
 	}
-	return p, nil
+	return w, nil
 }
 
 // A sending is what was sent since the last commit.
@@ -209,23 +200,23 @@ type sending struct {
 	Done
 
 	any  bool
-	file DoneFile // of the last parcel, so far
+	file DoneFile // of the last piece, so far
 	unit *unit
 }
 
-// add notes that a parcel was sent.
-func (s *sending) add(p parcel) {
-	if s.unit != p.unit {
-		s.unit, s.file = p.unit, DoneFile{File: p.unit.file}
+// add notes that a piece of a unit was sent.
+func (s *sending) add(of *unit, by string, n Counts, last bool) {
+	if s.unit != of {
+		s.unit, s.file = of, DoneFile{File: of.file}
 	}
-	s.any, s.By, s.Counts, s.file.Counts = true, p.by.ID, s.Counts.Plus(p.n), s.file.Counts.Plus(p.n)
-	if p.last && p.unit.file != (File{}) {
+	s.any, s.By, s.Counts, s.file.Counts = true, by, s.Counts.Plus(n), s.file.Counts.Plus(n)
+	if last && of.file != (File{}) {
 		s.Files = append(s.Files, s.file)
 	}
 }
 
 // deliver sends packed pieces, and commits them when that is due and at the end.
-func (l *Loop[B]) deliver(ctx context.Context, packed <-chan parcel) error {
+func (l *Loop[B]) deliver(ctx context.Context, packed <-chan work[B]) error {
 	var due sending
 	var over <-chan time.Time
 	commit := func() error {
@@ -250,10 +241,10 @@ func (l *Loop[B]) deliver(ctx context.Context, packed <-chan parcel) error {
 					return err
 				}
 			}
-			if due.add(p); over == nil && l.Due.Every > 0 {
+			if due.add(p.unit, p.By.ID, p.n, p.Last); over == nil && l.Due.Every > 0 {
 				over = l.After(l.Due.Every)
 			}
-			if (!p.pause || !l.Due.Pause) && due.Rows < l.Due.Rows {
+			if (!p.Pause || !l.Due.Pause) && due.Rows < l.Due.Rows {
 				continue
 			}
 		case <-over:
