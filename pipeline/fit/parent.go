@@ -63,10 +63,6 @@ func (t *Training) begins(c model.Config) bool {
 		(len(t.job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
 }
 
-// warmSteps is the number of steps that move θ and Z of a candidate with a parent: a quarter of
-// the others.
-func warmSteps(c model.Config) int { return max(1, c.Scheduled().Plan.Joint/4) }
-
 // ScaledAs is the model's posterior for rows in other scales. With the
 // target's scales s → s' and centres c → c', values of the function f become
 // (s f + c − c')/s', so that the variance is multiplied by (s/s')², and the whitened mean

@@ -109,54 +109,46 @@ func (c candidate) words(inducing int) string {
 
 // nominate lists the candidates: each number of inducing points with each family.
 func (t *Training) nominate() error {
-	numbers := t.job.Inducing
+	s, j := t.firstPass, t.job
+	numbers := j.Inducing
 	if len(numbers) == 0 {
 		numbers = []int{0} // the trainer's rule in N
 	}
-	for _, name := range t.job.Kernel.Family {
+	for _, name := range j.Kernel.Family {
 		family, err := kernel.Named(name)
 		if err != nil {
 			return fmt.Errorf("%w: %w", job.ErrConfig, err)
 		}
-		c, err := t.configure(family)
+		theta, centre, err := parameters(j, s, family, t.state.Centre, t.env.Resources.Workers)
 		if err != nil {
 			return err
 		}
-		for _, m := range numbers {
-			c.config.Inducing = m
-			c.config.Plan = planOf(t.job, c.config.N, c.config.Dim, m)
-			if t.begins(c.config) && t.job.Train.Passes == 0 {
-				c.config.Plan.Joint = warmSteps(c.config)
+		if len(j.Kernel.Family) == 1 { // else each family has a centre of its own
+			t.state.Centre = centre
+		}
+		c := model.Config{
+			Dim: t.start.Dim, N: s.Split.Train(), Delta: j.Delta * j.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
+			ELBO: j.Elbo(), Kernel: family, Choice: math.Log(float64(len(j.Kernel.Family))), Scales: s.Scales(j),
+			Seed: j.Train.Seed, Workers: t.env.Resources.Workers, Starting: t.env.Observer.Starting,
+		}
+		for _, p := range theta {
+			g := model.Grid{Min: p.Grid.Min, Step: p.Grid.Step, Count: p.Grid.Count}
+			if p.Grid.Prior != certify.PriorFlat {
+				if g.LnInverseWeights, err = p.Grid.LnInverseWeights(); err != nil {
+					return fmt.Errorf("pipeline: %w", err)
+				}
 			}
-			t.candidates = append(t.candidates, c)
+			c.Grids = append(c.Grids, g)
+		}
+		for _, m := range numbers {
+			c.Inducing, c.Plan = m, planOf(j, c.N, c.Dim, m)
+			if t.begins(c) && j.Train.Passes == 0 { // θ and Z move in a quarter of the steps of others
+				c.Plan.Joint = max(1, c.Scheduled().Plan.Joint/4)
+			}
+			t.candidates = append(t.candidates, candidate{c, theta})
 		}
 	}
 	return nil
-}
-
-// configure translates the job, with kernels of one family.
-func (t *Training) configure(family *kernel.Family) (candidate, error) {
-	s, job := t.firstPass, t.job
-	theta, centre, err := parameters(job, s, family, t.state.Centre, t.env.Resources.Workers)
-	if err != nil {
-		return candidate{}, err
-	}
-	if len(job.Kernel.Family) == 1 { // else each family has a centre of its own
-		t.state.Centre = centre
-	}
-	c := model.Config{
-		Dim: t.start.Dim, N: s.Split.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
-		ELBO: t.job.Elbo(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.Scales(job),
-		Seed: job.Train.Seed, Workers: t.env.Resources.Workers, Starting: t.env.Observer.Starting,
-	}
-	for _, p := range theta {
-		g, err := priced(p.Grid)
-		if err != nil {
-			return candidate{}, err
-		}
-		c.Grids = append(c.Grids, g)
-	}
-	return candidate{config: c, theta: theta}, nil
 }
 
 // parameters declares the grid of each hyper-parameter. The centre of a peaked
@@ -198,20 +190,6 @@ func Estimate(job job.Job, s *pass.FirstPass, family *kernel.Family, workers int
 		centre[i] += math.Log(1.5)
 	}
 	return centre, nil
-}
-
-// priced gives a grid the prices of its values in nats.
-func priced(g certify.Grid) (model.Grid, error) {
-	out := model.Grid{Min: g.Min, Step: g.Step, Count: g.Count}
-	if g.Prior == certify.PriorFlat {
-		return out, nil
-	}
-	prices, err := g.LnInverseWeights()
-	if err != nil {
-		return out, fmt.Errorf("pipeline: %w", err)
-	}
-	out.LnInverseWeights = prices
-	return out, nil
 }
 
 // fit trains the current candidate to its end, from its checkpoint if there is one.
@@ -297,16 +275,6 @@ func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 	if err := trainer.End(); err != nil {
 		return err
 	}
-	t.record(trainer)
-	if t.state.StoppedAfter == 0 && t.late() {
-		t.state.StoppedAfter = len(t.state.Trace)
-		trainer.Settle()
-	}
-	return nil
-}
-
-// record adds a step to the trace.
-func (t *Training) record(trainer trainer) {
 	p := trainer.Progress()
 	progress := job.Progress{
 		Phase: job.PhaseTrain, Inducing: trainer.Inducing(), Stage: p.Phase.String(), Step: p.Step, Steps: p.Steps,
@@ -314,6 +282,11 @@ func (t *Training) record(trainer trainer) {
 	}
 	t.state.Trace = append(t.state.Trace, progress)
 	t.env.Observer.ReportProgress(progress)
+	if t.state.StoppedAfter == 0 && t.late() {
+		t.state.StoppedAfter = len(t.state.Trace)
+		trainer.Settle()
+	}
+	return nil
 }
 
 // best returns the fitted candidate with the lowest bound. With several candidates a full pass
