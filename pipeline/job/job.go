@@ -152,9 +152,7 @@ func (j Job) WithDefaults() (Job, error) {
 	if j.Kernel.Family == nil {
 		j.Kernel.Family = []string{certify.KernelSquaredExponential}
 	}
-	for _, err := range parts(certify.KernelFamilies(j.Kernel.Family)) {
-		faults.add("kernel: %w", err)
-	}
+	faults.of("kernel", certify.KernelFamilies(j.Kernel.Family))
 	for _, m := range j.Inducing {
 		faults.when(m < 1 || m > certify.MaxInducing, "inducing: %d is not in 1..%d", m, certify.MaxInducing)
 	}
@@ -322,18 +320,6 @@ func (j Job) Spends() certify.Delta {
 	return certify.Delta{
 		Declared: j.Delta, Methods: j.Guarantees,
 		Sequence: j.Numbering, Reuse: j.Reuse,
-	}
-}
-
-// parts returns the errors that were joined.
-func parts(err error) []error {
-	switch joined := err.(type) { //nolint:errorlint // what errors.Join gave, not what it wraps
-	case nil:
-		return nil
-	case interface{ Unwrap() []error }:
-		return joined.Unwrap()
-	default:
-		return []error{err}
 	}
 }
 
