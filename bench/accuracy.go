@@ -21,11 +21,6 @@ const (
 	accuracyDelta    = 0.01
 )
 
-// accuracySets are the sets that are no series, and their targets.
-var accuracySets = [][2]string{
-	{"concrete", "y"}, {"powerplant", "y"}, {"kin8nm", "y"}, {"bike", "y"}, {"pol", "y"}, {"keggdirected", "y"}, {"boston", "MEDV"}, {"kin40k", "y"},
-}
-
 // A variant of ours: trained by an objective, without or with a column of boosted trees for the mean.
 type variant struct {
 	objective string
@@ -125,11 +120,11 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 	}
 	found := map[string]map[string][]accurate{} // by set and name
 	head := []string{""}
-	for _, set := range accuracySets {
-		head, found[set[0]] = append(head, set[0]), map[string][]accurate{}
+	for _, set := range sets {
+		head, found[set.name] = append(head, set.name), map[string][]accurate{}
 		for seed := range b.rounds {
-			if err := b.accuracySplit(ctx, binary, p, set, seed, found[set[0]]); err != nil {
-				return "", fmt.Errorf("%s, split %d: %w", set[0], seed, err)
+			if err := b.accuracySplit(ctx, binary, p, set, seed, found[set.name]); err != nil {
+				return "", fmt.Errorf("%s, split %d: %w", set.name, seed, err)
 			}
 		}
 	}
@@ -174,15 +169,15 @@ func meanAccuracy(all []accurate) (mean accurate) {
 }
 
 // accuracySplit adds what all make of one split.
-func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [2]string, seed int, found map[string][]accurate) error {
-	work, err := filepath.Abs(filepath.Join(b.work, fmt.Sprintf("accuracy-%s-%d", set[0], seed)))
+func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set set, seed int, found map[string][]accurate) error {
+	work, err := filepath.Abs(filepath.Join(b.work, fmt.Sprintf("accuracy-%s-%d", set.name, seed)))
 	if err != nil {
 		return err
 	}
 	if err := os.RemoveAll(work); err != nil { // with the log of earlier runs
 		return err
 	}
-	c := accuracyCase{Do: "split", Data: filepath.Join(b.data, set[0]), Target: set[1], Work: work, Seed: seed, Rows: accuracyRows, Inducing: accuracyInducing, Delta: accuracyDelta}
+	c := accuracyCase{Do: "split", Data: filepath.Join(b.data, set.name), Target: set.target, Work: work, Seed: seed, Rows: accuracyRows, Inducing: accuracyInducing, Delta: accuracyDelta}
 	var split struct{ Rows, Scale float64 }
 	if err := p.answer(c, &split); err != nil {
 		return err
@@ -200,7 +195,7 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [
 		}
 		c.Share = held
 		found[v.String()] = append(found[v.String()], a)
-		b.logf("%s %d %s: %+v", set[0], seed, v, a)
+		b.logf("%s %d %s: %+v", set.name, seed, v, a)
 	}
 	for _, c.Do = range accuratePeers {
 		var a accurate
@@ -208,7 +203,7 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [
 			return err
 		}
 		found[c.Do] = append(found[c.Do], a)
-		b.logf("%s %d %s: %+v", set[0], seed, c.Do, a)
+		b.logf("%s %d %s: %+v", set.name, seed, c.Do, a)
 	}
 	return nil
 }

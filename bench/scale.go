@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/pacsgp/pacsgp/bench/measured"
+	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 )
 
@@ -95,22 +96,12 @@ func scaleRun(ctx context.Context, binary, dir string) (round, error) {
 	if err := verify.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", verify, err)
 	}
-	disk, err := sizeOf(filepath.Join(dir, "rows"))
+	files, _, err := lake.Files(ctx, []string{filepath.Join(dir, "rows")})
+	disk := 0.0
+	for _, f := range files {
+		disk += float64(f.Bytes) / (1 << 20)
+	}
 	return round{
 		"disk": disk, "train": measured.Peak(r.Process), "verify": measured.Peak(verify.ProcessState), "seconds": r.Diagnostics.Train, "pass": r.Diagnostics.LastPass,
 	}, err
-}
-
-// sizeOf is the size of a folder's files in MiB.
-func sizeOf(dir string) (float64, error) {
-	entries, err := os.ReadDir(dir)
-	sum := 0.0
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			return 0, err
-		}
-		sum += float64(info.Size()) / (1 << 20)
-	}
-	return sum, err
 }

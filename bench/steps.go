@@ -36,7 +36,7 @@ func (b *bench) compare(ctx context.Context, benchmark, unit, script string, que
 
 // betterOfThreads is the time of the better of 1 and 2 threads over ours.
 func betterOfThreads(m rounds) float64 {
-	return m.medianOf(func(r round) float64 { return over(least(r["1"], r["2"]), r["ours"]) })
+	return m.medianOf(func(r round) float64 { return over(min(r["1"], r["2"]), r["ours"]) })
 }
 
 // svgp compares an epoch of mini-batch training.

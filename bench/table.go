@@ -31,14 +31,3 @@ func over(a, b float64) float64 {
 	}
 	return a / b
 }
-
-// least is the smallest value that was measured.
-func least(values ...float64) float64 {
-	best := 0.0
-	for _, v := range values {
-		if v != 0 && (best == 0 || v < best) {
-			best = v
-		}
-	}
-	return best
-}

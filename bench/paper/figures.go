@@ -101,23 +101,15 @@ func curves(title, xTitle string, rows []row, x func(row) float64, series func(r
 		for s, name := range order {
 			col := palette[s%len(palette)]
 			var points, marks plotter.XYs
-			bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: col, Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth}
 			for _, r := range groups[name] {
-				ours := r.ours[q.name]
-				at := plotter.XY{X: x(r), Y: ours.mean}
-				points = append(points, at)
-				if !math.IsNaN(ours.se) {
-					bars.XYs, bars.YErrors = append(bars.XYs, at), append(bars.YErrors, struct{ Low, High float64 }{-ours.se, ours.se})
-				}
+				points = append(points, plotter.XY{X: x(r), Y: r.ours[q.name].mean})
+				addErrorBar(p, x(r), r.ours[q.name], col)
 				if paper, ok := r.paper[q.name]; ok && !r.extra() && !math.IsNaN(paper.mean) {
 					marks = append(marks, plotter.XY{X: x(r), Y: paper.mean})
-					p.Add(errorBar(x(r), paper))
+					addErrorBar(p, x(r), paper, grey)
 				}
 			}
 			line, dots := addSeries(p, points, 2.2, col)
-			if len(bars.XYs) > 0 {
-				p.Add(bars)
-			}
 			if i == 0 {
 				p.Legend.Add(name, line, dots)
 			}
@@ -157,10 +149,12 @@ func drawBoston(rows []row, o options) error {
 	return savePanels(o.paths("boston.png"), panels, vg.Points(1150), vg.Points(260))
 }
 
-// errorBar is the standard error of a number of the paper.
-func errorBar(x float64, e estimate) *plotter.YErrorBars {
-	bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: grey, Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth}
-	bars.XYs = plotter.XYs{{X: x, Y: e.mean}}
-	bars.YErrors = plotter.YErrors{{Low: -e.se, High: e.se}}
-	return bars
+// addErrorBar draws the standard error of a number, if there is one.
+func addErrorBar(p *plot.Plot, x float64, e estimate, c color.Color) {
+	if !math.IsNaN(e.se) {
+		p.Add(&plotter.YErrorBars{
+			XYs: plotter.XYs{{X: x, Y: e.mean}}, YErrors: plotter.YErrors{{Low: -e.se, High: e.se}},
+			LineStyle: draw.LineStyle{Color: c, Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth,
+		})
+	}
 }

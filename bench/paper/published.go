@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -58,27 +59,19 @@ func recentre(rows model.Rows, centres *mat.Dense) (empty int) {
 	for i := range rows.Len() {
 		row, at, least := rows.Row(i), 0, math.Inf(1)
 		for j := range m {
-			square := 0.0
-			for k, v := range centres.RawRowView(j) {
-				square += (row[k] - v) * (row[k] - v)
-			}
-			if square < least {
-				at, least = j, square
+			if d := floats.Distance(row, centres.RawRowView(j), 2); d < least {
+				at, least = j, d
 			}
 		}
 		counts[at]++
-		for k, v := range row {
-			sums.RawRowView(at)[k] += v
-		}
+		floats.Add(sums.RawRowView(at), row)
 	}
 	for j, n := range counts {
 		if n == 0 {
 			empty++
 			continue
 		}
-		for k, v := range sums.RawRowView(j) {
-			centres.Set(j, k, v/n)
-		}
+		floats.ScaleTo(centres.RawRowView(j), 1/n, sums.RawRowView(j))
 	}
 	return empty
 }
