@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,26 +34,17 @@ var measures = []measure{
 }
 
 func main() {
-	if err := measured.EnterTree(); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
 	only := flag.String("only", "", "comma-separated measures of README.md; empty means all, which takes an hour and more")
 	rounds := flag.Int("rounds", 5, "interleaved runs of each; medians are shown")
 	write := flag.Bool("write", false, "put the tables into the page")
 	page := flag.String("page", filepath.Join("docs", "explanation", "results.md"), "the page")
 	data := flag.String("data", measured.Data(), "folder of the data sets")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	b := &bench{rounds: max(1, *rounds), work: filepath.Join("out", "bench"), data: *data, log: os.Stderr}
 	if b.docs = b.work; *write {
 		b.docs = filepath.Dir(*page)
 	}
-	if err := b.run(ctx, *only, *page, *write); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	measured.Main("bench", func(ctx context.Context) error { return b.run(ctx, *only, *page, *write) })
 }
 
 func (b *bench) run(ctx context.Context, only, page string, write bool) error {

@@ -27,8 +27,14 @@ type set struct {
 
 // sets are all, the slowest last.
 var sets = []set{
-	{"boston", "MEDV", 10}, {"concrete", "y", 10}, {"powerplant", "y", 10}, {"kin8nm", "y", 10},
-	{"pol", "y", 10}, {"bike", "y", 10}, {"keggdirected", "y", 4}, {"kin40k", "y", 4},
+	{"boston", "MEDV", 10},
+	{"concrete", "y", 10},
+	{"powerplant", "y", 10},
+	{"kin8nm", "y", 10},
+	{"pol", "y", 10},
+	{"bike", "y", 10},
+	{"keggdirected", "y", 4},
+	{"kin40k", "y", 4},
 }
 
 // sweepObjectives have the largest numbers of keys.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -25,13 +26,21 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// EnterTree goes from the module's folder, where go -C bench run starts a program, to the root of
-// the tree: all paths are relative to it.
-func EnterTree() error {
-	if _, err := os.Stat("peers"); err != nil {
-		return fmt.Errorf("start it by go -C bench run: %w", err)
+// Main runs a program until it ends or is interrupted. It goes from the module's folder, where go -C bench run
+// starts it, to the root of the tree: all paths are relative to it.
+func Main(program string, run func(context.Context) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	_, err := os.Stat("peers")
+	if err != nil {
+		err = fmt.Errorf("start it by go -C bench run: %w", err)
+	} else if err = os.Chdir(".."); err == nil {
+		err = run(ctx)
 	}
-	return os.Chdir("..")
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, program+":", err)
+		os.Exit(1)
+	}
 }
 
 // Data is the folder of the data sets, as for the tests.

@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,10 +46,6 @@ func main() {
 	for _, e := range experiments() {
 		names = append(names, e.name)
 	}
-	if err := measured.EnterTree(); err != nil {
-		fmt.Fprintln(os.Stderr, "paper:", err)
-		os.Exit(1)
-	}
 	var o options
 	flags := flag.NewFlagSet("paper", flag.ExitOnError)
 	flags.StringVar(&o.data, "data", measured.Data(), "folder of the data sets")
@@ -76,17 +71,15 @@ func main() {
 		fmt.Fprintf(os.Stderr, "paper: %q is neither a flag nor its value: one NAME, and flags after it\n", flags.Arg(0))
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := run(ctx, os.Args[1], o)
-	if ctx.Err() != nil {
-		err = errors.New("interrupted; units that are finished stay in -out, and are not computed again")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "paper:", err)
-		os.Exit(1) //nolint:gocritic // stop has nothing left to do
-	}
-	fmt.Fprintln(os.Stdout, "written to "+o.out)
+	measured.Main("paper", func(ctx context.Context) error {
+		err := run(ctx, os.Args[1], o)
+		if ctx.Err() != nil {
+			err = errors.New("interrupted; units that are finished stay in -out, and are not computed again")
+		} else if err == nil {
+			fmt.Fprintln(os.Stdout, "written to "+o.out)
+		}
+		return err
+	})
 }
 
 func run(ctx context.Context, name string, o options) error {

@@ -30,14 +30,6 @@ type Config struct {
 	Pages http.Handler
 }
 
-// Timeouts of a connection. Pages render in milliseconds; slower clients are cut off.
-const (
-	headerTimeout = 5 * time.Second
-	readTimeout   = 10 * time.Second
-	writeTimeout  = 30 * time.Second
-	idleTimeout   = time.Minute
-)
-
 // Check returns an error unless the address can be one.
 func (c Config) Check() error {
 	if _, _, err := net.SplitHostPort(c.Address); err != nil {
@@ -65,8 +57,8 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Address: l.Addr().String(), URL: "http://" + l.Addr().String(), done: make(chan error, 1)}
-	s.http = &http.Server{
-		Handler: c.handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+	s.http = &http.Server{ // pages render in milliseconds; slower clients are cut off
+		Handler: c.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	go func() { s.done <- s.http.Serve(l) }()
@@ -105,19 +97,20 @@ func (c Config) handler() http.Handler {
 	return mux
 }
 
-// policy lets a page load its style sheet and its icon, and nothing run.
-const policy = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+// headers restrict browsers: a page loads its style sheet and its icon, and nothing runs.
+var headers = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+	"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+	"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 // guard serves pages to this machine alone, with headers that restrict browsers.
 func guard(pages http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
+		for name, value := range headers {
+			h.Set(name, value)
+		}
 		switch {
 		case !local(r):
 			http.Error(w, "pages are for browsers on this machine: ask for localhost, or forward the port by SSH", http.StatusMisdirectedRequest)

@@ -23,16 +23,15 @@ func Count[N int | int64](n N, thing string, plural ...string) string {
 // RoundUp prints the exact value of x with so many decimals, rounded up. NaN and infinities
 // are printed as such.
 func RoundUp(x float64, decimals int) string {
-	r := new(big.Rat).SetFloat64(x)
-	if r == nil {
-		return strconv.FormatFloat(x, 'g', -1, 64)
+	if r := new(big.Rat).SetFloat64(x); r != nil {
+		return rounded(r, decimals, true).FloatString(decimals)
 	}
-	return rounded(r, decimals, true).FloatString(decimals)
+	return Plain(x)
 }
 
 // rounded returns r rounded up or down to so many decimals.
 func rounded(r *big.Rat, decimals int, up bool) *big.Rat {
-	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+	power := tenTo(decimals)
 	scaled := new(big.Rat).Mul(r, new(big.Rat).SetInt(power))
 	digits, rest := new(big.Int).DivMod(scaled.Num(), scaled.Denom(), new(big.Int))
 	if up && rest.Sign() > 0 {
@@ -44,25 +43,23 @@ func rounded(r *big.Rat, decimals int, up bool) *big.Rat {
 // decimalsFor returns the least number of decimals d, from least to most, for which
 // r·10^d is at least whole, r ≥ 0; least for r = 0.
 func decimalsFor(r *big.Rat, least, most int, whole int64) int {
-	for r.Sign() > 0 && least < most {
-		power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(least)), nil)
-		if new(big.Rat).Mul(r, new(big.Rat).SetInt(power)).Cmp(big.NewRat(whole, 1)) >= 0 {
-			break
-		}
+	for r.Sign() > 0 && least < most && r.Cmp(new(big.Rat).SetFrac(big.NewInt(whole), tenTo(least))) < 0 {
 		least++
 	}
 	return least
 }
 
+func tenTo(decimals int) *big.Int {
+	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+}
+
 // AtMost prints an upper bound in [0, 1] rounded up, with at least four decimals and
 // three significant digits, and at most 18 decimals. NaN is printed as NaN.
 func AtMost(x float64) string {
-	r := new(big.Rat).SetFloat64(x)
-	if r == nil {
-		return strconv.FormatFloat(x, 'g', -1, 64)
+	if r := new(big.Rat).SetFloat64(x); r != nil {
+		return RoundUp(x, decimalsFor(r, 4, 18, 100))
 	}
-	decimals := decimalsFor(r, 4, 18, 100)
-	return rounded(r, decimals, true).FloatString(decimals)
+	return Plain(x)
 }
 
 // PercentUp prints an upper bound in [0, 1] as a percentage, rounded up, with
@@ -75,7 +72,7 @@ func PercentNear(x float64) string { return percent(x, false) }
 func percent(x float64, up bool) string {
 	r := new(big.Rat).SetFloat64(x)
 	if r == nil {
-		return strconv.FormatFloat(x, 'g', -1, 64)
+		return Plain(x)
 	}
 	r.Mul(r, big.NewRat(100, 1))
 	decimals := decimalsFor(r, 1, 16, 10)
@@ -90,8 +87,8 @@ func percent(x float64, up bool) string {
 
 // Confidence prints 1 − δ in percent, without rounding.
 func Confidence(delta float64) string {
-	d, err := decimal(delta)
-	if err != nil {
+	d := decimal(delta)
+	if d == nil {
 		return "1 - " + Plain(delta)
 	}
 	return inPercent(d.Sub(big.NewRat(1, 1), d))
@@ -99,11 +96,10 @@ func Confidence(delta float64) string {
 
 // PercentDeclared prints a declared number, such as δ, in percent, without rounding.
 func PercentDeclared(x float64) string {
-	r, err := decimal(x)
-	if err != nil {
-		return Plain(x)
+	if r := decimal(x); r != nil {
+		return inPercent(r)
 	}
-	return inPercent(r)
+	return Plain(x)
 }
 
 // inPercent prints 100·r without rounding, and changes r.
@@ -141,13 +137,10 @@ func AtMostDigits(x float64) string {
 // Plain prints the shortest decimal number that reads back as x.
 func Plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// decimal returns the shortest decimal number that reads back as x.
-func decimal(x float64) (*big.Rat, error) {
-	r, ok := new(big.Rat).SetString(strconv.FormatFloat(x, 'g', -1, 64))
-	if !ok {
-		return nil, fmt.Errorf("%g is no decimal number", x)
-	}
-	return r, nil
+// decimal returns the shortest decimal number that reads back as x; nil if there is none.
+func decimal(x float64) *big.Rat {
+	r, _ := new(big.Rat).SetString(Plain(x))
+	return r
 }
 
 // Number prints a count with thousands separators: 18,935.
