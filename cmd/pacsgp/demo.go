@@ -28,7 +28,7 @@ func demoCommand(w system) *cobra.Command {
 			"from a Gaussian process, Gaussian noise), train a model on it, certify it, verify its own\n" +
 			"artifact, and compare the bound with the risk on 20,000 fresh rows of the same source.\n" +
 			"Needs no network and no other file.",
-		Args: exactly(0, "none"),
+		Args: between(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), w, output)
 		},

@@ -25,7 +25,7 @@ func passCommand(w system) *cobra.Command {
 		Long: "Make a part of the last pass: read a share of the row groups and write what they give to\n" +
 			"a file. It goes on from what train --no-pass left in the job's output directory. Parts\n" +
 			"may be made at the same time, by several processes, on several machines.",
-		Args: exactly(0, "none, for the job file is given by -c"),
+		Args: between(0, 0, "none, for the job file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			number, err := parsePart(part)
 			if err != nil {

@@ -45,7 +45,7 @@ func pullCommand(w system) *cobra.Command {
 			"files that a job writes into its output directory, and check every hash. --kafka names a\n" +
 			"job file whose publish.kafka says where the topics are, or brokers as in\n" +
 			"kafka-1:9092,kafka-2:9092.",
-		Args: exactly(1, "NAME or ID"),
+		Args: between(1, 1, "NAME or ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if output == "" {
 				return config.Argument(errors.New("-o: name the directory to write to"))
@@ -91,7 +91,7 @@ func promoteCommand(w system) *cobra.Command {
 		Long: "Move the pointer of an output directory to a certificate in it, as to roll back, or that of a\n" +
 			"name on topics to a certificate that was published there. The certificate must follow from\n" +
 			"its model, and certify something.",
-		Args: exactly(2, "ID and DIR, or ID and NAME"),
+		Args: between(2, 2, "ID and DIR, or ID and NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if who != pipeline.RequirePrediction && who != pipeline.RequireDraw {
 				return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", who, pipeline.RequirePrediction, pipeline.RequireDraw))

@@ -68,7 +68,7 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 			"not wait. What triggers ask for stays due.\n" +
 			"The choice of the moment is yours: if it depends on values in the rows, the certificate is\n" +
 			"worth less than it says.",
-		Args: exactly(1, "JOB, a name in the schedule file"),
+		Args: between(1, 1, "JOB, a name in the schedule file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), *path, w)
 			if err != nil {
@@ -190,13 +190,21 @@ func nothingDue(out io.Writer, jobs []*schedule.Job) error {
 // newScheduler returns a silent scheduler with the training of the command. Its metrics follow it.
 func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask, m *scheduleMetrics) *schedule.Scheduler {
 	return &schedule.Scheduler{
-		Poll: c.Every(), Ended: m.ended, Seen: m.seen,
-		Train: func(ctx context.Context, j *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+		Poll: c.Every(), Seen: m.seen,
+		Ended: func(j *schedule.Job, r *pipeline.RunState) {
+			m.add("pacsgp_scheduled_runs_total", 1, j.Name, string(r.State), schedule.Cause(r))
+		},
+		Train: func(ctx context.Context, j *schedule.Job, one job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			of := jobs[slices.IndexFunc(jobs, func(of *config.ScheduledTask) bool { return of.Job == j })]
-			how.Observer.Progress = m.progress
-			o, err := trainScheduled(ctx, w, of, job, rows, how)
+			how.Observer.Progress = func(of job.Progress) {
+				if of.Steps > 0 {
+					m.set("pacsgp_training_bound_estimate", of.Bound)
+				}
+			}
+			o, err := trainScheduled(ctx, w, of, one, rows, how)
 			if err == nil {
-				m.trained(j, o)
+				bound := cmp.Or(j.How.Required, pipeline.RequirePrediction).Of(o.Result.Certificate).Bound
+				m.set("pacsgp_scheduled_bound", bound, j.Name)
 			}
 			return o, err
 		},
@@ -327,21 +335,4 @@ func (m *scheduleMetrics) seen(j *schedule.Job, fault error) {
 		return
 	}
 	m.fails(j.Name, fault.Error())
-}
-
-// ended shows the end of a run, whatever has ended it.
-func (m *scheduleMetrics) ended(j *schedule.Job, r *pipeline.RunState) {
-	m.add("pacsgp_scheduled_runs_total", 1, j.Name, string(r.State), schedule.Cause(r))
-}
-
-// trained shows the bound of a new certificate.
-func (m *scheduleMetrics) trained(j *schedule.Job, o *pipeline.Outcome) {
-	m.set("pacsgp_scheduled_bound", cmp.Or(j.How.Required, pipeline.RequirePrediction).Of(o.Result.Certificate).Bound, j.Name)
-}
-
-// progress shows a step of training.
-func (m *scheduleMetrics) progress(of job.Progress) {
-	if of.Steps > 0 {
-		m.set("pacsgp_training_bound_estimate", of.Bound)
-	}
 }

@@ -29,11 +29,7 @@ type system struct {
 	paper, screen io.Writer
 }
 
-// exactly wraps cobra's check of the number of arguments.
-func exactly(n int, names string) cobra.PositionalArgs {
-	return between(n, n, names)
-}
-
+// between wraps cobra's check of the number of arguments.
 func between(least, most int, names string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {

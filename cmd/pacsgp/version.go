@@ -21,7 +21,7 @@ func versionCommand(w system) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the Go release and the instruction set in use",
-		Args:  exactly(0, "none"),
+		Args:  between(0, 0, "none"),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := io.WriteString(w.stdout, versionLine())
 			return err
