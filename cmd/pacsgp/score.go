@@ -48,18 +48,18 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 	e := newScoreEvents(c, show)
 	s := config.Scoring{
 		ScoreFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
-		Trusted: trusted, Once: once, Events: e, RoundEnded: e.metrics.round,
+		Trusted: trusted, Once: once, Events: e, RoundEnded: e.round,
 	}
 	if !once && c.OnTopics() {
 		s.Patience = config.ServicePatience
 	}
-	if group := e.metrics.group; group != nil {
+	if group := e.group; group != nil {
 		s.OnChange, group.shared = group.membership, c.Shared()
 		if c.Serve.Declared() {
 			s.Lags = group.behind
 		}
 	}
-	return operate(ctx, show, c.Serve, e.metrics.registry, e.metrics.ready, []string{c.Model.Folder}, !once, func() error {
+	return operate(ctx, show, c.Serve, e.registry, e.ready, []string{c.Model.Folder}, !once, func() error {
 		failed, err := s.Run(ctx)
 		if ctx.Err() != nil && !once {
 			e.logCounts(true)
@@ -90,11 +90,12 @@ func (e *scoreEvents) summary(w system, c config.ScoreFile, failed int) error {
 
 // scoreEvents reports what score does, in the log and in metrics.
 type scoreEvents struct {
-	show    *display
-	metrics *scoreMetrics
-	records bool                    // rows come from a topic: their number is logged now and then
-	retry   time.Duration           // between two tries
-	where   func(score.File) string // the location of the predictions of a file
+	meters
+	file  config.ScoreFile
+	show  *display
+	group *groupMetrics // of a topic; nil: of files
+	why   reason        // for a wait, or why files cannot be predicted
+	fault reason        // why the last file that failed could not be predicted
 
 	mu    sync.Mutex // of what follows
 	sum   score.Counts
@@ -105,39 +106,58 @@ type scoreEvents struct {
 }
 
 func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
-	return &scoreEvents{show: show, metrics: newScoreMetrics(c.OnTopics()), records: c.OnTopics(), retry: c.Every(), where: c.Where, since: time.Now()}
+	e := &scoreEvents{meters: newMeters(), file: c, show: show, since: time.Now()}
+	e.counter("pacsgp_predictions_total", "Rows that score has dealt with, by whether they have a prediction.", "outcome")
+	e.counter("pacsgp_prediction_batches_total", "Files, or batches of rows of a topic, that were predicted.")
+	e.counter("pacsgp_models_taken_total", "Models that score has taken, the first included.")
+	e.gauge("pacsgp_prediction_last_success_timestamp_seconds", "Time of the last committed predictions of this process.")
+	e.add("pacsgp_predictions_total", 0, "predicted")
+	e.add("pacsgp_predictions_total", 0, "refused")
+	if c.OnTopics() {
+		e.group = newGroupMetrics(e.meters)
+	} else {
+		e.gauge("pacsgp_prediction_failed_files", "Files that could not be predicted in the last round.")
+	}
+	return e
 }
 
 // Adopted logs another model.
 func (e *scoreEvents) Adopted(by *score.Predictor) {
-	e.metrics.add("pacsgp_models_taken_total", 1)
+	e.add("pacsgp_models_taken_total", 1)
 	e.show.event("predictions come from the model of certificate " + by.ID)
 }
 
 // Waits logs the reason for a wait.
 func (e *scoreEvents) Waits(err error) {
 	if errors.Is(err, config.ErrFull) {
-		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.retry)
+		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.file.Every())
 	}
 	e.show.warnOnce(err.Error())
-	e.metrics.why.set(err)
+	e.why.set(err)
 }
 
 // Failed logs the reason why a file has no predictions.
 func (e *scoreEvents) Failed(err error) {
 	e.show.warnOnce(err.Error())
-	e.metrics.fault.set(err)
+	e.fault.set(err)
 }
 
 // Predicted counts committed predictions.
 func (e *scoreEvents) Predicted(what score.Done) {
-	e.metrics.predicted(what.Counts)
+	if e.group != nil { // else the end of a round says it
+		e.why.set(nil)
+	}
+	n := what.Counts
+	e.set("pacsgp_prediction_last_success_timestamp_seconds", unixSeconds(time.Now()))
+	e.add("pacsgp_prediction_batches_total", float64(n.Units))
+	e.add("pacsgp_predictions_total", float64(n.Rows-n.Refused), "predicted")
+	e.add("pacsgp_predictions_total", float64(n.Refused), "refused")
 	e.mu.Lock()
-	e.sum, e.by = e.sum.Plus(what.Counts), what.By
+	e.sum, e.by = e.sum.Plus(n), what.By
 	e.files += int64(len(what.Files))
 	e.mu.Unlock()
 	for _, f := range what.Files {
-		e.show.event(fmt.Sprintf("%s: predictions of %s%s, in %s", f.Path, words.Count(f.Rows, "row"), config.Without(f.Refused, "column"), e.where(f.File)))
+		e.show.event(fmt.Sprintf("%s: predictions of %s%s, in %s", f.Path, words.Count(f.Rows, "row"), config.Without(f.Refused, "column"), e.file.Where(f.File)))
 		e.others(f.Path+": ", f.Counts)
 	}
 	e.logCounts(false)
@@ -146,12 +166,12 @@ func (e *scoreEvents) Predicted(what score.Done) {
 // sumEvery is the time between two log lines about predicted records.
 const sumEvery = 10 * time.Second
 
-// logCounts logs the number of records predicted since the last such line, if that is long ago or now is set.
+// logCounts logs the number of records of a topic predicted since the last such line, if that is long ago or now is set.
 func (e *scoreEvents) logCounts(now bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := e.sum.Rows - e.last.Rows
-	if !e.records || n == 0 || !now && time.Since(e.since) < sumEvery {
+	if e.group == nil || n == 0 || !now && time.Since(e.since) < sumEvery {
 		return
 	}
 	e.show.event(fmt.Sprintf("predicted %s in %s%s, by the model of certificate %.12s…",
@@ -167,58 +187,21 @@ func (e *scoreEvents) others(where string, n score.Counts) {
 	}
 }
 
-// scoreMetrics are the metrics of score.
-type scoreMetrics struct {
-	meters
-	group *groupMetrics // of a topic; nil: of files
-
-	why   reason // for a wait, or why files cannot be predicted
-	fault reason // why the last file that failed could not be predicted
-}
-
-func newScoreMetrics(ofTopic bool) *scoreMetrics {
-	m := &scoreMetrics{meters: newMeters()}
-	m.counter("pacsgp_predictions_total", "Rows that score has dealt with, by whether they have a prediction.", "outcome")
-	m.counter("pacsgp_prediction_batches_total", "Files, or batches of rows of a topic, that were predicted.")
-	m.counter("pacsgp_models_taken_total", "Models that score has taken, the first included.")
-	m.gauge("pacsgp_prediction_last_success_timestamp_seconds", "Time of the last committed predictions of this process.")
-	for _, outcome := range []string{"predicted", "refused"} {
-		m.add("pacsgp_predictions_total", 0, outcome)
-	}
-	if ofTopic {
-		m.group = newGroupMetrics(m.meters)
-	} else {
-		m.gauge("pacsgp_prediction_failed_files", "Files that could not be predicted in the last round.")
-	}
-	return m
-}
-
-// predicted counts a file or a batch.
-func (m *scoreMetrics) predicted(n score.Counts) {
-	if m.group != nil { // else the end of a round says it
-		m.why.set(nil)
-	}
-	m.set("pacsgp_prediction_last_success_timestamp_seconds", unixSeconds(time.Now()))
-	m.add("pacsgp_prediction_batches_total", float64(n.Units))
-	m.add("pacsgp_predictions_total", float64(n.Rows-n.Refused), "predicted")
-	m.add("pacsgp_predictions_total", float64(n.Refused), "refused")
-}
-
 // round shows the number of files that could not be predicted in a round over all files.
-func (m *scoreMetrics) round(failed int) {
-	m.set("pacsgp_prediction_failed_files", float64(failed))
-	fault := m.fault.get()
+func (e *scoreEvents) round(failed int) {
+	e.set("pacsgp_prediction_failed_files", float64(failed))
+	fault := e.fault.get()
 	if failed == 0 || fault == nil {
-		m.why.set(nil)
+		e.why.set(nil)
 		return
 	}
-	m.why.set(fmt.Errorf("%s cannot be predicted, the last because: %w", words.Count(int64(failed), "file"), fault))
+	e.why.set(fmt.Errorf("%s cannot be predicted, the last because: %w", words.Count(int64(failed), "file"), fault))
 }
 
 // ready returns the reason for a wait, nil without one.
-func (m *scoreMetrics) ready() error {
-	if err := m.why.get(); err != nil || m.group == nil {
+func (e *scoreEvents) ready() error {
+	if err := e.why.get(); err != nil || e.group == nil {
 		return err
 	}
-	return m.group.ready()
+	return e.group.ready()
 }

@@ -80,18 +80,18 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON bool) error {
 	show := newDisplay(w)
 	defer show.end()
-	e := &watchEvents{show: show, metrics: newWatchMetrics(), since: time.Now()}
+	e := &watchEvents{show: show, meters: watchMeters(), since: time.Now()}
 	watching := config.Watching{
 		WatchFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
 		Follow: follow, Events: e, Counted: e.counted,
 	}
 	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
-		e.metrics.counted(t)
+		e.measure(t)
 	}
 	if follow {
 		watching.Patience = config.ServicePatience
 	}
-	return operate(ctx, show, c.Serve, e.metrics.registry, e.metrics.why.get, []string{c.Model.Folder}, follow, func() error {
+	return operate(ctx, show, c.Serve, e.registry, e.why.get, []string{c.Model.Folder}, follow, func() error {
 		last, err := watching.Run(ctx)
 		if err != nil {
 			return err
@@ -160,8 +160,9 @@ const watchEvery = 10 * time.Second
 
 // watchEvents reports what watch does, in the log and in metrics.
 type watchEvents struct {
-	show    *display
-	metrics *watchMetrics
+	meters
+	show *display
+	why  reason // for a wait
 
 	mu      sync.Mutex // of what follows
 	since   time.Time  // of the last line about rows
@@ -176,7 +177,7 @@ func (e *watchEvents) Adopted(by *score.Predictor) {
 // Waits logs the reason for a wait, once.
 func (e *watchEvents) Waits(err error) {
 	e.show.warnOnce(err.Error())
-	e.metrics.why.set(err)
+	e.why.set(err)
 }
 
 // Failed logs the reason why a file was not counted, once.
@@ -184,7 +185,7 @@ func (e *watchEvents) Failed(err error) { e.show.warnOnce(err.Error()) }
 
 // Predicted logs files; what rows say is reported by counted.
 func (e *watchEvents) Predicted(what score.Done) {
-	e.metrics.why.set(nil)
+	e.why.set(nil)
 	for _, f := range what.Files {
 		e.show.event(fmt.Sprintf("%s: %s", f.Path, words.Count(f.Rows, "row")))
 	}
@@ -192,7 +193,7 @@ func (e *watchEvents) Predicted(what score.Done) {
 
 // counted logs what was counted, now and then, and an alarm at once.
 func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
-	e.metrics.counted(t)
+	e.measure(t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	alarm := t.Alarm.Raised > 0 && e.alarmed != by.ID
@@ -205,7 +206,7 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 		e.show.warning(err.Error())
 		return
 	}
-	e.metrics.set("pacsgp_watch_bound", r.Bound)
+	e.set("pacsgp_watch_bound", r.Bound)
 	e.show.event(r.Statement)
 	if alarm {
 		e.alarmed = by.ID
@@ -213,14 +214,9 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	}
 }
 
-// watchMetrics are the metrics of watch.
-type watchMetrics struct {
-	meters
-	why reason // for a wait
-}
-
-func newWatchMetrics() *watchMetrics {
-	m := &watchMetrics{meters: newMeters()}
+// watchMeters are the metrics of watch.
+func watchMeters() meters {
+	m := newMeters()
 	m.gauge("pacsgp_watch_rows", "Rows of the test of the current certificate, by what they are.", "outcome")
 	m.gauge("pacsgp_watch_units", "Units of the test that have ended; 0 where rows are counted.")
 	m.gauge("pacsgp_watch_loss", "Mean loss of predictions on the labelled rows, or the units, of the test.")
@@ -231,19 +227,19 @@ func newWatchMetrics() *watchMetrics {
 	return m
 }
 
-// counted shows a test.
-func (m *watchMetrics) counted(t watch.Test) {
+// measure shows a test in the metrics.
+func (e *watchEvents) measure(t watch.Test) {
 	rows := map[string]int64{"labelled": t.Labelled(), "unlabelled": t.Unlabelled, "rejected": t.Bad, "known": t.Known}
 	if t.Unit != nil {
 		rows["open"], rows["late"] = t.Open, t.Late
-		m.set("pacsgp_watch_units", float64(t.Losses.Count()))
+		e.set("pacsgp_watch_units", float64(t.Losses.Count()))
 	}
 	for outcome, n := range rows {
-		m.set("pacsgp_watch_rows", float64(n), outcome)
+		e.set("pacsgp_watch_rows", float64(n), outcome)
 	}
 	if t.Losses.Count() > 0 {
-		m.set("pacsgp_watch_loss", t.Losses.Upper())
+		e.set("pacsgp_watch_loss", t.Losses.Upper())
 	}
-	m.set("pacsgp_watch_evidence", t.Alarm.Worth)
-	m.set("pacsgp_watch_alarm", float64(min(t.Alarm.Raised, 1)))
+	e.set("pacsgp_watch_evidence", t.Alarm.Worth)
+	e.set("pacsgp_watch_alarm", float64(min(t.Alarm.Raised, 1)))
 }
