@@ -103,11 +103,9 @@ func Append(to []float64, column arrow.Array) ([]float64, error) {
 		return appendDictionary(to, a)
 	}
 	from := len(to)
-	to, known := appendNumbers(slices.Grow(to, column.Len()), column)
+	to, known := appendValues(slices.Grow(to, column.Len()), column)
 	if !known {
-		if to, known = appendTimes(to, column); !known {
-			return to, fmt.Errorf("its type %s is not read as numbers", column.DataType())
-		}
+		return to, fmt.Errorf("its type %s is not read as numbers", column.DataType())
 	}
 	if column.NullN() > 0 {
 		for i := range column.Len() {
@@ -119,8 +117,8 @@ func Append(to []float64, column arrow.Array) ([]float64, error) {
 	return to, nil
 }
 
-// appendNumbers appends a column of numbers; false for other types.
-func appendNumbers(to []float64, column arrow.Array) ([]float64, bool) {
+// appendValues appends a column of numbers, or of times in seconds since 1970; false for other types.
+func appendValues(to []float64, column arrow.Array) ([]float64, bool) {
 	switch a := column.(type) {
 	case *array.Float64:
 		to = append(to, a.Float64Values()...)
@@ -161,15 +159,6 @@ func appendNumbers(to []float64, column arrow.Array) ([]float64, bool) {
 		for i := range a.Len() {
 			to = append(to, decimal(a.Value(i), t))
 		}
-	default:
-		return to, false
-	}
-	return to, true
-}
-
-// appendTimes appends a column of times, in seconds since 1970; false for other types.
-func appendTimes(to []float64, column arrow.Array) ([]float64, bool) {
-	switch a := column.(type) {
 	case *array.Timestamp:
 		digits := map[arrow.TimeUnit]int{arrow.Second: 0, arrow.Millisecond: 3, arrow.Microsecond: 6, arrow.Nanosecond: 9}[a.DataType().(*arrow.TimestampType).Unit]
 		for _, v := range a.TimestampValues() {
@@ -181,20 +170,17 @@ func appendTimes(to []float64, column arrow.Array) ([]float64, bool) {
 		}
 	case *array.Date64:
 		for _, v := range a.Date64Values() {
-			if int64(v)%millisPerDay != 0 {
-				to = append(to, ingest.Mistyped.Cell())
-				continue
+			cell := ingest.Seconds(int64(v), 3)
+			if v%86_400_000 != 0 { // no whole day
+				cell = ingest.Mistyped.Cell()
 			}
-			to = append(to, ingest.Seconds(int64(v), 3))
+			to = append(to, cell)
 		}
 	default:
 		return to, false
 	}
 	return to, true
 }
-
-// millisPerDay divides all dates of the type date64.
-const millisPerDay = 86_400_000
 
 // decimal returns digits·10^−scale, correctly rounded, or the cell of a fault if the type or float64
 // has fewer digits.
