@@ -138,14 +138,14 @@ func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 }
 
 // reading completes how the files of the source are read.
-func (s *Scoring) reading(cfg ingestlake.UnpredictedConfig) ingestlake.UnpredictedConfig {
+func (s *Scoring) reading(r ingestlake.Unpredicted) *ingestlake.Unpredicted {
 	res := s.Resources()
-	cfg.Paths, cfg.Decoders, cfg.Pages = s.Source.Paths, res.Workers, res.PageMemory()/filesAtOnce
-	cfg.Name = func(f ingestlake.File) (name, version string) {
+	r.Paths, r.Decoders, r.Pages = s.Source.Paths, res.Workers, res.PageMemory()/filesAtOnce
+	r.Name = func(f ingestlake.File) (name, version string) {
 		file := f.ListedFile(s.Folder)
 		return file.Path, digest.OfValues(file)[:16]
 	}
-	return cfg
+	return &r
 }
 
 func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed int, err error) {
@@ -163,9 +163,9 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 	if remove {
 		warn = s.Said
 	}
-	out := sinklake.NewPredictions(sinklake.PredictionsConfig{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Warn: warn})
+	out := &sinklake.Predictions{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Warn: warn}
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: follower, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Keep: s.Keep, Whole: true})), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After,
+		Follower: follower, Reader: s.reading(ingestlake.Unpredicted{Keep: s.Keep, Whole: true}), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After,
 	}
 	return l.Rounds(ctx, s.Every())
 }

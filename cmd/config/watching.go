@@ -142,7 +142,7 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 	out := watch.NewWriter(cfg)
 	w.stands(ctx, f, out.Test)
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: f, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Labels: true, Keep: s.Keep})), Writer: out, Events: w.Events, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, After: time.After,
+		Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Keep: s.Keep}), Writer: out, Events: w.Events, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, After: time.After,
 	}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err

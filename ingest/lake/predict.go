@@ -24,8 +24,9 @@ type StoredColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Reader[StoredColumns] = (*Unpredicted)(nil)
 
-// UnpredictedConfig sets up an [Unpredicted].
-type UnpredictedConfig struct {
+// Unpredicted reads the files of a lake for [score.Loop]; each call of Read lists them again. It is
+// for one goroutine at a time, except for the methods of pieces.
+type Unpredicted struct {
 	Paths    []string // files, directories and globs
 	Keep     []string // columns to keep next to the predictions
 	Labels   bool     // the target is read too
@@ -35,18 +36,8 @@ type UnpredictedConfig struct {
 	// Name returns the name of a file among predictions, and a digest that distinguishes it from
 	// other files of this name.
 	Name func(File) (name, digest string)
-}
 
-// Unpredicted reads the files of a lake for [score.Loop]; each call of Read lists them again. It is
-// for one goroutine at a time, except for the methods of pieces.
-type Unpredicted struct {
-	cfg   UnpredictedConfig
 	known map[string]knownFile
-}
-
-// NewUnpredicted returns a reader. No file is opened.
-func NewUnpredicted(cfg UnpredictedConfig) *Unpredicted {
-	return &Unpredicted{cfg: cfg, known: map[string]knownFile{}}
 }
 
 // A knownFile is a file whose footer was read. info shows whether it has changed since.
@@ -59,7 +50,7 @@ type knownFile struct {
 // Read calls use for each file that exists now.
 func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumns]) error) error {
 	from := objects.NewView()
-	paths, _, err := listFiles(ctx, from, r.cfg.Paths)
+	paths, _, err := listFiles(ctx, from, r.Paths)
 	if err != nil {
 		return score.Later(err)
 	}
@@ -93,8 +84,11 @@ func (f unpredictedFile) File(ctx context.Context) (score.File, error) {
 	if err != nil {
 		return score.File{}, err
 	}
-	name, digest := f.of.cfg.Name(found[0])
+	name, digest := f.of.Name(found[0])
 	is := score.File{Path: f.path, Name: name, Digest: digest}
+	if f.of.known == nil {
+		f.of.known = map[string]knownFile{}
+	}
 	f.of.known[f.path] = knownFile{is, info}
 	return is, nil
 }
@@ -107,14 +101,14 @@ func (f unpredictedFile) Fits(ctx context.Context, m pass.Model) error {
 
 func (f unpredictedFile) open(ctx context.Context, m pass.Model) (*Source, error) {
 	target := ""
-	if f.of.cfg.Labels {
+	if f.of.Labels {
 		target = m.Meta.Target.Name
 	}
 	src, err := Open(ctx, Config{
 		Paths: []string{f.path}, NoDigests: true,
 		Choice: dataset.Choice{
 			Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Target: target, Mark: true,
-			Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages,
+			Decoders: f.of.Decoders, Pages: f.of.Pages,
 		},
 	})
 	if err != nil {
@@ -125,7 +119,7 @@ func (f unpredictedFile) open(ctx context.Context, m pass.Model) (*Source, error
 
 // Cut calls next for the whole file, or for each batch after it was predicted.
 func (f unpredictedFile) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[StoredColumns]) error) error {
-	if f.of.cfg.Whole {
+	if f.of.Whole {
 		return next(score.Piece[StoredColumns]{Last: true, Predict: func(ctx context.Context, use func([]pipeline.Prediction, StoredColumns) error) error {
 			return f.predict(ctx, by, use)
 		}})
@@ -161,7 +155,7 @@ func (f unpredictedFile) predict(ctx context.Context, by *score.Predictor, use f
 	if err != nil {
 		return err
 	}
-	kept, err := OpenStored(ctx, f.path, f.of.cfg.Keep, f.of.cfg.Pages/int64(max(1, len(f.of.cfg.Keep))))
+	kept, err := OpenStored(ctx, f.path, f.of.Keep, f.of.Pages/int64(max(1, len(f.of.Keep))))
 	if err != nil {
 		return err
 	}

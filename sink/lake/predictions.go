@@ -27,16 +27,6 @@ var _ score.Writer[storedColumns] = (*Predictions)(nil)
 // Predictions writes the predictions of files to files, whole or not at all. There is no other
 // record: a file whose predictions exist is done.
 type Predictions struct {
-	cfg PredictionsConfig
-
-	mu      sync.Mutex
-	swept   map[string]bool     // folders that were swept and indexed
-	digests map[string][]string // of predicted files, by stem
-	settled map[string]string   // the digest of the last file whose earlier contents were dealt with, by name
-}
-
-// PredictionsConfig sets up a [Predictions].
-type PredictionsConfig struct {
 	FS     durable.FS
 	Folder string // locked by the caller
 	About  *About
@@ -44,11 +34,11 @@ type PredictionsConfig struct {
 	// content are durable.
 	Remove bool
 	Warn   func(text string) // receives files that were replaced
-}
 
-// NewPredictions returns a writer.
-func NewPredictions(cfg PredictionsConfig) *Predictions {
-	return &Predictions{cfg: cfg, swept: map[string]bool{}, digests: map[string][]string{}, settled: map[string]string{}}
+	mu      sync.Mutex
+	swept   map[string]bool     // folders that were swept and indexed
+	digests map[string][]string // of predicted files, by stem
+	settled map[string]string   // the digest of the last file whose earlier contents were dealt with, by name
 }
 
 // PredictionsOf returns the path of the predictions of a file in a folder. It follows from the
@@ -70,25 +60,25 @@ func stemOf(folder string, f score.File) string {
 // Has reports whether the predictions of a file exist. It completes a removal of earlier ones
 // that a killed process has begun.
 func (w *Predictions) Has(f score.File) (bool, error) {
-	to := PredictionsOf(w.cfg.Folder, f)
+	to := PredictionsOf(w.Folder, f)
 	_, err := os.Stat(to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err == nil && w.cfg.Remove {
+	if err == nil && w.Remove {
 		if err = w.sweep(filepath.Dir(to)); err == nil {
 			err = w.replace(f)
 		}
-		err = unwritten(w.cfg.Folder, err)
+		err = unwritten(w.Folder, err)
 	}
 	return err == nil, err
 }
 
 // Pack writes the predictions of a file and publishes them.
 func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_ func(context.Context) error, n score.Counts, err error) {
-	to := PredictionsOf(w.cfg.Folder, p.File)
+	to := PredictionsOf(w.Folder, p.File)
 	if err := w.sweep(filepath.Dir(to)); err != nil {
-		return nil, n, unwritten(w.cfg.Folder, err)
+		return nil, n, unwritten(w.Folder, err)
 	}
 	var file *durable.Pending
 	var out *sink.Predictions
@@ -99,8 +89,8 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 	}()
 	err = p.Predict(ctx, func(batch []pipeline.Prediction, extra storedColumns) (err error) {
 		if file == nil { // not before the first rows were read
-			if file, err = durable.Create(w.cfg.FS, to); err != nil {
-				return unwritten(w.cfg.Folder, err)
+			if file, err = durable.Create(w.FS, to); err != nil {
+				return unwritten(w.Folder, err)
 			}
 			keep := make([]sink.Kept, len(extra.Names))
 			for c := range keep {
@@ -111,16 +101,16 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 		}
 		n = n.Plus(score.Count(batch))
 		if err := out.Write(batch, extra.Values...); err != nil {
-			return unwritten(w.cfg.Folder, err)
+			return unwritten(w.Folder, err)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, n, err
 	}
-	for _, step := range []func() error{out.Close, func() error { return w.cfg.About.keep(p.By.Certificate) }, file.Commit, func() error { return w.replace(p.File) }} {
+	for _, step := range []func() error{out.Close, func() error { return w.About.keep(p.By.Certificate) }, file.Commit, func() error { return w.replace(p.File) }} {
 		if err := step(); err != nil {
-			return nil, n, unwritten(w.cfg.Folder, err)
+			return nil, n, unwritten(w.Folder, err)
 		}
 	}
 	return nil, n, nil
@@ -137,10 +127,13 @@ func (w *Predictions) sweep(folder string) error {
 	if w.swept[folder] {
 		return nil
 	}
-	if err := w.cfg.FS.MkdirAll(folder); err != nil {
+	if w.swept == nil {
+		w.swept, w.digests, w.settled = map[string]bool{}, map[string][]string{}, map[string]string{}
+	}
+	if err := w.FS.MkdirAll(folder); err != nil {
 		return err
 	}
-	if err := durable.Sweep(w.cfg.FS, folder); err != nil {
+	if err := durable.Sweep(w.FS, folder); err != nil {
 		return err
 	}
 	if err := w.index(folder); err != nil {

@@ -21,7 +21,7 @@ func TestPredictionsContract(t *testing.T) {
 	open := func(t *testing.T) (scoretest.FileWriter[columns], func()) {
 		d, err := lake.Open(folder, nil)
 		fatal.If(t, err)
-		return lake.NewPredictions(lake.PredictionsConfig{FS: durable.OS{}, Folder: folder, About: about}), func() {
+		return &lake.Predictions{FS: durable.OS{}, Folder: folder, About: about}, func() {
 			fatal.If(t, d.Close())
 		}
 	}
@@ -33,7 +33,7 @@ func TestPredictionsContract(t *testing.T) {
 		return columns{Names: []string{"id"}, Types: []parquet.Node{parquet.Int(64)}, Values: [][]parquet.Value{kept}}
 	}
 	scoretest.TestFileWriter(t, open, extra, func(t *testing.T, f score.File) (numbers []int64) {
-		has, err := lake.NewPredictions(lake.PredictionsConfig{FS: durable.OS{}, Folder: folder, About: about}).Has(f)
+		has, err := (&lake.Predictions{FS: durable.OS{}, Folder: folder, About: about}).Has(f)
 		if err != nil || !has {
 			return nil
 		}

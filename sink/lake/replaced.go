@@ -19,7 +19,7 @@ var digested = regexp.MustCompile(`^(.+)-([0-9a-f]{16})\.parquet$`)
 
 // index notes the files of predictions in a folder.
 func (w *Predictions) index(folder string) error {
-	names, err := w.cfg.FS.List(folder)
+	names, err := w.FS.List(folder)
 	for _, name := range names {
 		if m := digested.FindStringSubmatch(name); m != nil {
 			stem := filepath.Join(folder, m[1])
@@ -37,18 +37,18 @@ func (w *Predictions) replace(f score.File) error {
 	if w.settled[f.Name] == f.Digest {
 		return nil
 	}
-	if stem := stemOf(w.cfg.Folder, f); !slices.Contains(w.digests[stem], f.Digest) {
+	if stem := stemOf(w.Folder, f); !slices.Contains(w.digests[stem], f.Digest) {
 		w.digests[stem] = append(w.digests[stem], f.Digest)
 	}
 	if earlier := w.earlier(f); len(earlier) > 0 {
 		says := "%s was replaced: the predictions of its earlier content stay: %s (hint: replaced: remove removes such)"
-		if w.cfg.Remove {
+		if w.Remove {
 			says = "%s was replaced: the predictions of its earlier content are removed: %s"
 			if err := w.remove(earlier); err != nil {
 				return err
 			}
 		}
-		w.cfg.Warn(fmt.Sprintf(says, f.Path, strings.Join(earlier, ", ")))
+		w.Warn(fmt.Sprintf(says, f.Path, strings.Join(earlier, ", ")))
 	}
 	w.settled[f.Name] = f.Digest
 	return nil
@@ -57,7 +57,7 @@ func (w *Predictions) replace(f score.File) error {
 // earlier returns the paths of the predictions of earlier contents of a file. Files of equal
 // stems, as a.parquet and a.arrow, have each their own.
 func (w *Predictions) earlier(f score.File) (paths []string) {
-	stem := stemOf(w.cfg.Folder, f)
+	stem := stemOf(w.Folder, f)
 	for _, digest := range w.digests[stem] {
 		path := stem + "-" + digest + ".parquet"
 		if digest == f.Digest {
@@ -67,7 +67,7 @@ func (w *Predictions) earlier(f score.File) (paths []string) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // somebody has removed it
 		case err != nil:
-			w.cfg.Warn(fmt.Sprintf("%s stays, for it does not say which file it predicts: %v", path, err))
+			w.Warn(fmt.Sprintf("%s stays, for it does not say which file it predicts: %v", path, err))
 		case of == f.Name:
 			paths = append(paths, path)
 		}
@@ -88,13 +88,13 @@ func predictedFile(path string) (string, error) {
 // remove removes files of predictions of one folder. Those that replace them are durable first.
 func (w *Predictions) remove(paths []string) error {
 	folder := filepath.Dir(paths[0])
-	if err := durable.SyncDir(w.cfg.FS, folder); err != nil {
+	if err := durable.SyncDir(w.FS, folder); err != nil {
 		return err
 	}
 	for _, path := range paths {
-		if err := w.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := w.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return durable.SyncDir(w.cfg.FS, folder)
+	return durable.SyncDir(w.FS, folder)
 }

@@ -41,9 +41,7 @@ func predictTo(t *testing.T, folder string, fsys durable.FS, remove bool, files 
 	if err != nil {
 		return nil, err
 	}
-	w := lake.NewPredictions(lake.PredictionsConfig{
-		FS: fsys, Folder: folder, About: about, Remove: remove, Warn: func(text string) { said = append(said, text) },
-	})
+	w := &lake.Predictions{FS: fsys, Folder: folder, About: about, Remove: remove, Warn: func(text string) { said = append(said, text) }}
 	for _, f := range files {
 		if has, err := w.Has(f); has || err != nil {
 			if err != nil {
