@@ -40,23 +40,18 @@ func (q *Quota) Used() int64 {
 }
 
 // Release removes the spool in a folder from the quota.
-func (q *Quota) Release(folder string) {
-	if q == nil {
-		return
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.used, folder)
-}
+func (q *Quota) Release(folder string) { q.set(folder, 0) }
 
-// set sets the bytes of the spool in a folder.
+// set sets the bytes of the spool in a folder; 0 forgets it.
 func (q *Quota) set(folder string, bytes int64) {
 	if q == nil {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.used[folder] = bytes
+	if q.used[folder] = bytes; bytes == 0 {
+		delete(q.used, folder)
+	}
 }
 
 // wait waits for room. It does not wait for the spool's own bytes.

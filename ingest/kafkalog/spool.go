@@ -82,15 +82,23 @@ func (cfg Config) holds() (rows int64, ours bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	m, err := readManifest(cfg.Folder)
-	if err != nil || m.Format == "" {
-		return 0, err == nil, err
-	}
+	m, ours, err := cfg.manifest()
 	for _, g := range m.Segments {
 		rows += g.Rows
 	}
+	return rows, ours, err
+}
+
+// manifest reads the manifest in the folder, or begins one, and reports whether it is of this window.
+func (cfg Config) manifest() (m manifest, ours bool, err error) {
 	declared, err := cfg.declaration()
-	return rows, m.Format == spoolFormat && m.Declared == declared, err
+	if err == nil {
+		m, err = readManifest(cfg.Folder)
+	}
+	if err == nil && m.Format == "" {
+		m = manifest{Format: spoolFormat, Declared: declared}
+	}
+	return m, err == nil && m.Format == spoolFormat && m.Declared == declared, err
 }
 
 // Replay consumes the rows of these segments into an empty folder. Another number of rows than a
@@ -179,18 +187,11 @@ func openSpool(cfg Config) (*spool, error) {
 	if err := cfg.files.MkdirAll(cfg.Folder); err != nil {
 		return nil, fmt.Errorf("kafka: spool: %w", err)
 	}
-	m, err := readManifest(cfg.Folder)
+	m, ours, err := cfg.manifest()
 	if err != nil {
 		return nil, err
 	}
-	declared, err := cfg.declaration()
-	if err != nil {
-		return nil, err
-	}
-	if m.Format == "" {
-		m = manifest{Format: spoolFormat, Declared: declared}
-	}
-	if m.Format != spoolFormat || m.Declared != declared {
+	if !ours {
 		return nil, fmt.Errorf("kafka: %s holds the spool of another window (%s); remove it, or name another folder", cfg.Folder, m.Declared)
 	}
 	s := &spool{cfg: cfg, m: m, schemas: cfg.schemas()}
