@@ -30,20 +30,15 @@ type Scoring struct {
 	Of                 string   // what the predictions follow from, as [Scoring.follows] tells it
 }
 
-// A predictor is a model with rows to predict.
+// A predictor is a model with rows to predict: one shard at a time, with all processors.
 type predictor struct {
-	by   config.Predictor
-	rows dataset.Opened
-}
-
-// A readied predictor predicts one shard at a time, with all processors.
-type readied struct {
-	predictor
-	model *pipeline.Ready
+	by    config.Predictor
+	rows  dataset.Opened
+	model *pipeline.Ready // nil: it only describes them
 }
 
 // predictors are those of this process, by Scoring.Of.
-var predictors shared[string, readied]
+var predictors shared[string, predictor]
 
 // resources are those of a process.
 func resources() job.Resources {
@@ -93,11 +88,11 @@ func (s Scoring) same(p predictor) error {
 }
 
 // ready reads the predictor of the job.
-func (s Scoring) ready(ctx context.Context) (p readied, err error) {
-	if p.predictor, err = s.open(ctx, ""); err != nil {
-		return p, err
+func (s Scoring) ready(ctx context.Context) (p predictor, err error) {
+	if p, err = s.open(ctx, ""); err == nil {
+		err = s.same(p)
 	}
-	if err = s.same(p.predictor); err == nil {
+	if err == nil {
 		p.model, err = pipeline.NewReady(p.by.Model, resources().Workers)
 	}
 	return p, err
@@ -117,7 +112,7 @@ func shardFile(number int, sum []byte) string {
 
 // predict writes the predictions of a shard into a folder.
 func (s Scoring) predict(ctx context.Context, number int, folder string) (out shard, err error) {
-	err = predictors.lend(s.Of, func() (readied, error) { return s.ready(ctx) }, func(p readied) error {
+	err = predictors.lend(s.Of, func() (predictor, error) { return s.ready(ctx) }, func(p predictor) error {
 		if number < 0 || number >= len(p.rows.Shards()) {
 			return fmt.Errorf("there is no shard %d of %d", number, len(p.rows.Shards()))
 		}
