@@ -215,9 +215,7 @@ func (c choice) features(tables []Table, index []map[string][]Column) (features,
 func allNames(tables []Table) []string {
 	var names []string
 	for _, t := range tables {
-		for _, c := range t.Columns {
-			names = append(names, c.Name)
-		}
+		names = append(names, columnNames(t.Columns)...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -98,8 +99,8 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 			v.SetMapIndex(reflect.ValueOf(name), of)
 			continue
 		}
-		if field, ok := fieldOf(v, name); ok {
-			d.value(below, entry.Value, field)
+		if field, ok := maps.Collect(Keys(v.Type()))[name]; ok {
+			d.value(below, entry.Value, v.FieldByIndex(field.Index))
 			continue
 		}
 		meant := d.meant(name, key, v.Type())
@@ -127,16 +128,6 @@ func (d decoder) list(key string, node ast.Node, v reflect.Value) {
 		d.value(fmt.Sprintf("%s[%d]", key, i), one, all.Index(i))
 	}
 	v.Set(all)
-}
-
-// fieldOf is the field of a structure that a key sets.
-func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
-	for name, f := range Keys(v.Type()) {
-		if name == key {
-			return v.FieldByIndex(f.Index), true
-		}
-	}
-	return reflect.Value{}, false
 }
 
 // badKey says what is wrong with a key of a section, "" if nothing is.

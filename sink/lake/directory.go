@@ -89,16 +89,16 @@ func (o *Output) Remove(name string) error {
 }
 
 // hasContent reports whether the file name exists and has exactly these bytes.
-func (o *Output) hasContent(name string, data []byte) (bool, error) {
+func (o *Output) hasContent(name string, data []byte) (same bool, err error) {
 	f, err := o.fs.Open(o.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("lake: read %s: %w", o.Path(name), err)
+	if err == nil {
+		same, err = equalContent(f, data)
+		err = errors.Join(err, f.Close())
 	}
-	same, err := equalContent(f, data)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err != nil {
 		return false, fmt.Errorf("lake: read %s: %w", o.Path(name), err)
 	}
 	return same, nil
