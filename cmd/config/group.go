@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ func (s Service) lead(ctx context.Context, client *broker.Client, group broker.G
 	return client.Lead(ctx, group, func(ctx context.Context, as *broker.Membership) error {
 		has, lost := "the partitions", "another member has the partitions now: this one stands by"
 		if group.Shared {
-			has, lost = fmt.Sprintf("the partitions %v", as.Partitions()), "the group has divided the partitions again: this member stands by until it has some"
+			has, lost = "the partitions "+strings.Trim(strings.ReplaceAll(fmt.Sprint(as.Partitions()), " ", ", "), "[]"), "the group has divided the partitions again: this member stands by until it has some"
 		}
 		s.Said("this member has " + has)
 		err := run(ctx, as)

@@ -43,7 +43,7 @@ func LevelsSeen(e job.Encodings, columns []string, reference RawRows) (job.Encod
 		}
 		levels := frequent(values, frequentLevel, fewestRows, job.FrequentLevels)
 		if levels == nil {
-			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d prior rows, and of %d at least: leave out (exclude) an identifier, whose values are all different", job.ErrData, one.Column, frequentLevel, fewestRows)
+			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d prior rows, and of %d at least: leave it out (exclude) if it is an identifier; else %d prior rows are too few", job.ErrData, one.Column, frequentLevel, fewestRows, len(values))
 		}
 		return levels, nil
 	})

@@ -214,7 +214,7 @@ func (j Job) withEncodings(faults *faultList) Job {
 		case slices.Contains(others, e.Column) || j.Features != nil && !slices.Contains(j.Features, e.Column):
 			faults.add("%s: %q is no feature (hint: where features are listed, list it there)", key, e.Column)
 		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
-			faults.add("%s: %q has groups by texts, and is no feature", key, e.Column)
+			faults.add("%s: %q has groups by texts, and then is no feature: leave it out here", key, e.Column)
 		case open && j.Scaling == ScalingNone:
 			faults.add("encode: without scaling no prior rows can show the levels of %q", e.Column)
 		}

@@ -124,7 +124,7 @@ func (j Job) Grouping(values []float64) *certify.Grouping {
 func (j Job) GroupColumn(columns []string) (int, error) {
 	at := slices.Index(columns, j.Groups.Column)
 	if j.Groups.Given() && at < 0 {
-		return at, fmt.Errorf("%w: groups: no column %q is read as numbers (hint: of text list the values that make groups, as in {%[2]s: [a, b]})", ErrConfig, j.Groups.Column)
+		return at, fmt.Errorf("%w: groups: %q is no column of numbers (hint: of a column of text list the values that make groups, as in {%[2]s: [a, b]})", ErrConfig, j.Groups.Column)
 	}
 	return at, nil
 }
