@@ -25,30 +25,30 @@ const wantShare = "want a number, as in 0.01 or 1 %"
 
 var sharePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *(%?)$`)
 
-// shareOf reads a share, which may be given in percent.
-func shareOf(s string) (float64, error) {
-	if m := sharePattern.FindStringSubmatch(s); m != nil && m[2] == "%" {
-		s = m[1] + "e-2" // read as decimals, so that 1 % is 0.01
-	}
-	return strconv.ParseFloat(s, 64)
-}
-
 // Form is a number, or a share as text.
 func (s *Share) Form() (yamlfile.Form, string) {
 	text := schema{"type": "string", "pattern": sharePattern.String()}
 	return yamlfile.Any(yamlfile.Number((*float64)(s)), yamlfile.Accept(text, func(node ast.Node) bool {
 		var text string
-		return yaml.NodeToValue(node, &text) == nil && s.Set(text) == nil
+		return yaml.NodeToValue(node, &text) == nil && s.read(text) == nil
 	})), wantShare
+}
+
+// read reads a share, which may be given in percent.
+func (s *Share) read(text string) error {
+	if m := sharePattern.FindStringSubmatch(text); m != nil && m[2] == "%" {
+		text = m[1] + "e-2" // read as decimals, so that 1 % is 0.01
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	*s = Share(x)
+	return err
 }
 
 // Set reads a share from a flag. It is not 0.
 func (s *Share) Set(text string) error {
-	x, err := shareOf(text)
-	if err != nil || !(0 < x && x < 1) {
+	if err := s.read(text); err != nil || !(0 < *s && *s < 1) {
 		return errors.New("want a number between 0 and 1, as in 0.01 or 1 %")
 	}
-	*s = Share(x)
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (e *Epsilon) Form() (yamlfile.Form, string) {
 	percent := schema{"type": "string", "pattern": strings.Replace(sharePattern.String(), "(%?)", "%", 1)}
 	return yamlfile.Any(yamlfile.Number(&e.Raw), yamlfile.Under("std", yamlfile.Number(&e.std)), yamlfile.Accept(percent, func(node ast.Node) bool {
 		text := node.GetToken().Value
-		e.percent = strings.HasSuffix(text, "%") && share.Set(text) == nil
+		e.percent = strings.HasSuffix(text, "%") && share.read(text) == nil
 		e.Raw = float64(share)
 		return e.percent
 	})), "want a number in the target's units, {std: number}, or a share of the target as in 10 %"

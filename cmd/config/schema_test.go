@@ -162,6 +162,7 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"split": "{holdout: 0.2, key: a}"},
 		{"duplicates": "{limit: 1 %}"},
 		{"duplicates": "{limit: 0.003}"},
+		{"duplicates": "{limit: 0 %}"},
 		{"duplicates": "drop"},
 		{"rejected": "{limit: 0.1 %, to: elsewhere.parquet}"},
 		{"memory": "512MiB"},
