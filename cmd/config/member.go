@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,10 @@ type Member struct {
 
 // Member prepares a stream.
 func (p Task) Member() (*Member, error) {
-	if err := p.DemandStream(); err != nil {
-		return nil, err
-	}
-	if _, err := p.Sign.Read(); err != nil { // before the first window
+	var faults yamlfile.Faults
+	p.mustGoOn(&faults)
+	_, err := p.Sign.Read() // before the first window
+	if err = cmp.Or(faults.Err(job.ErrConfig), err); err != nil {
 		return nil, err
 	}
 	p.Job.Repeated = true

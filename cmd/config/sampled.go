@@ -66,19 +66,16 @@ func Sampled(ctx context.Context, data Origin, certificate string, c certify.Cer
 	}
 	if len(found.Missing) > 0 {
 		// The same rows may have been written again, in as many row groups.
-		if files, _, err := ingestlake.Files(ctx, lake); err == nil && rowsIn(files) == c.Counts.Rows {
+		rows := int64(0)
+		files, _, err := ingestlake.Files(ctx, lake)
+		for _, f := range files {
+			rows += f.Rows
+		}
+		if err == nil && rows == c.Counts.Rows {
 			return data, nil, nil, found.Err(), nil
 		}
 		return nil, nil, nil, nil, found.Err()
 	}
 	lines, warnings = found.Lines()
 	return sampleOrigin{found.Paths, list, c.Sample.Columns}, lines, warnings, nil, nil
-}
-
-func rowsIn(files []ingestlake.File) int64 {
-	var n int64
-	for _, f := range files {
-		n += f.Rows
-	}
-	return n
 }

@@ -219,13 +219,6 @@ func (p Task) goesOn() bool {
 	return p.Stream.declared() || p.Serve.Declared()
 }
 
-// DemandStream refuses a job that is no stream.
-func (p Task) DemandStream() error {
-	var faults yamlfile.Faults
-	p.mustGoOn(&faults)
-	return faults.Err(job.ErrConfig)
-}
-
 // mustGoOn adds the faults of a stream.
 func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(p.Rejected == "", "rejected.to", "a stream sends rejected rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
