@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -71,7 +72,7 @@ func (f residuals) String() string {
 	if f.Known {
 		alone += " (it may have been fitted on them)"
 	}
-	return fmt.Sprintf("RMSE %.4g, MAE %.4g, %s on %d %s%s", f.RMSE, f.MAE, share, f.Rows, on, alone)
+	return fmt.Sprintf("RMSE %.4g, MAE %.4g, %s on %s %s%s", f.RMSE, f.MAE, share, words.Number(int64(f.Rows)), on, alone)
 }
 
 // residuals compares observed and predicted.

@@ -82,7 +82,7 @@ func demo(ctx context.Context, w system, output string) error {
 
 // demoFreshRows compares the bound with the risk on rows of the generator beyond the lake.
 func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSize, o *outcome, dir string, say func(string, ...any)) error {
-	say("\nMaking %d fresh rows of the same source …\n", size.fresh)
+	say("\nMaking %s new rows of the same source …\n", words.Number(int64(size.fresh)))
 	if err := generator.WriteLake(ctx, dir, 1, size.rows, size.fresh); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 	say("  predictions missed %s of them; %s: at most %s\n", words.PercentNear(found.Mean), mean.Status, words.PercentUp(mean.Bound))
 	say("  random draws missed %s of them; %s: at most %s\n", words.PercentNear(found.Draw), draw.Status, words.PercentUp(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {
-		return errors.New("the risk on fresh rows is above the bound: by chance this happens in at most one of 100 samples")
+		return errors.New("the risk on new rows is above the bound: by chance this happens in at most one of 100 samples")
 	}
 	return nil
 }

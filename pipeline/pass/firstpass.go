@@ -331,7 +331,9 @@ func (s *FirstPass) warned() (all []string) {
 // IDName is the name of a column of identifiers.
 var IDName = regexp.MustCompile(`^(?i:id|uuid|guid|row_?(id|number|num|no))$|(?i:[_. -]id)$|[a-z]I[dD]$`)
 
-func (s *FirstPass) onAll() string { return fmt.Sprintf("on all %d prior rows", s.Reference.N) }
+func (s *FirstPass) onAll() string {
+	return "on all " + words.Number(int64(s.Reference.N)) + " prior rows"
+}
 
 // onLine reports whether points are on a straight line, but for rounding.
 func onLine(x, y []float64) bool {
