@@ -140,15 +140,6 @@ func (b *bench) start(ctx context.Context, name string, env []string, script str
 	return &peer{name, cmd, stdin, bufio.NewReader(stdout)}, cmd.Start()
 }
 
-// ask returns the value that a peer answers a case with.
-func (p *peer) ask(question any) (float64, error) {
-	var answer struct {
-		Value float64 `json:"value"`
-	}
-	err := p.answer(question, &answer)
-	return answer.Value, err
-}
-
 // answer takes a peer's answer to a case.
 func (p *peer) answer(question, to any) error {
 	line, err := json.Marshal(question)
@@ -259,7 +250,13 @@ func peerMeasurements(peers []*peer, question any) []measurement {
 	var measurements []measurement
 	for _, p := range peers {
 		if p != nil {
-			measurements = append(measurements, measurement{p.name, func() (float64, error) { return p.ask(question) }})
+			measurements = append(measurements, measurement{p.name, func() (float64, error) {
+				var answer struct {
+					Value float64 `json:"value"`
+				}
+				err := p.answer(question, &answer)
+				return answer.Value, err
+			}})
 		}
 	}
 	return measurements

@@ -41,22 +41,18 @@ func standardised(all measured.Dataset, target string) (measured.Dataset, error)
 		if i < 0 {
 			return t, fmt.Errorf("there is no column %s", name)
 		}
-		if column := all.Columns[i]; standardise(column) {
+		column := all.Columns[i]
+		mean, deviation := stat.PopMeanStdDev(column, nil)
+		for j := range column {
+			column[j] = (column[j] - mean) / deviation
+		}
+		if deviation > 0 {
 			t.Names, t.Columns = append(t.Names, name), append(t.Columns, column)
 		} else if name == target {
 			return t, fmt.Errorf("the target %s has one value", target)
 		}
 	}
 	return t, nil
-}
-
-// standardise scales a column unless it is constant.
-func standardise(column []float64) bool {
-	mean, deviation := stat.PopMeanStdDev(column, nil)
-	for j := range column {
-		column[j] = (column[j] - mean) / deviation
-	}
-	return deviation > 0
 }
 
 // split draws the split of a seed as the paper's experiments do: the first ⌈n/5⌉ entries of

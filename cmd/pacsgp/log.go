@@ -88,13 +88,12 @@ func (l *logging) records(w io.Writer) *slog.Logger {
 
 // fail writes the error at the end of a command, one record for each fault with its hints.
 func (l *logging) fail(w io.Writer, terminal bool, err error) {
-	escaped := report.NewEscaper(w)
-	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be reported
-	w = escaped
 	if !l.asJSON(terminal) {
 		explain(w, err)
 		return
 	}
+	escaped := report.NewEscaper(w)
+	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be reported
 	type fault struct{ text, hint string }
 	var faults []fault
 	for _, line := range messageLines(err) {
@@ -105,7 +104,7 @@ func (l *logging) fail(w io.Writer, terminal bool, err error) {
 		last := &faults[len(faults)-1]
 		last.hint = strings.Trim(last.hint+"; "+hint, "; ")
 	}
-	log := l.records(w)
+	log := l.records(escaped)
 	for _, f := range faults {
 		attrs := []any{slog.Int("status", status(err))}
 		if f.hint != "" {
@@ -181,12 +180,11 @@ const mostFaults = 20
 func explain(w io.Writer, err error) {
 	escaped := report.NewEscaper(w)
 	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be reported
-	w = escaped
 	for _, line := range messageLines(err) {
 		if !strings.HasPrefix(line, "hint: ") {
 			line = "pacsgp: " + line
 		}
-		_, _ = fmt.Fprintln(w, line)
+		_, _ = fmt.Fprintln(escaped, line)
 	}
 }
 

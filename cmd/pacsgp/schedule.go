@@ -219,7 +219,8 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 		within, cancel = context.WithTimeout(ctx, j.Time)
 		defer cancel()
 	}
-	w.log = w.log.named(as.Run)
+	log := *w.log
+	log.run, w.log = as.Run, &log
 	show := newDisplay(w)
 	defer show.end()
 	p, out := j.Task.Into(job, rows, j.Output)
@@ -240,11 +241,6 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 		return nil, ctx.Err()
 	}
 	return o, err
-}
-
-// named returns the log with the name of another run.
-func (l *logging) named(run string) *logging {
-	return &logging{format: l.format, level: l.level, quiet: l.quiet, run: run}
 }
 
 // realClock is the machine's clock.
