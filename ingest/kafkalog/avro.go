@@ -85,7 +85,9 @@ func (r *avroReader) read(value []byte, columns [][]float64) (err error) {
 		}
 		value = value[5:]
 	}
-	r.clear()
+	for _, cell := range r.cells {
+		*cell = nil // the schema of the row before may have had other columns
+	}
 	rest, err := schema.Decode(value, r.row, avro.SkipUnknown())
 	switch {
 	case err != nil:
@@ -93,18 +95,6 @@ func (r *avroReader) read(value []byte, columns [][]float64) (err error) {
 	case len(rest) > 0:
 		return fmt.Errorf("it is no Avro of its schema: %d bytes behind the record", len(rest))
 	}
-	return r.append(columns)
-}
-
-// clear removes the row before: its schema may have had other columns.
-func (r *avroReader) clear() {
-	for _, cell := range r.cells {
-		*cell = nil
-	}
-}
-
-// append appends the row that was decoded.
-func (r *avroReader) append(columns [][]float64) error {
 	for j, cell := range r.cells {
 		v, err := avroCell(*cell)
 		if err != nil {

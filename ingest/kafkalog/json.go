@@ -23,11 +23,10 @@ import (
 type jsonReader struct {
 	root  *jsonNode
 	row   []float64
-	seen  []bool   // by column: the object has it
 	all   []string // names of the columns
 	keeps []string // names of the kept members
 	kept  [][]byte // their texts in the last object, unchanged; nil: it has no such member
-	held  []bool   // by kept member: the object has it
+	reads int      // objects so far
 	fault error    // the first fault of the row in the last object; its JSON is valid
 
 	text []byte // the object
@@ -40,11 +39,12 @@ type jsonReader struct {
 type jsonNode struct {
 	column  int                  // −1: it is no column
 	keep    int                  // number of the kept member, from 1 on; 0: it is not kept
+	last    int                  // number of the last object that has it
 	members map[string]*jsonNode // nil: none is read
 }
 
 func newJSONReader(columns []string) *jsonReader {
-	r := &jsonReader{root: &jsonNode{column: -1}, row: make([]float64, len(columns)), seen: make([]bool, len(columns)), all: columns}
+	r := &jsonReader{root: &jsonNode{column: -1}, row: make([]float64, len(columns)), all: columns}
 	r.in = jsontext.NewDecoder(&r.buf)
 	for j, name := range columns {
 		r.node(name).column = j
@@ -70,7 +70,7 @@ func (r *jsonReader) node(name string) *jsonNode {
 // keep makes the reader keep the texts of these members, of any type.
 func (r *jsonReader) keep(names []string) {
 	for _, name := range names {
-		r.keeps, r.kept, r.held = append(r.keeps, name), append(r.kept, nil), append(r.held, false)
+		r.keeps, r.kept = append(r.keeps, name), append(r.kept, nil)
 		r.node(name).keep = len(r.keeps)
 	}
 }
@@ -87,11 +87,11 @@ func (r *jsonReader) note(format string, args ...any) {
 func (r *jsonReader) read(text []byte, columns [][]float64) error {
 	missing := ingest.Null.Cell()
 	for j := range r.row {
-		r.row[j], r.seen[j] = missing, false
+		r.row[j] = missing
 	}
 	clear(r.kept)
-	clear(r.held)
 	r.text, r.fault = text, nil
+	r.reads++
 	if err := r.object(); err != nil {
 		clear(r.kept)
 		return err
@@ -148,11 +148,13 @@ func (r *jsonReader) value(of *jsonNode) error {
 		end := r.in.InputOffset()
 		text = r.text[end-int64(len(value)) : end]
 	}
+	again := of.last == r.reads
+	of.last = r.reads
 	if of.column >= 0 {
-		r.column(of.column, text)
+		r.column(of.column, text, again)
 	}
 	if of.keep > 0 {
-		r.hold(of.keep-1, text)
+		r.hold(of.keep-1, text, again)
 	}
 	return nil
 }
@@ -178,31 +180,28 @@ func (r *jsonReader) members(of *jsonNode) error {
 }
 
 // column sets the cell of a column.
-func (r *jsonReader) column(j int, text jsontext.Value) {
-	if r.seen[j] {
-		r.note("column %q occurs twice", r.all[j])
-		return
-	}
-	r.seen[j] = true
+func (r *jsonReader) column(j int, text jsontext.Value, again bool) {
 	v, err := jsonCell(text)
-	if err != nil {
+	switch {
+	case again:
+		r.note("column %q occurs twice", r.all[j])
+	case err != nil:
 		r.note("column %q is %w", r.all[j], err)
-		return
 	}
-	r.row[j] = v
+	r.row[j] = v // of no use after a fault
 }
 
 // hold keeps the text of a member.
-func (r *jsonReader) hold(n int, text []byte) {
+func (r *jsonReader) hold(n int, text []byte, again bool) {
 	switch {
-	case r.held[n]: // keep none of two
+	case again: // keep none of two
 		text = nil
 		r.note("member %q occurs twice", r.keeps[n])
 	case !utf8.Valid(text):
 		text = nil
 		r.note("no JSON: member %q is no UTF-8", r.keeps[n])
 	}
-	r.kept[n], r.held[n] = text, true
+	r.kept[n] = text
 }
 
 // jsonCell returns the cell of a value.

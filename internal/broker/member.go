@@ -168,11 +168,6 @@ func (m *Membership) current(ctx context.Context) (Member, error) {
 	return found, err
 }
 
-// over waits until a generation is over.
-func (m *Membership) over(ctx context.Context, generation int) error {
-	return m.await(ctx, func() bool { return m.now == nil || m.now.Generation != generation })
-}
-
 // Work calls work while this member has the partitions: again in another generation, or when
 // another process has ended its transaction.
 func (m *Membership) Work(ctx context.Context, work func(ctx context.Context, as Member) error) error {
@@ -186,7 +181,8 @@ func (m *Membership) Work(ctx context.Context, work func(ctx context.Context, as
 		case errors.Is(context.Cause(ctx), ErrLost):
 			return err
 		case Stale(err):
-			if err := m.over(ctx, as.Generation); err != nil {
+			over := func() bool { return m.now == nil || m.now.Generation != as.Generation }
+			if err := m.await(ctx, over); err != nil {
 				return err
 			}
 		case Fenced(err):
