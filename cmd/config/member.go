@@ -56,7 +56,7 @@ func (p Task) Member() (*Member, error) {
 			*patience = yamlfile.Duration(ServicePatience)
 		}
 	}
-	return &Member{Task: p, Topic: from, Quota: ingestlog.NewQuota(int64(from.spool.Limit))}, nil
+	return &Member{Task: p, Topic: from, Quota: &ingestlog.Quota{Limit: int64(from.spool.Limit)}}, nil
 }
 
 // connect locks the output, and connects to the cluster. leave undoes both.

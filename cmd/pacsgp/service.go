@@ -33,7 +33,7 @@ func streamJob(ctx context.Context, w system, p config.Task) error {
 	if err != nil {
 		return err
 	}
-	show, of := newDisplay(w), newMetrics(m.Quota.Used, m.Quota.Limit())
+	show, of := newDisplay(w), newMetrics(m.Quota.Used, m.Quota.Limit)
 	of.group.shared = m.Stream.Shared()
 	m.Service = config.Service{FS: w.fs, Said: show.event, Warned: show.warning, OnChange: of.group.membership, Lags: of.group.behind}
 	m.Failed = func() { of.add("pacsgp_publish_errors_total", 1) }

@@ -15,18 +15,11 @@ const pollEvery = 300 * time.Millisecond
 // leave no room: so a stage that trains more slowly than rows arrive stops consuming. The rows in
 // memory are not counted, so that a few segments can exceed the limit. A nil Quota has no limit.
 type Quota struct {
-	limit int64 // bytes
-	mu    sync.Mutex
-	used  map[string]int64 // bytes, by folder
-}
+	Limit int64 // the most bytes of all spools together
 
-// NewQuota returns a quota of so many bytes.
-func NewQuota(limit int64) *Quota {
-	return &Quota{limit: limit, used: map[string]int64{}}
+	mu   sync.Mutex
+	used map[string]int64 // bytes, by folder
 }
-
-// Limit is the most bytes of all spools together.
-func (q *Quota) Limit() int64 { return q.limit }
 
 // Used returns the bytes of all spools.
 func (q *Quota) Used() int64 {
@@ -49,6 +42,9 @@ func (q *Quota) set(folder string, bytes int64) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.used == nil {
+		q.used = map[string]int64{}
+	}
 	if q.used[folder] = bytes; bytes == 0 {
 		delete(q.used, folder)
 	}
@@ -64,7 +60,7 @@ func (q *Quota) wait(ctx context.Context, folder string) error {
 				others += bytes
 			}
 		}
-		room := others == 0 || others+q.used[folder] < q.limit
+		room := others == 0 || others+q.used[folder] < q.Limit
 		q.mu.Unlock()
 		if room {
 			return nil
