@@ -19,7 +19,7 @@ type PredictionObjects struct {
 }
 
 // NewPredictionObjects returns a writer of predictions under a certificate; "" means none. Kept
-// members come last; [CanKeepObject] checks their names.
+// members come last; [CanKeep] checks their names.
 func NewPredictionObjects(certificate string, keep ...string) PredictionObjects {
 	o := PredictionObjects{certificate: []byte("null")}
 	if certificate != "" {
@@ -29,14 +29,6 @@ func NewPredictionObjects(certificate string, keep ...string) PredictionObjects 
 		o.names = append(o.names, quoted(name))
 	}
 	return o
-}
-
-// CanKeepObject returns an error unless a kept member of a record can have this name.
-func CanKeepObject(name string) error {
-	if name == "partition" || name == "offset" {
-		return errTaken(name)
-	}
-	return CanKeep(name)
 }
 
 func quoted(text string) []byte {
@@ -101,37 +93,29 @@ func PositionColumns(keep ...string) []Kept {
 	return columns
 }
 
-// CanKeepPositioned returns an error unless a kept member of a record can have this name.
-func CanKeepPositioned(name string) error {
-	if name == "key" {
-		return errTaken(name)
-	}
-	return CanKeepObject(name)
-}
-
-// A Positioned has predictions of rows of a log, with the columns behind them.
+// A Positioned has predictions of rows of a log, with the [PositionColumns] behind them.
 type Positioned struct {
-	predictions []pipeline.Prediction
-	columns     [][]parquet.Value
+	Predictions []pipeline.Prediction
+	Columns     [][]parquet.Value
 }
 
 // Add appends the prediction of a row of a record. kept are JSON values; nil means null. It
 // retains key and kept.
 func (b *Positioned) Add(p pipeline.Prediction, partition int, offset int64, key []byte, kept ...[]byte) {
-	if b.columns == nil {
-		b.columns = make([][]parquet.Value, len(positions)+len(kept))
+	if b.Columns == nil {
+		b.Columns = make([][]parquet.Value, len(positions)+len(kept))
 	}
-	b.predictions = append(b.predictions, p)
+	b.Predictions = append(b.Predictions, p)
 	values := [...]parquet.Value{parquet.Int32Value(int32(partition)), parquet.Int64Value(offset), bytesOrNull(key)} //nolint:gosec // as Kafka numbers them
 	for c, v := range values {
-		b.columns[c] = append(b.columns[c], v)
+		b.Columns[c] = append(b.Columns[c], v)
 	}
 	for c, value := range kept {
 		if !utf8.Valid(value) {
 			value = nil
 		}
 		at := len(positions) + c
-		b.columns[at] = append(b.columns[at], bytesOrNull(value))
+		b.Columns[at] = append(b.Columns[at], bytesOrNull(value))
 	}
 }
 
@@ -140,9 +124,4 @@ func bytesOrNull(b []byte) parquet.Value {
 		return parquet.Value{}
 	}
 	return parquet.ByteArrayValue(b)
-}
-
-// WritePositioned appends predictions to a file with [PositionColumns].
-func (p *Predictions) WritePositioned(b Positioned) error {
-	return p.Write(b.predictions, b.columns...)
 }

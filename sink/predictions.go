@@ -143,18 +143,17 @@ func number(value float64, column int) parquet.Value {
 	return parquet.DoubleValue(value).Level(0, 1, column)
 }
 
-// CanKeep returns an error unless a kept column can have this name.
-func CanKeep(name string) error {
-	if slices.ContainsFunc(predictionFields, func(f Kept) bool { return f.Name == name }) {
-		return errTaken(name)
+// CanKeep returns an error unless a kept column, or a kept member of a record, can have this name. positions are
+// the columns with the position of the row.
+func CanKeep(name string, positions ...string) error {
+	if slices.Contains(positions, name) || slices.ContainsFunc(predictionFields, func(f Kept) bool { return f.Name == name }) {
+		return fmt.Errorf("%q is a column of predictions", name)
 	}
 	if name == "" || !utf8.ValidString(name) {
 		return fmt.Errorf("%q cannot be the name of a column", name)
 	}
 	return nil
 }
-
-func errTaken(name string) error { return fmt.Errorf("%q is a column of predictions", name) }
 
 // Write appends predictions, and as many values of each kept column. It retains none of them.
 func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value) error {

@@ -145,9 +145,9 @@ func ReadScore(_ context.Context, path string, env Environment) (ScoreFile, erro
 func (c ScoreFile) canKeep(name string) error {
 	switch {
 	case c.OnTopics() && c.ToTopic():
-		return sink.CanKeepObject(name)
+		return sink.CanKeep(name, "partition", "offset")
 	case c.OnTopics():
-		return sink.CanKeepPositioned(name)
+		return sink.CanKeep(name, "partition", "offset", "key")
 	default:
 		return sink.CanKeep(name)
 	}

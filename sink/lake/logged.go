@@ -162,7 +162,7 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 			if err != nil {
 				return err
 			}
-			if err := file.out.WritePositioned(columns[at]); err != nil {
+			if err := file.out.Write(columns[at].Predictions, columns[at].Columns...); err != nil {
 				return err
 			}
 		}
