@@ -39,15 +39,6 @@ type inOrder struct {
 	names []string
 }
 
-func newGroup(columns []Kept) inOrder {
-	g := inOrder{Group: parquet.Group{}}
-	for _, c := range columns {
-		g.Group[c.Name] = c.Node
-		g.names = append(g.names, c.Name)
-	}
-	return g
-}
-
 // Fields returns the fields in the order of names.
 func (g inOrder) Fields() []parquet.Field {
 	fields := g.Group.Fields()
@@ -82,7 +73,11 @@ func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions 
 	for _, k := range keep {
 		columns = append(columns, Kept{k.Name, parquet.Optional(k.Node)})
 	}
-	schema := parquet.NewSchema("prediction", newGroup(columns))
+	group := inOrder{Group: parquet.Group{}}
+	for _, c := range columns {
+		group.Group[c.Name], group.names = c.Node, append(group.names, c.Name)
+	}
+	schema := parquet.NewSchema("prediction", group)
 	return &Predictions{
 		// Predictions are noise to every codec, so that one without memory will do: each
 		// encoder of Zstandard needs 19 MB.

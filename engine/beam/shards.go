@@ -105,11 +105,6 @@ type shard struct {
 	config.RowCounts
 }
 
-// shardFile is the name of the predictions of a shard.
-func shardFile(number int, sum []byte) string {
-	return fmt.Sprintf("%08d-%x.parquet", number, sum[:16])
-}
-
 // predict writes the predictions of a shard into a folder.
 func (s Scoring) predict(ctx context.Context, number int, folder string) (out shard, err error) {
 	err = predictors.lend(s.Of, func() (predictor, error) { return s.ready(ctx) }, func(p predictor) error {
@@ -126,7 +121,7 @@ func (s Scoring) predict(ctx context.Context, number int, folder string) (out sh
 		if err != nil {
 			return err
 		}
-		out = shard{number, shardFile(number, sum.Sum(nil)), n}
+		out = shard{number, fmt.Sprintf("%08d-%x.parquet", number, sum.Sum(nil)[:16]), n}
 		return file.CommitAs(out.File)
 	})
 	return out, err

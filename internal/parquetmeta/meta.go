@@ -158,7 +158,12 @@ func Read(b []byte) (*File, int, error) {
 		},
 		3: &m.Rows,
 		4: func(kind byte) {
-			leaves := m.leaves()
+			leaves := 0
+			for i := range m.Schema {
+				if m.Schema[i].Physical >= 0 {
+					leaves++
+				}
+			}
 			r.list(kind, func(kind byte) { m.Groups = append(m.Groups, readRowGroup(r, kind, leaves)) })
 		},
 		5: func(kind byte) {
@@ -178,16 +183,6 @@ func Read(b []byte) (*File, int, error) {
 	}, 2, 3, 4)
 	m.Encrypted = has.has(8)
 	return m, r.pos, r.err
-}
-
-func (m *File) leaves() int {
-	n := 0
-	for i := range m.Schema {
-		if m.Schema[i].Physical >= 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // readElement reads a SchemaElement. An unknown field may change the meaning of its column.
