@@ -47,7 +47,7 @@ func feedOf(t testing.TB, columns [][]float64, memory int64, workers, batchRows 
 // fullPass returns the rows of a full pass and the sizes of its chunks.
 func fullPass(t testing.TB, f *fit.Feed) (x, y []float64, sizes []int) {
 	t.Helper()
-	err := f.Full(t.Context(), func(cx, cy []float64) error {
+	err := f.Chunks(t.Context(), nil, func(cx, cy []float64) error {
 		x, y, sizes = append(x, cx...), append(y, cy...), append(sizes, len(cy))
 		return nil
 	})
@@ -239,7 +239,7 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 		f, err := newFeed(t.Context(), src, testJob(t, nil), job.Resources{Memory: streamed})
 		fatal.If(t, err)
 		src.shard, src.batch = at.shard, at.batch
-		if err := f.Full(t.Context(), func(_, _ []float64) error { return nil }); !errors.Is(err, errSource) {
+		if err := f.Chunks(t.Context(), nil, func(_, _ []float64) error { return nil }); !errors.Is(err, errSource) {
 			t.Errorf("full pass, fault at %v: error %v", at, err)
 		}
 		r := f.Shuffled(1, 30, 0)

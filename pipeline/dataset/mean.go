@@ -37,23 +37,15 @@ func withColumns[S Source](ctx context.Context, j job.Job, open func(context.Con
 		if all, err = open(ctx, c); err != nil {
 			return src, all, err
 		}
-		if c.Features, err = withGroupColumn(j, all.Columns()); err != nil {
-			return src, all, err
+		columns := all.Columns()
+		features := slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == j.Target || name == j.Mean.Column })
+		if j.Mean.Given() && len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
+			return src, all, fmt.Errorf("%w: mean: the rows have no numeric column %q; they have %s", job.ErrConfig, j.Mean.Column, strings.Join(columns, ", "))
 		}
-		c.Exclude = nil
+		c.Features, c.Exclude = append(features, j.NotAFeature()...), nil
 	}
 	src, err = open(ctx, c)
 	return src, all, err
-}
-
-// withGroupColumn returns the features and then the columns next to them, from the columns of a default
-// choice.
-func withGroupColumn(j job.Job, columns []string) ([]string, error) {
-	features := slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == j.Target || name == j.Mean.Column })
-	if j.Mean.Given() && len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
-		return nil, fmt.Errorf("%w: mean: the rows have no numeric column %q; they have %s", job.ErrConfig, j.Mean.Column, strings.Join(columns, ", "))
-	}
-	return append(features, j.NotAFeature()...), nil
 }
 
 // withWarnings are opened rows with the warnings of another opening.

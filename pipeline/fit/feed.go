@@ -121,14 +121,9 @@ func (f *Feed) enough(key string) (shards []int, rows int64) {
 	return shards, rows
 }
 
-// Full delivers all training rows in ordinal order, in chunks of chunkRows rows
-// (the last may be shorter), wherever batches and shards end.
-func (f *Feed) Full(ctx context.Context, use func(x, y []float64) error) error {
-	return f.chunks(ctx, nil, use)
-}
-
-// chunks delivers the training rows of the shards in the given order, as Full does.
-func (f *Feed) chunks(ctx context.Context, order []int, use func(x, y []float64) error) error {
+// Chunks delivers the training rows of the shards in the given order (nil: all, in ordinal order), in chunks of
+// chunkRows rows (the last may be shorter), wherever batches and shards end.
+func (f *Feed) Chunks(ctx context.Context, order []int, use func(x, y []float64) error) error {
 	d := f.scale.Inputs
 	x, y := make([]float64, 0, chunkRows*d), make([]float64, 0, chunkRows)
 	err := f.rows(ctx, order, func(rx, ry []float64) error {

@@ -26,7 +26,7 @@ func (f *Feed) leastSquares(ctx context.Context, p *model.Posterior, key string,
 	}
 	defer sums.Close()
 	added := int64(0)
-	err = f.chunks(ctx, shards, func(x, y []float64) error {
+	err = f.Chunks(ctx, shards, func(x, y []float64) error {
 		if added += int64(len(y)); onAdded != nil {
 			onAdded(added, rows)
 		}

@@ -260,7 +260,7 @@ func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 	ctx = context.WithoutCancel(ctx)
 	switch pass := trainer.Want(); pass.Kind {
 	case model.FullPass:
-		if err := t.feed.Full(ctx, trainer.Add); err != nil {
+		if err := t.feed.Chunks(ctx, nil, trainer.Add); err != nil {
 			return err
 		}
 	case model.MiniBatch:
@@ -322,7 +322,7 @@ func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	w := pass.Workspace{Of: s}
 	var risk certify.RiskSum
 	shards, _ := t.feed.enough(t.job.Split.Key)
-	err = t.feed.chunks(ctx, shards, func(x, y []float64) error {
+	err = t.feed.Chunks(ctx, shards, func(x, y []float64) error {
 		w.GatherScaled(x, y)
 		rows, err := w.Score()
 		if err != nil {

@@ -227,14 +227,6 @@ var Whole = Part{1, 1}
 // String writes the part as in 1/2.
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }
 
-// Check returns an error unless the part is one of so many.
-func (p Part) Check() error {
-	if p.Number < 1 || p.Number > p.Of {
-		return fmt.Errorf("%w: there is no part %s", job.ErrConfig, p)
-	}
-	return nil
-}
-
 // Shards are the shards whose first row lies in the part: consecutive ones, or none if there
 // are more parts than shards.
 func (p Part) Shards(all []dataset.Shard) []int {

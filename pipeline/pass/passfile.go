@@ -55,7 +55,12 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	lossSums, err := p.lossSums.MarshalPart()
 	e.Fail(err)
 	e.Text(string(lossSums))
-	e.held(p.held)
+	if p.held == nil {
+		e.Integers(0)
+	} else {
+		e.Integers(1)
+		e.multiset(*p.held)
+	}
 	if p.marks == nil {
 		e.Integers(1, p.duplicates.Rows, p.duplicates.Distinct)
 	} else {
@@ -86,8 +91,7 @@ func (e encoder) shard(s *ShardPass) {
 	for _, d := range s.Columns {
 		e.Bytes(d[:])
 	}
-	e.Numbers(s.targets.Count)
-	e.Numbers(s.targets.Sum[:]...)
+	e.multiset(s.targets)
 	order := &s.targetsInOrder
 	e.Integers(order.Rows, order.Sum, order.Squares)
 	e.Integers(order.Products[:]...)
@@ -106,13 +110,9 @@ func (e encoder) shard(s *ShardPass) {
 	}
 }
 
-func (e encoder) held(rows *dataset.Multiset) {
-	if rows == nil {
-		e.Integers(0)
-		return
-	}
-	e.Numbers(1, rows.Count)
-	e.Numbers(rows.Sum[:]...)
+func (e encoder) multiset(m dataset.Multiset) {
+	e.Numbers(m.Count)
+	e.Numbers(m.Sum[:]...)
 }
 
 // ReadPass reads the form of Write, all of it once; other bytes are an error that wraps
@@ -169,26 +169,22 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		d.Failf("%w", err)
 		return p
 	}
-	p.held = d.held(rows)
+	if kind := d.UpTo(1); kind == 1 {
+		held := d.multiset()
+		if p.held = &held; held.Count > uint64(rows) {
+			d.Failf("%d of %d rows are held out", held.Count, rows)
+		}
+	}
 	d.duplicates(p, rows, in)
 	return p
 }
 
-// held reads what a first pass gathers of held-out rows, of so many rows.
-func (d decoder) held(most int64) *dataset.Multiset {
-	switch kind := d.Number(); kind {
-	case 0:
-		return nil
-	case 1:
-	default:
-		d.Failf("a pass of kind %d", kind)
-		return nil
+func (d decoder) multiset() (m dataset.Multiset) {
+	m.Count = d.Number()
+	for i := range m.Sum {
+		m.Sum[i] = d.Number()
 	}
-	rows := &dataset.Multiset{Count: uint64(d.UpTo(most))} //nolint:gosec // not negative
-	for i := range rows.Sum {
-		rows.Sum[i] = d.Number()
-	}
-	return rows
+	return m
 }
 
 func (d decoder) subject() subject {
@@ -215,11 +211,14 @@ func (d decoder) shard(columns int) *ShardPass {
 	for range columns {
 		s.Columns = append(s.Columns, dataset.ColumnDigest(d.digest()))
 	}
-	s.targets.Count = d.Number()
-	for i := range s.targets.Sum {
-		s.targets.Sum[i] = d.Number()
+	s.targets = d.multiset()
+	order := &s.targetsInOrder
+	order.Rows, order.Sum, order.Squares = d.UpTo(s.rows), d.Integer(), d.Integer()
+	for _, each := range []*[certify.Lags]int64{&order.Products, &order.first, &order.last} {
+		for i := range each {
+			each[i] = d.Integer()
+		}
 	}
-	d.inOrder(&s.targetsInOrder, s.rows)
 	n := d.Count(8)
 	if n > 0 {
 		s.Kept = make([]float64, n)
@@ -241,16 +240,6 @@ func (d decoder) shard(columns int) *ShardPass {
 		d.Failf("%d summaries of %d columns", n, columns)
 	}
 	return s
-}
-
-// inOrder reads a series with no more rows than most.
-func (d decoder) inOrder(s *Series, most int64) {
-	s.Rows, s.Sum, s.Squares = d.UpTo(most), d.Integer(), d.Integer()
-	for _, each := range []*[certify.Lags]int64{&s.Products, &s.first, &s.last} {
-		for i := range each {
-			each[i] = d.Integer()
-		}
-	}
 }
 
 // duplicates reads the counts of duplicates, or the marks: it checks them, and does not copy them.

@@ -131,8 +131,8 @@ func (p *Prepared) Close() {
 
 // Pass makes a part of the pass. Close the returned pass.
 func (p *Prepared) Pass(ctx context.Context, part Part) (*Pass, error) {
-	if err := part.Check(); err != nil {
-		return nil, err
+	if part.Number < 1 || part.Number > part.Of {
+		return nil, fmt.Errorf("%w: there is no part %s", job.ErrConfig, part)
 	}
 	return p.Read(ctx, part.Shards(p.shards))
 }
@@ -361,7 +361,10 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 			return err
 		}
 		if f.pass.curve {
-			f.space.addError(mean, rows, i)
+			// The error of every reader's prediction; it is beyond every tolerance without a proof.
+			const outwards = 1 + 0x1p-38
+			meta := f.space.Of.Meta
+			mean.AddError(f.space.off(rows, i)*meta.Target.Scale*outwards, meta.Loss.Epsilon, rows.Hi[i] > 0)
 		}
 		if by := f.pass.grouping; by != nil {
 			mean.AddGroup(by.Of(b.Columns[f.pass.grouped][at]), len(by.Values)+1, rows.Hi[i] > 0)

@@ -171,13 +171,6 @@ func (w *Workspace) off(s Scored, i int) float64 {
 	return math.Abs(m-y) + room + w.Of.accuracy
 }
 
-// addError counts the error of the prediction at held-out row i, in raw units, of every reader. It is
-// beyond every tolerance without a proof.
-func (w *Workspace) addError(to *certify.LossSum, s Scored, i int) {
-	const outwards = 1 + 0x1p-38
-	to.AddError(w.off(s, i)*w.Of.Meta.Target.Scale*outwards, w.Of.Meta.Loss.Epsilon, s.Hi[i] > 0)
-}
-
 // accuracyPart is τ as a share of the tolerance. A smaller one would leave models of targets with hardly any
 // noise, whose weights are large, without predictions that are proven.
 const accuracyPart = 0x1p-12

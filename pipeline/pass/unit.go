@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -18,11 +17,6 @@ type unitSums struct {
 
 // rowSums are sums over training rows.
 type rowSums struct{ draw, constant, around certify.RiskSum }
-
-// merge adds the rows of other.
-func (s *rowSums) merge(other *rowSums) error {
-	return errors.Join(s.draw.Merge(other.draw), s.constant.Merge(other.constant), s.around.Merge(other.around))
-}
 
 func newUnitSums(l *certify.UnitCounts) *unitSums {
 	if l == nil {
@@ -46,10 +40,11 @@ func (u *unitSums) merge(other *unitSums) error {
 	}
 	var err error
 	for unit, s := range other.train {
-		err = cmp.Or(err, sumOf(u.train, unit).merge(s))
+		to := sumOf(u.train, unit)
+		err = errors.Join(err, to.draw.Merge(s.draw), to.constant.Merge(s.constant), to.around.Merge(s.around))
 	}
 	for unit, s := range other.holdout {
-		err = cmp.Or(err, sumOf(u.holdout, unit).Merge(*s))
+		err = errors.Join(err, sumOf(u.holdout, unit).Merge(*s))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
@@ -112,7 +113,7 @@ func testCertificates(t *testing.T, next func(*testing.T) pipeline.Output) {
 	if err != nil || c.Publisher.Software != "one" || c.Model.Digest != a.Model {
 		t.Errorf("GetCertificate = %v, %v, want what was put", c.Publisher, err)
 	}
-	if _, err := o.GetCertificate(t.Context(), hexDigest([]byte("none"))); err == nil {
+	if _, err := o.GetCertificate(t.Context(), digest.Of([]byte("none"))); err == nil {
 		t.Error("GetCertificate of one that was never put: no error")
 	}
 	canceled(t, func(ctx context.Context) []error {
@@ -136,7 +137,7 @@ func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 	shard := job.Digest{7}
 	var c certify.Certificate
 	c.Counts.Rows, c.Sample.Digest = 3, dataset.SampleDigest([]job.Digest{shard}).String()
-	id := hexDigest([]byte("certificate"))
+	id := digest.Of([]byte("certificate"))
 	m := pipeline.Manifest{
 		Format: "pacsgp-manifest/1", Certificate: id, Sample: c.Sample.Digest,
 		Files: []dataset.ManifestFile{{Path: "a.parquet", Bytes: 10, Rows: 3, Footer: id, Shards: []dataset.ManifestShard{{Rows: 3, Digest: shard.String()}}}},
@@ -151,7 +152,7 @@ func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 	if _, err := o.GetManifest(c, id); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("a manifest of another sample: %v, want ErrRefused", err)
 	}
-	if _, err := o.GetManifest(c, hexDigest([]byte("none"))); err == nil {
+	if _, err := o.GetManifest(c, digest.Of([]byte("none"))); err == nil {
 		t.Error("GetManifest of one that was never put: no error")
 	}
 }
@@ -312,7 +313,7 @@ func testNumbers(t *testing.T, next func(*testing.T) pipeline.Output) {
 
 func testTrainingState(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
-	h := &pass.TrainingState{Format: pass.TrainingStateFormat, Model: hexDigest([]byte("no model"))}
+	h := &pass.TrainingState{Format: pass.TrainingStateFormat, Model: digest.Of([]byte("no model"))}
 	if err := o.PutTrainingState(t.Context(), h); err == nil {
 		t.Error("PutTrainingState without its model: no error")
 	}

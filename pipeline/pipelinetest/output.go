@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
@@ -48,7 +49,7 @@ func (s *Store) GetCertificate(ctx context.Context, id string) (certify.Certific
 		return certify.Certificate{}, err
 	}
 	for _, doc := range s.Certificates {
-		if hexDigest(doc) == id {
+		if digest.Of(doc) == id {
 			return certify.Parse(doc)
 		}
 	}
@@ -150,7 +151,7 @@ func (s *Store) Retain(keep int) error {
 	})
 	for _, a := range published {
 		if !slices.ContainsFunc(needed, func(b pipeline.ArtifactRef) bool { return a.ID == b.ID }) {
-			s.Certificates = slices.DeleteFunc(s.Certificates, func(doc []byte) bool { return hexDigest(doc) == a.ID })
+			s.Certificates = slices.DeleteFunc(s.Certificates, func(doc []byte) bool { return digest.Of(doc) == a.ID })
 			delete(s.manifests, a.ID)
 		}
 		if !slices.ContainsFunc(needed, func(b pipeline.ArtifactRef) bool { return a.Model == b.Model }) {
@@ -198,7 +199,7 @@ func (s *Store) Numbered(ctx context.Context, name string) (map[int64]string, er
 			return nil, errors.Join(err, ctx.Err())
 		}
 		if of := c.Delta.Sequence; of != nil && of.Name == name {
-			found[of.Number] = hexDigest(doc)
+			found[of.Number] = digest.Of(doc)
 		}
 	}
 	return found, nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -100,7 +101,7 @@ func testModel(t *testing.T, open func(*testing.T) pass.Sink) {
 	changed := SmallModel(0.75)
 	third := put(t, s, changed)
 	changed.Posterior.Mean[0] = 7 // the caller's own
-	unknown := hexDigest([]byte("no model"))
+	unknown := digest.Of([]byte("no model"))
 	for digest, mean := range map[string]float64{one: 0.5, other: 0.25, third: 0.75} {
 		holds(t, s, digest, SmallModel(mean))
 	}
@@ -116,7 +117,7 @@ func testCertificate(t *testing.T, open func(*testing.T) pass.Sink) {
 	doc, err := certify.Marshal(c)
 	must(t, "Marshal", err)
 	other, err := s.PutCertificate(t.Context(), SmallCertificate(c.Model.Digest, "two"))
-	if err != nil || other == hexDigest(doc) {
+	if err != nil || other == digest.Of(doc) {
 		t.Errorf("another certificate of the same model: PutCertificate = %q, %v", other, err)
 	}
 	for again := range 3 { // repetition is harmless
@@ -127,8 +128,8 @@ func testCertificate(t *testing.T, open func(*testing.T) pass.Sink) {
 				t.Errorf("after opening the same model has the digest %s, before %s", digest, c.Model.Digest)
 			}
 		}
-		if id, err := s.PutCertificate(t.Context(), c); err != nil || id != hexDigest(doc) {
-			t.Errorf("PutCertificate = %q, %v, want the SHA-256 of the document, %s", id, err, hexDigest(doc))
+		if id, err := s.PutCertificate(t.Context(), c); err != nil || id != digest.Of(doc) {
+			t.Errorf("PutCertificate = %q, %v, want the SHA-256 of the document, %s", id, err, digest.Of(doc))
 		}
 	}
 }

@@ -3,12 +3,11 @@ package pipelinetest
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/gob"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
@@ -48,23 +47,23 @@ func (s *Store) PutModel(ctx context.Context, m pass.Model) (string, error) {
 	if err := gob.NewEncoder(&out).Encode(m); err != nil {
 		return "", fmt.Errorf("pipelinetest: model: %w", err)
 	}
-	digest := hexDigest(out.Bytes())
+	id := digest.Of(out.Bytes())
 	if s.Models == nil {
 		s.Models = map[string][]byte{}
 	}
-	s.Models[digest] = out.Bytes()
-	return digest, nil
+	s.Models[id] = out.Bytes()
+	return id, nil
 }
 
 // GetModel decodes the kept bytes, if they still have the digest.
-func (s *Store) GetModel(ctx context.Context, digest string) (pass.Model, error) {
+func (s *Store) GetModel(ctx context.Context, id string) (pass.Model, error) {
 	if err := ctx.Err(); err != nil {
 		return pass.Model{}, err
 	}
 	var m pass.Model
-	data, ok := s.Models[digest]
-	if !ok || hexDigest(data) != digest {
-		return m, fmt.Errorf("pipelinetest: no model with digest %s", digest)
+	data, ok := s.Models[id]
+	if !ok || digest.Of(data) != id {
+		return m, fmt.Errorf("pipelinetest: no model with digest %s", id)
 	}
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&m); err != nil {
 		return m, fmt.Errorf("pipelinetest: model: %w", err)
@@ -87,7 +86,7 @@ func (s *Store) PutCertificate(ctx context.Context, c certify.Certificate) (stri
 		return "", err
 	}
 	s.Certificates = append(s.Certificates, doc)
-	return hexDigest(doc), nil
+	return digest.Of(doc), nil
 }
 
 // Log returns a copy of the log.
@@ -120,9 +119,4 @@ func (s *Store) Clear(ctx context.Context) error {
 	}
 	s.State = nil
 	return nil
-}
-
-func hexDigest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -38,15 +38,6 @@ func without(files []dataset.ManifestFile, key func(dataset.ManifestFile) string
 	return slices.DeleteFunc(slices.Clone(files), func(f dataset.ManifestFile) bool { return known[key(f)] })
 }
 
-// newSince are the files of a lake that are missing from a list.
-func newSince(all []File, before []dataset.ManifestFile) []dataset.ManifestFile {
-	var keys []string
-	for _, f := range before {
-		keys = append(keys, versionOf(f))
-	}
-	return without(manifestFiles(all), versionOf, keys)
-}
-
 // sameFiles are the files of the first try of a run: all its tries have the same, however the
 // first one ended.
 func sameFiles(all []File, first []dataset.ManifestFile) ([]File, error) {

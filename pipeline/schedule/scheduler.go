@@ -36,14 +36,6 @@ type Scheduler struct {
 // errHold says that a look has something to write, for which the output is to be held.
 var errHold = errors.New("schedule: something is due")
 
-// complete reports a job that lacks something, before it takes a number.
-func (j *Job) complete() error {
-	if j.Name == "" || j.Output == nil || (j.Lake == nil) == (j.Topic == nil) || j.Software == "" || !j.Job.Repeated {
-		return fmt.Errorf("%w: schedule: job %q: Name, Output, one of Lake and Topic, Software and Job.Repeated are to be set", job.ErrConfig, j.Name)
-	}
-	return nil
-}
-
 // holding calls do and holds an output meanwhile.
 func holding[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 	release, err := o.Hold()
@@ -237,7 +229,11 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *jobState, now 
 		s.lookFailed(j, fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err))
 		return nil, ctx.Err()
 	}
-	fresh := newSince(all, state.files())
+	var before []string // the files of the last run with a number
+	for _, f := range state.files() {
+		before = append(before, versionOf(f))
+	}
+	fresh := without(manifestFiles(all), versionOf, before)
 	if j.Files.Which == FilesNew { // earlier runs may have used what the run before did not
 		fresh = state.unused(fresh)
 	}

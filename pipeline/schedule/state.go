@@ -55,10 +55,10 @@ func (s *jobState) files() []dataset.ManifestFile {
 	return s.Run.Files
 }
 
-// state reads the state of a job from its output. It refuses a changed job.
+// state reads the state of a job from its output. It refuses a changed or incomplete job.
 func (j *Job) state(ctx context.Context) (*jobState, error) {
-	if err := j.complete(); err != nil {
-		return nil, err
+	if j.Name == "" || j.Output == nil || (j.Lake == nil) == (j.Topic == nil) || j.Software == "" || !j.Job.Repeated {
+		return nil, fmt.Errorf("%w: schedule: job %q: Name, Output, one of Lake and Topic, Software and Job.Repeated are to be set", job.ErrConfig, j.Name)
 	}
 	identity, err := j.Job.Digest()
 	if err != nil {

@@ -91,14 +91,6 @@ func (p *Predictor) CarriedIn(topic string, partition int) string {
 	return p.Carries
 }
 
-// Close waits until the model is no longer in use, and frees it.
-func (p *Predictor) Close() {
-	p.users.Wait()
-	if p.Ready != nil {
-		p.Ready.Close()
-	}
-}
-
 // Config sets up a [Follower].
 type Config struct {
 	Pointers Pointers
@@ -159,8 +151,12 @@ func (f *Follower) ContinueFrom(first certify.Certificate) {
 
 // Close frees the model.
 func (f *Follower) Close() {
-	if f.now != nil {
-		f.now.Close()
+	if f.now == nil {
+		return
+	}
+	f.now.users.Wait() // until it is no longer in use
+	if f.now.Ready != nil {
+		f.now.Ready.Close()
 	}
 }
 

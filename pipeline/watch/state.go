@@ -29,7 +29,7 @@ type State struct {
 	Format  string   `json:"format"`
 	Subject string   `json:"subject,omitempty"` // of the tests: see [pipeline.Subject]
 	Tests   []Test   `json:"tests"`             // one for each certificate, the latest last
-	Units   *Units   `json:"units,omitempty"`   // of tests by units
+	Units   *unitSet `json:"units,omitempty"`   // of tests by units
 	Files   []string `json:"files,omitempty"`   // counted files: by name and footer, and by values
 	Log     *Log     `json:"log,omitempty"`     // for rows of a topic
 }
@@ -77,18 +77,13 @@ func (s *State) Validate() error {
 	}
 	var faults []error
 	for i := range s.Tests {
-		faults = append(faults, s.Tests[i].Validate())
+		t := &s.Tests[i]
+		faults = append(faults, t.Alarm.Validate())
+		if t.Losses.Count() != t.Alarm.Rows || t.Labelled() < t.Losses.Count() || t.Open < 0 || t.Late < 0 || t.Unlabelled < 0 || t.Bad < 0 || t.Known < 0 {
+			faults = append(faults, errors.New("its counts contradict each other"))
+		}
 	}
 	return errors.Join(append(faults, s.validateUnits())...)
-}
-
-// Validate reports the faults of a stored test.
-func (t *Test) Validate() error {
-	err := t.Alarm.Validate()
-	if t.Losses.Count() != t.Alarm.Rows || t.Labelled() < t.Losses.Count() || t.Open < 0 || t.Late < 0 || t.Unlabelled < 0 || t.Bad < 0 || t.Known < 0 {
-		err = errors.Join(err, errors.New("its counts contradict each other"))
-	}
-	return err
 }
 
 // Labelled is the number of labelled rows behind the losses.
@@ -160,10 +155,7 @@ func counts(unit []string) string {
 // BoundOf is the bound on the loss of the mean that an alarm watches, on units of these columns or on
 // rows. It is 1, which raises no alarm, if nothing is certified, or only about other units.
 func BoundOf(c certify.Certificate, unit []string) float64 {
-	if !speaksOf(c, unit) {
-		return 1
-	}
-	if g := pipeline.RequirePrediction.Of(c); g.Status == certify.StatusCertified {
+	if g := pipeline.RequirePrediction.Of(c); g.Status == certify.StatusCertified && speaksOf(c, unit) {
 		return g.Bound
 	}
 	return 1

@@ -10,19 +10,19 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Units are sets of rows that may depend on each other, such as the rows of a day. A unit counts as
+// A unitSet has units: sets of rows that may depend on each other, such as the rows of a day. A unit counts as
 // one example, with the mean loss of its rows. It ends with the first file that begins another unit
 // and has no row of it; rows that come later do not count. A unit with rows of two models counts for
 // neither.
-type Units struct {
-	Open  map[string]OpenUnit `json:"open"`  // by id, a digest of the values that its rows share
+type unitSet struct {
+	Open  map[string]openUnit `json:"open"`  // by id, a digest of the values that its rows share
 	Ended map[string]bool     `json:"ended"` // ids
 
 	begun bool // the file that is being counted has begun a unit
 }
 
-// An OpenUnit is a unit that may get more rows.
-type OpenUnit struct {
+// An openUnit is a unit that may get more rows.
+type openUnit struct {
 	Number      int             `json:"number"`      // of units begun before it
 	Certificate string          `json:"certificate"` // whose model has predicted its rows
 	Losses      certify.RiskSum `json:"losses"`      // of its rows so far
@@ -34,8 +34,8 @@ type OpenUnit struct {
 const mostUnits = 1 << 18
 
 // clone is a copy that can be added to.
-func (u *Units) clone() *Units {
-	c := &Units{map[string]OpenUnit{}, map[string]bool{}, u.begun}
+func (u *unitSet) clone() *unitSet {
+	c := &unitSet{map[string]openUnit{}, map[string]bool{}, u.begun}
 	maps.Copy(c.Open, u.Open)
 	maps.Copy(c.Ended, u.Ended)
 	return c
@@ -81,7 +81,7 @@ func (c *counted) seeIn(id string, loss uint64) error {
 // addUnits adds rows of units to a test.
 func (s *State) addUnits(t *Test, rows []unitRows) error {
 	if s.Units == nil && len(rows) > 0 {
-		s.Units = new(Units).clone()
+		s.Units = new(unitSet).clone()
 	}
 	u := s.Units
 	for _, r := range rows {
@@ -113,7 +113,7 @@ func (s *State) addUnits(t *Test, rows []unitRows) error {
 }
 
 // end ends a unit.
-func (u *Units) end(id string) {
+func (u *unitSet) end(id string) {
 	u.Ended[id] = true
 	delete(u.Open, id)
 }

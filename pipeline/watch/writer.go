@@ -73,18 +73,6 @@ func (c *counted) rows() int64 {
 	return n
 }
 
-// see counts row i.
-func (c *counted) see(row *pipeline.Prediction, i int) {
-	switch {
-	case row.Labelled:
-		c.losses, c.at = append(c.losses, row.Loss), append(c.at, i)
-	case row.Reason == "":
-		c.unlabelled++
-	default:
-		c.bad++
-	}
-}
-
 // add adds what was counted.
 func (t *Test) add(c counted) error {
 	t.Unlabelled, t.Bad, t.Known = t.Unlabelled+c.unlabelled, t.Bad+c.bad, t.Known+c.known
@@ -112,12 +100,16 @@ func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Co
 			switch {
 			case known(of, i):
 				c.known++
-			case w.cfg.UnitOf == nil || !rows[i].Labelled:
-				c.see(&rows[i], i)
-			default:
+			case rows[i].Labelled && w.cfg.UnitOf != nil:
 				if err := c.seeIn(w.cfg.UnitOf(of, i), rows[i].Loss); err != nil {
 					return err
 				}
+			case rows[i].Labelled:
+				c.losses, c.at = append(c.losses, rows[i].Loss), append(c.at, i)
+			case rows[i].Reason == "":
+				c.unlabelled++
+			default:
+				c.bad++
 			}
 		}
 		return nil
