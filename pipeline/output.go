@@ -79,6 +79,16 @@ type Output interface {
 // ErrHeld says that another process holds the output. A later retry may succeed.
 var ErrHeld = errors.New("in use by another process")
 
+// Holding calls do and holds an output meanwhile.
+func Holding[T any](out Output, do func() (T, error)) (v T, err error) {
+	release, err := out.Hold()
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	return do()
+}
+
 // A Checkpoint is the location of one job's checkpoint.
 type Checkpoint interface {
 	fit.Checkpoints

@@ -109,7 +109,7 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	if len(features) == 0 {
 		faults = append(faults, fmt.Errorf("%w: features: no column is left", job.ErrConfig))
 	}
-	chosen := &openTable{of: t, mark: c.Mark, encoded: c.Encoded}
+	chosen := &openTable{of: t, choice: c}
 	add := func(key, name string) {
 		if slices.Contains(chosen.names, name) {
 			faults = append(faults, fmt.Errorf("%w: %s: column %q is named twice", job.ErrConfig, key, name))
@@ -138,12 +138,10 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 
 // openTable is a [Source] of some columns of a table.
 type openTable struct {
-	of    *Table
-	mark  bool
-	names []string
-	data  [][]float64
-
-	encoded job.Encodings
+	of     *Table
+	choice Choice
+	names  []string
+	data   [][]float64
 }
 
 // Columns returns the names of the columns.
@@ -220,7 +218,7 @@ func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 // check returns the fault of each row, if rejected rows are marked, and sets bad cells to NaN in copies of
 // their columns.
 func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) {
-	if b.of.mark {
+	if b.of.choice.Mark {
 		reasons = make([]string, len(columns[0]))
 	}
 	for j, values := range columns {
@@ -230,8 +228,8 @@ func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) 
 			if fault == "" {
 				continue
 			}
-			filled := b.of.encoded.Fills(b.of.names[j])
-			if !b.of.mark && !filled {
+			filled := b.of.choice.Encoded.Fills(b.of.names[j])
+			if !b.of.choice.Mark && !filled {
 				return nil, fmt.Errorf("pipeline: memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some rejected rows (rejected)",
 					b.next+i, b.of.names[j], fault)
 			}

@@ -58,8 +58,18 @@ func NewFeed(ctx context.Context, src dataset.Source, s *pass.FirstPass, res job
 // valid until use returns.
 func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) error) error {
 	d := f.scale.Inputs
+	if f.X != nil && order == nil {
+		return use(f.X, f.y)
+	}
 	if f.X != nil {
-		return f.kept(order, use)
+		shards := f.src.Shards()
+		for _, i := range order {
+			from, to := int(f.Split.TrainIndex(shards[i].First)), int(f.Split.TrainIndex(shards[i].First+shards[i].Rows))
+			if err := use(f.X[from*d:to*d], f.y[from:to]); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	var x, y []float64
 	return dataset.Stream(ctx, f.src, order, f.readers, func(b dataset.Block) error {
@@ -74,23 +84,6 @@ func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) e
 		}
 		return nil
 	})
-}
-
-// kept delivers rows from memory, shard by shard.
-func (f *Feed) kept(order []int, use func(x, y []float64) error) error {
-	d := int64(f.scale.Inputs)
-	if order == nil {
-		return use(f.X, f.y)
-	}
-	shards := f.src.Shards()
-	for _, i := range order {
-		from := f.Split.TrainIndex(shards[i].First)
-		to := f.Split.TrainIndex(shards[i].First + shards[i].Rows)
-		if err := use(f.X[from*d:to*d], f.y[from:to]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // enoughRows is a number of training rows from which on more change neither least squares nor the choice among

@@ -268,8 +268,11 @@ func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 		if err != nil {
 			return err
 		}
-		if err := inChunks(x, y, trainer.Add); err != nil {
-			return err
+		for from := 0; from < len(y); from += chunkRows {
+			to := min(from+chunkRows, len(y))
+			if err := trainer.Add(x[from*t.start.Dim:to*t.start.Dim], y[from:to]); err != nil {
+				return err
+			}
 		}
 	}
 	if err := trainer.End(); err != nil {
@@ -404,22 +407,6 @@ func (t *Training) predictor(ctx context.Context, m *pass.Model) error {
 		t.env.Observer.ReportWarning("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: split.outside; the guarantee curve does not rest on them)")
 	}
 	m.Meta.Predictor, m.Predictive = c.Predictor(t.job, nil)
-	return nil
-}
-
-// inChunks calls add with chunkRows rows at a time.
-func inChunks(x, y []float64, add func(x, y []float64) error) error {
-	if len(y) == 0 {
-		return errors.New("pipeline: an empty batch")
-	}
-	d := len(x) / len(y)
-	for len(y) > 0 {
-		k := min(chunkRows, len(y))
-		if err := add(x[:k*d], y[:k]); err != nil {
-			return err
-		}
-		x, y = x[k*d:], y[k:]
-	}
 	return nil
 }
 

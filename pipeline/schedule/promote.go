@@ -92,7 +92,7 @@ func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.R
 	if c, err = j.candidate(ctx, id); err != nil {
 		return c, "", err
 	}
-	before, err = holding(out, func() (string, error) {
+	before, err = pipeline.Holding(out, func() (string, error) {
 		m, err := out.GetModel(ctx, c.Model.Digest)
 		if err == nil {
 			err = Promotable(ctx, c, m, id, who)

@@ -36,16 +36,6 @@ type Scheduler struct {
 // errHold says that a look has something to write, for which the output is to be held.
 var errHold = errors.New("schedule: something is due")
 
-// holding calls do and holds an output meanwhile.
-func holding[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
-	release, err := o.Hold()
-	if err != nil {
-		return v, err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	return do()
-}
-
 // Look runs what is due of a job by now, and returns the record of the run, nil without one. It
 // fails for a changed or incomplete job. Failures of a run are in its record; those of the job's output
 // are messages.
@@ -65,7 +55,7 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 	}()
 	r, err = s.look(ctx, j, false, now)
 	if errors.Is(err, errHold) { // of two schedulers that see it one has the output
-		r, err = holding(j.Output, func() (*pipeline.RunState, error) { return s.look(ctx, j, true, now) })
+		r, err = pipeline.Holding(j.Output, func() (*pipeline.RunState, error) { return s.look(ctx, j, true, now) })
 	}
 	switch {
 	case err == nil || errors.Is(err, job.ErrConfig):

@@ -48,7 +48,8 @@ const manyWindows = 1 << 16
 
 // windows fills and certifies windows, from the group's location on.
 func (s *Stream) windows(ctx context.Context, t Session) error {
-	if err := s.begin(ctx, t.Log); err != nil {
+	out := s.Folders.Output(0) // points to what is current, as it was left by the process that had the partitions before
+	if _, err := pipeline.Holding(out, func() (Pointer, error) { return s.point(ctx, t.Log, out) }); err != nil {
 		return err
 	}
 	both, ctx := errgroup.WithContext(ctx)
@@ -56,18 +57,6 @@ func (s *Stream) windows(ctx context.Context, t Session) error {
 	both.Go(func() error { return w.fill(ctx) })
 	both.Go(func() error { return w.certifyAll(ctx) })
 	return both.Wait()
-}
-
-// begin points the output to what is current, as it was left by the process that had the partitions before.
-func (s *Stream) begin(ctx context.Context, log Log) (err error) {
-	out := s.Folders.Output(0)
-	release, err := out.Hold()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	_, err = s.point(ctx, log, out)
-	return err
 }
 
 // point points the output to what is current on the log, by whatever, and returns it; the pointer is zero if

@@ -28,7 +28,9 @@ func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B
 	c.expect(t, w, "a.parquet", 0, false)
 	c.put(t, w, "a.parquet", 5)
 	c.put(t, w, "empty.parquet", 0)
-	c.commit(t, w)
+	if err := w.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	c.expect(t, w, "a.parquet", 5, true)
 	c.expect(t, w, "empty.parquet", 0, true)
 
@@ -71,13 +73,6 @@ func (c contract[B]) put(t *testing.T, w FileWriter[B], name string, rows int) {
 		err = send(t.Context())
 	}
 	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (c contract[B]) commit(t *testing.T, w FileWriter[B]) {
-	t.Helper()
-	if err := w.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
