@@ -20,26 +20,6 @@ type Manifest struct {
 
 const manifestFormat = "pacsgp-manifest/1"
 
-// manifestOf lists the sample of a result that was read from these files.
-func manifestOf(r *Result, files []dataset.File, shards []dataset.Shard, folder string) (Manifest, error) {
-	m := Manifest{Format: manifestFormat, Certificate: r.ID, Sample: r.Certificate.Sample.Digest, Files: listed(files, folder)}
-	groups := 0
-	for _, f := range files {
-		groups += f.RowGroups
-	}
-	if groups != len(shards) || groups != len(r.shards) {
-		return m, fmt.Errorf("manifest: %d row groups in the files, %d in the sample", groups, len(r.shards))
-	}
-	at := 0
-	for i, f := range files {
-		for range f.RowGroups {
-			m.Files[i].Shards = append(m.Files[i].Shards, dataset.ManifestShard{Rows: shards[at].Rows, Digest: r.shards[at].String()})
-			at++
-		}
-	}
-	return m, nil
-}
-
 // listed describes files as a manifest does.
 func listed(files []dataset.File, folder string) []dataset.ManifestFile {
 	all := make([]dataset.ManifestFile, len(files))

@@ -286,13 +286,24 @@ func (s *stage) close(o *Outcome) error {
 
 // list writes the manifest of a result on files.
 func (s *stage) list(r *Result) error {
-	files := s.last.Files()
+	files, shards := s.last.Files(), s.last.Shards()
 	if files == nil {
 		return nil
 	}
-	m, err := manifestOf(r, files, s.last.Shards(), s.how.Folder)
-	if err != nil {
-		return err
+	m := Manifest{Format: manifestFormat, Certificate: r.ID, Sample: r.Certificate.Sample.Digest, Files: listed(files, s.how.Folder)}
+	groups := 0
+	for _, f := range files {
+		groups += f.RowGroups
+	}
+	if groups != len(shards) || groups != len(r.shards) {
+		return fmt.Errorf("manifest: %d row groups in the files, %d in the sample", groups, len(r.shards))
+	}
+	at := 0
+	for i, f := range files {
+		for range f.RowGroups {
+			m.Files[i].Shards = append(m.Files[i].Shards, dataset.ManifestShard{Rows: shards[at].Rows, Digest: r.shards[at].String()})
+			at++
+		}
 	}
 	return s.out.PutManifest(m)
 }

@@ -42,12 +42,14 @@ func Indices(n int) []int {
 // time; the sequence of calls does not depend on it. All goroutines that it starts have ended
 // when it returns.
 func Stream(ctx context.Context, src Source, order []int, readers int, use func(Block) error) error {
-	return reading{src: src, order: order, readers: readers}.run(ctx, use)
+	_, err := reading{src: src, shards: src.Shards(), order: order, readers: readers}.run(ctx, use)
+	return err
 }
 
 // A reading has the settings of reading shards.
 type reading struct {
 	src     Source
+	shards  []Shard
 	order   []int // nil: all shards, in their order
 	readers int
 	targets bool  // add up the last column, shard by shard
@@ -68,8 +70,8 @@ type Ending struct {
 // from 0 on. An error ends the later shards but not the earlier ones, so that the returned error is that of
 // the first faulty shard, whatever the number of readers.
 func Shards(ctx context.Context, src Source, order []int, readers int, marked []int, by Secret, fold func(worker, shard int) (func(Block) error, func(Ending) error)) error {
-	r := reading{src: src, order: order, readers: readers, targets: true, marked: marked, secret: by, free: &sync.Pool{}}
-	all, failures := r.src.Shards(), make([]error, len(r.order))
+	r := reading{src: src, shards: src.Shards(), order: order, readers: readers, targets: true, marked: marked, secret: by, free: &sync.Pool{}}
+	failures := make([]error, len(r.order))
 	var next, failed atomic.Int64 // the next to read, and the first faulty one
 	failed.Store(int64(len(r.order)))
 	var running sync.WaitGroup
@@ -77,12 +79,18 @@ func Shards(ctx context.Context, src Source, order []int, readers int, marked []
 		running.Go(func() {
 			for i := next.Add(1) - 1; i < failed.Load(); i = next.Add(1) - 1 {
 				block, done := fold(worker, r.order[i])
-				failures[i] = r.shard(ctx, all[r.order[i]], r.order[i], func(b Block) error {
+				one := r
+				one.order, one.readers = r.order[i:i+1], 1
+				e, err := one.run(ctx, func(b Block) error {
 					if i > failed.Load() {
 						return errors.New("pipeline: an earlier shard has failed") // which is returned
 					}
 					return block(b)
-				}, done)
+				})
+				if err == nil {
+					err = done(e)
+				}
+				failures[i] = err
 				for old := failed.Load(); failures[i] != nil && i < old && !failed.CompareAndSwap(old, i); {
 					old = failed.Load()
 				}
@@ -96,31 +104,11 @@ func Shards(ctx context.Context, src Source, order []int, readers int, marked []
 	return nil
 }
 
-// shard reads one shard.
-func (r reading) shard(ctx context.Context, shard Shard, index int, use func(Block) error, done func(Ending) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	ch := make(chan delivery, batchesAhead)
-	go func() {
-		defer close(ch)
-		r.decode(ctx, index, ch)
-	}()
-	defer func() { // the decoder has ended when its channel is closed
-		cancel()
-		for d := range ch {
-			r.release(d)
-		}
-	}()
-	e, err := r.consume(ctx, ch, shard, index, use)
-	if err != nil {
-		return err
-	}
-	return done(e)
-}
-
-func (r reading) run(ctx context.Context, use func(Block) error) error {
-	order, shards := r.order, r.src.Shards()
+// run reads the shards in their order, and returns the ending of the last one.
+func (r reading) run(ctx context.Context, use func(Block) error) (last Ending, err error) {
+	order := r.order
 	if order == nil {
-		order = Indices(len(shards))
+		order = Indices(len(r.shards))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -148,12 +136,12 @@ func (r reading) run(ctx context.Context, use func(Block) error) error {
 			queue = append(queue, ch)
 		}
 		shard := order[i]
-		if _, err := r.consume(ctx, queue[0], shards[shard], shard, use); err != nil {
-			return err
+		if last, err = r.consume(ctx, queue[0], r.shards[shard], shard, use); err != nil {
+			return last, err
 		}
 		queue = queue[1:]
 	}
-	return nil
+	return last, nil
 }
 
 // A delivery is a decoded batch, or the end of a shard or an error.

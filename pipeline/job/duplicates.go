@@ -65,11 +65,6 @@ func (d DuplicatesDecl) Allow(found, rows int64) error {
 		"hint: duplicates: drop, if a join or a repeated delivery made them; duplicates: keep, if they are separate draws", ErrData, percent(d.Limit))
 }
 
-// Counted is a certificate's statement about duplicates.
-func (j Job) Counted(c Duplicates) certify.Duplicates {
-	return certify.Duplicates{Policy: j.Duplicates.Policy, Limit: j.Duplicates.Limit, Rows: c.OfRows()}
-}
-
 // Warning warns of more than a few duplicates; "" if there is nothing to say.
 func (d DuplicatesDecl) Warning(c Duplicates) string {
 	share := float64(c.OfRows()) / float64(c.Rows)

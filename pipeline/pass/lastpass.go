@@ -140,7 +140,7 @@ func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error)
 	if err != nil {
 		return err
 	}
-	if found.Duplicates = job.Counted(duplicates); p.marks == nil {
+	if found.Duplicates.Rows = duplicates.OfRows(); p.marks == nil {
 		l.Duplicates = found.Duplicates.Rows
 	}
 	l.Reference = l.Rows - l.Train - l.Holdout - l.Duplicates - l.Bad - l.Outside
