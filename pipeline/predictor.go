@@ -14,13 +14,14 @@ import (
 )
 
 // predictor demands that the predictor of a model follows from Q and the rows that are not held out.
-func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pass.FirstPass, m pass.Model, declared job.Job, res job.Resources) error {
-	choice, err := fit.NewStream(src, s, res).Choose(ctx, m.Posterior, s, declared, res.Workers, nil)
+func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pass.FirstPass) error {
+	m, res := v.model, v.res
+	choice, err := fit.NewStream(src, s, res).Choose(ctx, m.Posterior, s, v.job, res.Workers, nil)
 	if err != nil {
 		return err
 	}
 	stated := m.Meta.Predictor
-	want, law := choice.Predictor(declared, &stated.Part)
+	want, law := choice.Predictor(v.job, &stated.Part)
 	far := func(a, b float64) bool { return !(math.Abs(a-b) <= fit.SameNumbers*math.Abs(b)) }
 	if stated.Part != want.Part || far(stated.Noise, want.Noise) || far(stated.Factor, want.Factor) {
 		return fmt.Errorf("%w: posterior and rows give a predictor with part, noise and factor %v, %v and %v, the model has %v, %v and %v", job.ErrRefused, want.Part, want.Noise, want.Factor, stated.Part, stated.Noise, stated.Factor)
@@ -58,13 +59,14 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 
 // priorLosses warns where the losses on prior rows are far from what is certified: anyone who chooses the order of
 // the rows may put hard ones where they do not count.
-func (v *Verification) priorLosses(s *pass.FirstPass, c certify.Certificate, m pass.Model, res job.Resources) error {
+func (v *Verification) priorLosses(s *pass.FirstPass) error {
+	c := v.certificate
 	at := slices.IndexFunc(c.Claims, func(g certify.Claim) bool { return g.Risk != nil })
 	if at < 0 || s.Reference.N == 0 || c.Counts.Units != nil {
 		return nil
 	}
 	g, n := c.Claims[at], float64(s.Reference.N)
-	scorer, err := pass.NewScorer(m, res.Workers)
+	scorer, err := pass.NewScorer(v.model, v.res.Workers)
 	if err != nil {
 		return err
 	}

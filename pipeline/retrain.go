@@ -63,7 +63,7 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 	if err != nil {
 		return err
 	}
-	s, err := v.firstPassAgain(ctx, src, j, res)
+	s, err := v.firstPassAgain(ctx, src)
 	if err != nil {
 		return err
 	}

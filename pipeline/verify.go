@@ -25,7 +25,9 @@ type Verification struct {
 	Log bool
 
 	certificate certify.Certificate
+	model       pass.Model
 	job         job.Job
+	res         job.Resources
 }
 
 // Certificate is the checked certificate. What its document lacks is that of the rows.
@@ -41,20 +43,19 @@ func (v *Verification) note(format string, args ...any) {
 func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDigest string,
 	open dataset.OpenData, res job.Resources,
 ) (*Verification, error) {
-	v := &Verification{certificate: c}
-	j, err := v.files(ctx, c, m, modelDigest)
+	v := &Verification{certificate: c, model: m, res: res.WithDefaults()}
+	err := v.files(ctx, modelDigest)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrRefused, err)
 	}
-	v.job = j
 	if open == nil {
 		return v, nil
 	}
-	open = dataset.OpenRows(j, open)
-	src, err := open(ctx, dataset.ChoiceOf(j, m.Meta.FeatureNames(), res))
+	open = dataset.OpenRows(v.job, open)
+	src, err := open(ctx, dataset.ChoiceOf(v.job, m.Meta.FeatureNames(), res))
 	if err != nil {
 		return nil, err
 	}
@@ -65,29 +66,28 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	if err := segmented(src, c.Sample.Segments); err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrRefused, err)
 	}
-	res = res.WithDefaults()
-	src = readOnce(src, res.Memory)
-	found, err := pass.Last(ctx, src, m, j, c.Constant.Value, c.GroupValues(), res)
+	src = readOnce(src, v.res.Memory)
+	found, err := pass.Last(ctx, src, m, v.job, c.Constant.Value, c.GroupValues(), v.res)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.rows(c, m, modelDigest, j, found); err != nil {
+	if err := v.rows(found); err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrRefused, err)
 	}
-	if err := v.features(ctx, m, j, open, res); err != nil {
+	if err := v.features(ctx, open); err != nil {
 		return nil, err
 	}
-	s, err := v.firstPassAgain(ctx, src, j, res)
+	s, err := v.firstPassAgain(ctx, src)
+	if err == nil {
+		err = v.centre(s)
+	}
+	if err == nil {
+		err = v.predictor(ctx, src, s)
+	}
+	if err == nil {
+		err = v.priorLosses(s)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := v.centre(s, c, j, res); err != nil {
-		return nil, err
-	}
-	if err := v.predictor(ctx, src, s, m, j, res); err != nil {
-		return nil, err
-	}
-	if err := v.priorLosses(s, c, m, res); err != nil {
 		return nil, err
 	}
 	v.note("every number, computed again from model and rows, is the same")
@@ -106,8 +106,9 @@ func segmented(src dataset.Source, segments []dataset.Segment) error {
 }
 
 // compare makes the certificate again and demands the same.
-func compare(c certify.Certificate, job job.Job, m pass.Model, modelDigest string, found *pass.Found) error {
-	again, err := pass.Certify(job, c.Job.Values, m, modelDigest, found, c.Publisher)
+func (v *Verification) compare(found *pass.Found) error {
+	c := v.certificate
+	again, err := pass.Certify(v.job, c.Job.Values, v.model, c.Model.Digest, found, c.Publisher)
 	if err != nil {
 		return err
 	}
@@ -118,31 +119,31 @@ func compare(c certify.Certificate, job job.Job, m pass.Model, modelDigest strin
 }
 
 // files checks model and certificate without rows.
-func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.Model, modelDigest string) (job.Job, error) {
-	var j job.Job
+func (v *Verification) files(ctx context.Context, modelDigest string) error {
+	c := v.certificate
 	if err := certify.Recompute(c); err != nil {
-		return j, err
+		return err
 	}
 	v.note("the certificate follows from its evidence")
 	if c.Model.Digest != modelDigest {
-		return j, fmt.Errorf("the certificate is for the model file with SHA-256 %s, this one has %s", c.Model.Digest, modelDigest)
+		return fmt.Errorf("the certificate is for the model file with SHA-256 %s, this one has %s", c.Model.Digest, modelDigest)
 	}
 	v.note("the model is the one that the certificate names")
 	j, err := job.Stated(c.Job)
 	if err != nil {
-		return j, err
+		return err
 	}
 	j = j.ForRows(c.Counts.Rows).In(c.Delta.Sequence)
 	j.Reuse, j.Repeats = c.Delta.Reuse, c.Duplicates.Rows > 0
-	if err := j.Bears(m.Meta.Target); err != nil {
-		return j, err
+	if err := j.Bears(v.model.Meta.Target); err != nil {
+		return err
 	}
-	found := &pass.Found{Evidence: c.Evidence}
+	v.job = j
 	reference := j.References(c.Counts.Rows)
 	// Without the rows it is not known how many prior rows are left out.
 	dropped := j.FiltersRows() && (c.Counts.Reference <= reference || j.Unit.Given())
 	if c.Counts.Reference != reference && !dropped {
-		return j, fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Counts.Rows, c.Counts.Reference)
+		return fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Counts.Rows, c.Counts.Reference)
 	}
 	rule := dataset.RuleOf(j, c.Counts.Rows)
 	for _, apart := range []struct {
@@ -152,10 +153,10 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m pass.
 		subset string
 	}{{j.Split.Holdout, rule.HeldOut, c.Counts.Holdout, "held-out"}, {j.Split.Outside, rule.Outside, c.Counts.Outside, "outside"}} {
 		if err := statedApart(ctx, c.Counts.Rows, j, apart.share, apart.has, apart.stated, apart.subset); err != nil {
-			return j, err
+			return err
 		}
 	}
-	return j, compare(c, j, m, modelDigest, found)
+	return v.compare(&pass.Found{Evidence: c.Evidence})
 }
 
 // countableRows bounds the rows that are hashed in a check without rows, which takes some seconds.
@@ -187,7 +188,8 @@ func statedApart(ctx context.Context, n int64, job job.Job, share float64, has f
 }
 
 // rows checks what follows from the rows.
-func (v *Verification) rows(c certify.Certificate, m pass.Model, modelDigest string, job job.Job, found *pass.Found) error {
+func (v *Verification) rows(found *pass.Found) error {
+	c := v.certificate
 	if found.Sample.Digest != c.Sample.Digest {
 		return fmt.Errorf("the data have the digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Sample.Digest, c.Sample.Digest)
 	}
@@ -207,12 +209,12 @@ func (v *Verification) rows(c certify.Certificate, m pass.Model, modelDigest str
 	if stated := c.GroupValues(); !slices.Equal(found.GroupValues(), stated) {
 		return fmt.Errorf("the prior rows, or the job, give groups by the values %v, the certificate has %v", found.GroupValues(), stated)
 	}
-	return compare(c, job, m, modelDigest, found)
+	return v.compare(found)
 }
 
 // firstPassAgain makes the first pass again; they must still be the sample.
-func (v *Verification) firstPassAgain(ctx context.Context, src dataset.Source, job job.Job, res job.Resources) (*pass.FirstPass, error) {
-	s, err := pass.First(ctx, src, job, res, nil)
+func (v *Verification) firstPassAgain(ctx context.Context, src dataset.Source) (*pass.FirstPass, error) {
+	s, err := pass.First(ctx, src, v.job, v.res, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -229,20 +231,21 @@ func (v *Verification) unchanged(s *pass.FirstPass) error {
 
 // features checks that default features are all numeric columns of the data, without those that
 // are constant on the prior rows.
-func (v *Verification) features(ctx context.Context, m pass.Model, j job.Job, open dataset.OpenData, res job.Resources) error {
+func (v *Verification) features(ctx context.Context, open dataset.OpenData) error {
+	j, meta := v.job, v.model.Meta
 	if j.Features != nil {
 		return nil
 	}
-	src, err := open(ctx, dataset.ChoiceOf(j, nil, res))
+	src, err := open(ctx, dataset.ChoiceOf(j, nil, v.res))
 	if err != nil {
 		return err
 	}
-	if pass.SameColumns(src, m.Meta, j) != nil {
-		s, err := pass.First(ctx, src, j, res, nil)
+	if pass.SameColumns(src, meta, j) != nil {
+		s, err := pass.First(ctx, src, j, v.res, nil)
 		if err != nil {
 			return err
 		}
-		if !slices.Equal(s.Features, m.Meta.Features) {
+		if !slices.Equal(s.Features, meta.Features) {
 			return fmt.Errorf("%w: the job takes every numeric column that is not constant on the prior rows; the model has other features", job.ErrRefused)
 		}
 		if err := v.unchanged(s); err != nil {
@@ -255,7 +258,8 @@ func (v *Verification) features(ctx context.Context, m pass.Model, j job.Job, op
 // centre checks that the peak of a prior is in one of the two cells next to the estimate of the
 // prior rows. Instruction sets may put the estimate on either side of the middle between two
 // cells, and the weights pay for the choice.
-func (v *Verification) centre(s *pass.FirstPass, c certify.Certificate, j job.Job, res job.Resources) error {
+func (v *Verification) centre(s *pass.FirstPass) error {
+	c, j := v.certificate, v.job
 	if j.Grid.Prior != certify.PriorPeaked {
 		return nil
 	}
@@ -263,7 +267,7 @@ func (v *Verification) centre(s *pass.FirstPass, c certify.Certificate, j job.Jo
 	if err != nil {
 		return fmt.Errorf("%w: %w", job.ErrRefused, err)
 	}
-	centres, err := fit.Estimate(j, s, family, res.Workers)
+	centres, err := fit.Estimate(j, s, family, v.res.Workers)
 	if err != nil {
 		return err
 	}
