@@ -216,8 +216,8 @@ func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta pass.Mode
 	}
 	p.Other = meta.Other(x)
 	p.Far = slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v) > FarScales })
-	ofF, ofTarget := meta.Predictor.Deviations(laws.Variance[i])
-	p.Mean, p.Deviation, p.PredictiveDeviation = mean, ofF*target.Scale, ofTarget*target.Scale
+	variance, noise := max(0, laws.Variance[i]), float64(meta.Predictor.Factor*meta.Predictor.Noise)
+	p.Mean, p.Deviation, p.PredictiveDeviation = mean, math.Sqrt(variance)*target.Scale, math.Sqrt(variance+noise)*target.Scale
 	if meta.Predictor.Noise == 0 {
 		p.PredictiveDeviation = math.NaN()
 	}

@@ -30,9 +30,6 @@ type Verification struct {
 	res         job.Resources
 }
 
-// Certificate is the checked certificate. What its document lacks is that of the rows.
-func (v *Verification) Certificate() certify.Certificate { return v.certificate }
-
 func (v *Verification) note(format string, args ...any) {
 	v.Checked = append(v.Checked, fmt.Sprintf(format, args...))
 }
@@ -133,8 +130,8 @@ func (v *Verification) files(ctx context.Context, modelDigest string) error {
 	if err != nil {
 		return err
 	}
-	j = j.ForRows(c.Counts.Rows).In(c.Delta.Sequence)
-	j.Reuse, j.Repeats = c.Delta.Reuse, c.Duplicates.Rows > 0
+	j = j.ForRows(c.Counts.Rows)
+	j.Numbering, j.Reuse, j.Repeats = c.Delta.Sequence, c.Delta.Reuse, c.Duplicates.Rows > 0
 	if err := j.Bears(v.model.Meta.Target); err != nil {
 		return err
 	}

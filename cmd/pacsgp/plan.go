@@ -61,8 +61,8 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 		return err
 	}
 	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Warnings: append(append([]string{}, src.Warnings()...), p.Job.Warned()...)}
-	sample := fit.SampleOf(src)
-	sample.Features -= len(p.Job.NotAFeature()) + len(p.Job.Unit.Columns)
+	apart := len(p.Job.NotAFeature()) + len(p.Job.Unit.Columns) + 1 // the columns behind the features
+	sample := fit.Sample{Rows: dataset.RowsOf(src), Features: len(src.Columns()) - apart}
 	if wrapped, ok := src.(interface{ Unwrap() dataset.Opened }); ok {
 		src = wrapped.Unwrap()
 	}

@@ -149,7 +149,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		return nil, err
 	}
 	found.Checked, found.Warnings = slices.Concat(signed, lines, found.Checked), append(warnings, found.Warnings...)
-	out = &verified{Certificate: found.Certificate(), ID: a.ID, Found: found, Required: v.required}
+	out = &verified{Certificate: a.Certificate, ID: a.ID, Found: found, Required: v.required}
 	if v.retrain {
 		err = v.again(ctx, w, out, open, res)
 	}

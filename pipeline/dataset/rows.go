@@ -72,7 +72,10 @@ func NamesOf(columns []job.Affine) []string {
 
 // ChoiceOf is the job's choice of columns, without the column of the mean.
 func ChoiceOf(j job.Job, features []string, res job.Resources) Choice {
-	c := Choice{Features: features, Labels: j.Labels(), Encoded: j.Encode, Texts: j.Groups.Declared(), Target: j.Target, Mark: j.Rejected.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
+	c := Choice{Features: features, Labels: j.Labels(), Encoded: j.Encode, Target: j.Target, Mark: j.Rejected.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
+	if len(j.Groups.Texts) > 0 {
+		c.Texts = job.ColumnTexts{Column: j.Groups.Column, Texts: j.Groups.Texts}
+	}
 	if features == nil {
 		c.Features, c.Exclude = j.Features, j.Exclude
 	}

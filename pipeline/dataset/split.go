@@ -99,8 +99,6 @@ type LeftOut struct {
 	Duplicates *RowSet // rows that equal an earlier one; nil unless the job drops duplicates
 }
 
-func (o LeftOut) none() bool { return o.Bad == nil && o.Duplicates == nil }
-
 func (o LeftOut) has(ordinal int64) bool { return o.Bad.Has(ordinal) || o.Duplicates.Has(ordinal) }
 
 // Size is the number of rows that are left out.
@@ -176,11 +174,11 @@ func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int)
 	}
 	r.HeldOutRows.Seal()
 	r.OutsideRows.Seal()
-	if !j.Scaling.ByReference() {
+	if j.Scaling == job.ScalingNone {
 		return r, nil
 	}
 	first := r.Order
-	if !out.none() {
+	if out != (LeftOut{}) {
 		apart := func(x Rank) bool { return rule.HeldOut(x) || rule.Outside(x) }
 		if first, err = FirstByHash(ctx, rule.key, 0, n, reference, apart, workers); err != nil {
 			return r, err
@@ -200,7 +198,7 @@ func SplitOf(job job.Job, n int64, out LeftOut) Split {
 	r := Split{Rows: n, Out: out}
 	if job.Split.Holdout > 0 {
 		r.HeldOutRows = NewRowSet(n)
-		if !out.none() {
+		if out != (LeftOut{}) {
 			r.LeftHeldOut = NewRowSet(n)
 		}
 	}
@@ -232,9 +230,6 @@ func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 
 // Reference is the number of prior rows.
 func (r Split) Reference() int64 { return int64(len(r.PriorRows)) }
-
-// Bad is the number of rows that break a row rule.
-func (r Split) Bad() int64 { return r.Out.Bad.Size() }
 
 // Train is the number of training rows: the N of the bound.
 func (r Split) Train() int64 {

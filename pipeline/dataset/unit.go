@@ -116,7 +116,7 @@ func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 	held := sort.Search(len(units), func(i int) bool { return u.hash.HeldOut(Rank{Hash: units[i]}) })
 	r.Units.Holdout = int64(len(units) - held)
 	reference := uint64(0) // of the last reference unit
-	if u.job.Scaling.ByReference() {
+	if u.job.Scaling != job.ScalingNone {
 		r.Units.Reference = min(job.ReferenceCount(int64(len(units))), int64(held))
 		rows := int64(0)
 		for _, unit := range units[:r.Units.Reference] {

@@ -146,8 +146,3 @@ func Rate(d, workers int) (float64, error) {
 	}
 	return found, nil
 }
-
-// SampleOf describes a sample before any row is read.
-func SampleOf(src dataset.Opened) Sample {
-	return Sample{Rows: dataset.RowsOf(src), Features: len(src.Columns()) - 1}
-}

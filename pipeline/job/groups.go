@@ -51,14 +51,6 @@ func (d GroupsDecl) NotAFeature(j Job) bool {
 	return d.Given() && (d.Texts != nil || j.Features != nil && !slices.Contains(j.Features, d.Column) || slices.Contains(j.Exclude, d.Column))
 }
 
-// Declared are the texts of the groups, if they are of texts.
-func (d GroupsDecl) Declared() (of ColumnTexts) {
-	if len(d.Texts) > 0 {
-		of = ColumnTexts{d.Column, d.Texts}
-	}
-	return of
-}
-
 // withGroups completes the declaration and the methods. Groups need no method of their own name.
 func (j Job) withGroups(faults *faultList) Job {
 	applies := certify.Delta{Methods: j.Guarantees}.Applies

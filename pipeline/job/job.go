@@ -331,12 +331,6 @@ func (j Job) Numbered(name string, k int64) Job {
 	return j
 }
 
-// In puts the job in a sequence; nil: in none.
-func (j Job) In(s *certify.Sequence) Job {
-	j.Numbering = s
-	return j
-}
-
 // Sequenced demands a position in a sequence if the job makes one certificate after another, and none else.
 func (j Job) Sequenced() error {
 	switch {

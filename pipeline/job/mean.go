@@ -24,9 +24,6 @@ func (d MeanDecl) Centre(centre float64) float64 {
 	return centre
 }
 
-// Outside reports whether the column was fitted on outside rows alone: then training rows can certify.
-func (j Job) Outside() bool { return j.Split.Outside > 0 }
-
 // checkMean finds faults of the column, and of the rows that it was fitted on.
 func (j Job) checkMean(faults *faultList) {
 	share := j.Split.Outside

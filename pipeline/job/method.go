@@ -123,7 +123,7 @@ func both(id certify.MethodID) []certify.MethodID {
 // withMethods completes the methods and the share of the held-out rows, as far as they do
 // not depend on the number of rows.
 func (j Job) withMethods(faults *faultList) Job {
-	if j.Mean.Given() && !j.Outside() {
+	if j.Mean.Given() && j.Split.Outside == 0 { // the column may have been fitted on training rows
 		j = j.withInside(faults)
 	}
 	j = j.withGroups(faults)

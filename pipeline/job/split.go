@@ -15,12 +15,9 @@ func ReferenceCount(n int64) int64 {
 	return min(MaxReference, max(n/20, min(200, n/10)))
 }
 
-// ByReference reports whether the scaling comes from prior rows: only then there are any.
-func (s Scaling) ByReference() bool { return s != ScalingNone }
-
 // References is how many of n rows are prior rows in a job.
 func (j Job) References(n int64) int64 {
-	if !j.Scaling.ByReference() {
+	if j.Scaling == ScalingNone {
 		return 0
 	}
 	return ReferenceCount(n)

@@ -50,13 +50,6 @@ func (j Job) checkUnit(faults *faultList) {
 	}
 }
 
-// Unlabelled are the columns, of which the target is last, without those that tell units apart: rows
-// that differ in these alone are duplicates.
-func (j Job) Unlabelled(columns []int) []int {
-	last := len(columns) - 1
-	return slices.Concat(columns[:last-len(j.Unit.Columns)], columns[last:])
-}
-
 // Counted are the units of a job with these counts; nil: examples are rows.
 func (d UnitDecl) Counted(found *certify.UnitCounts) *certify.UnitCounts {
 	if !d.Given() || found == nil {

@@ -3,7 +3,6 @@ package pass
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,13 +44,6 @@ type Predictor struct {
 	// The variance of a target is that of f and Factor·Noise, in scaled units.
 	Noise  float64 `json:"noise"`  // > 0
 	Factor float64 `json:"factor"` // > 0
-}
-
-// Deviations are those of f and of the target, in scaled units, where the law of predictions has this
-// variance.
-func (p Predictor) Deviations(variance float64) (f, target float64) {
-	variance = max(0, variance)
-	return math.Sqrt(variance), math.Sqrt(variance + float64(p.Factor*p.Noise))
 }
 
 // A Model is the content of a model file: the description, and two laws of functions of the scaled

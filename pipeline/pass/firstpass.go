@@ -82,7 +82,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	}
 	s.Warnings = append(s.Warnings, dataset.StrangeGroups(j.Groups, s.Columns, s.Reference)...)
 	s.Warnings = slices.Concat(s.Warnings, s.warned(), j.Warned())
-	bad, all := s.Split.Bad(), s.Split.Rows
+	bad, all := s.Split.Out.Bad.Size(), s.Split.Rows
 	if err := j.Rejected.Stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them
 	}
@@ -106,7 +106,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 	if rows != nil && rows.filter != nil {
 		s.bad = rows.filter.bad
 		if err != nil { // the share of rejected rows is the reason, if it is too large
-			err = cmp.Or(job.Rejected.Stop(s.Split.Bad(), s.Split.Rows, s.bad), err)
+			err = cmp.Or(job.Rejected.Stop(s.Split.Out.Bad.Size(), s.Split.Rows, s.bad), err)
 		}
 	}
 	if err != nil {

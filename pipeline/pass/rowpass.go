@@ -152,7 +152,8 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 		found.duplicates = p.filter.duplicates
 	case p.columns != nil:
 		found.marks = newCounter(dataset.RowsIn(p.shards, shards), p.res, nil)
-		marked = p.job.Unlabelled(p.columns)
+		last := len(p.columns) - 1 // the target; rows that differ in what tells units apart alone are duplicates
+		marked = slices.Concat(p.columns[:last-len(p.job.Unit.Columns)], p.columns[last:])
 	}
 	var mu sync.Mutex // of found
 	spaces := make([]*Workspace, max(1, p.res.Workers))
@@ -381,7 +382,7 @@ func Separable(j job.Job, r dataset.Split) error {
 	case j.Split.Holdout > 0 && r.Holdout() < 1:
 		return fmt.Errorf("%w: of %s none is a held-out row at a share of %v: give more rows, declare a larger split.holdout, or leave out the method holdout",
 			job.ErrData, words.Count(r.Rows, "row"), j.Split.Holdout)
-	case j.Outside() && r.Outside() < 1:
+	case j.Split.Outside > 0 && r.Outside() < 1:
 		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger split.outside", job.ErrData, words.Count(r.Rows, "row"), j.Split.Outside)
 	}
 	return nil

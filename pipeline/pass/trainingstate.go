@@ -101,8 +101,8 @@ func ParseTrainingState(data []byte) (*TrainingState, error) {
 func (h *TrainingState) Job() (job.Job, error) {
 	digest := sha256.Sum256(h.Configuration)
 	job, err := job.Stated(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
-	job.Repeats = h.Repeats
-	return job.In(h.Sequence), err
+	job.Repeats, job.Numbering = h.Repeats, h.Sequence
+	return job, err
 }
 
 // Of returns an error unless the training state is that of this job, which has its defaults

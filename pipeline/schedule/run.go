@@ -27,7 +27,7 @@ type batch struct {
 // and records its end: each is one durable write. A run that dies before its record is still due.
 func (s *Scheduler) begin(ctx context.Context, j *Job, state *jobState, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
 	run.Due = j.due(state, now)
-	last, err := j.last(anyRun)
+	last, err := j.last(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *jobState, held bool,
 // noteDue corrects when the job runs next in its newest record, which the console shows: its triggers
 // have changed.
 func (j *Job) noteDue(state *jobState, now time.Time) error {
-	r, err := j.last(anyRun)
+	r, err := j.last(nil)
 	if err != nil || r == nil || r.Ended == nil {
 		return err
 	}

@@ -155,21 +155,19 @@ func (j *Job) runs() (iter.Seq[*pipeline.RunState], error) {
 	}, nil
 }
 
-// last is the newest run of the job that satisfies a condition, nil if there is none.
+// last is the newest run of the job that satisfies a condition (nil: any), nil if there is none.
 func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error) {
 	all, err := j.runs()
 	if err != nil {
 		return nil, err
 	}
 	for r := range all {
-		if is(r) {
+		if is == nil || is(r) {
 			return r, nil
 		}
 	}
 	return nil, nil
 }
-
-func anyRun(*pipeline.RunState) bool { return true }
 
 // mostDoublings bounds how many failures make a pause longer.
 const mostDoublings = 16
