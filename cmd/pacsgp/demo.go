@@ -82,7 +82,7 @@ func demo(ctx context.Context, w system, output string) error {
 
 // demoFreshRows compares the bound with the risk on rows of the generator beyond the lake.
 func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSize, o *outcome, dir string, say func(string, ...any)) error {
-	say("\nMaking %s new rows of the same source …\n", words.Number(int64(size.fresh)))
+	say("\nMaking %s new rows of the same source …\n", words.Number(size.fresh))
 	if err := generator.WriteLake(ctx, dir, 1, size.rows, size.fresh); err != nil {
 		return err
 	}
