@@ -51,6 +51,8 @@ type Config struct {
 	// Starting, if not nil, is called after each evaluation of start values, with their number so
 	// far and the most that there will be. It must not block.
 	Starting func(done, most int)
+
+	coarseLeast int // instead of the constant
 }
 
 // Plan is the schedule of a [Trainer]. A shorter one gives a looser bound

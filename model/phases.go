@@ -56,7 +56,7 @@ func (t *Trainer) schedule() schedule {
 // endJoint updates q by a natural-gradient step, and θ and Z by Adam. If the running value has
 // risen too far, it restarts from the best state instead. It does not before a window of passes
 // is complete: the value is too noisy until then.
-func (t *Trainer) endJoint() {
+func (t *Trainer) endJoint() error {
 	scale := t.measure()
 	at := (t.step - 1) % len(t.risks)
 	t.risks[at], t.squares[at], t.noises[at] = t.last.Risk, t.last.squares, t.last.noise*t.last.noise
@@ -84,10 +84,16 @@ func (t *Trainer) endJoint() {
 		t.reached = min(t.reached, running.value)
 		t.detectFlat(running)
 	}
+	if t.coarse() && t.step >= t.refineAt {
+		if err := t.refine(); err != nil {
+			return err
+		}
+	}
 	t.freeze()
 	if t.step >= t.jointSteps() {
 		t.toGrid()
 	}
+	return nil
 }
 
 // mostRisks bounds the number of passes of the running risk.
@@ -139,7 +145,10 @@ func (t *Trainer) detectFlat(running Progress) {
 	case t.flatAt > 0:
 	case value < t.gainBound*(1-gain):
 		t.gainBound, t.gainStep = t.off(running, 1), t.step
-	case t.step-t.gainStep < t.cfg.Plan.flatSteps() || t.step+t.cfg.Plan.windSteps() >= t.cfg.Plan.Joint:
+	case t.step-t.gainStep < t.cfg.Plan.flatSteps():
+	case t.coarse():
+		t.refineAt = t.step
+	case t.step+t.cfg.Plan.windSteps() >= t.jointSteps():
 	case t.cfg.ELBO && t.slowed > evidenceSlowest:
 		t.slowed /= 2
 		t.gainBound, t.gainStep = value, t.step
@@ -157,19 +166,30 @@ func (p Plan) windSteps() int { return min(30, max(8, p.Joint/4)) }
 // jointSteps returns the length of the joint phase in steps: the planned one until detectFlat
 // shortens it.
 func (t *Trainer) jointSteps() int {
-	if t.flatAt > 0 {
+	switch {
+	case t.flatAt > 0:
 		return t.flatAt + t.cfg.Plan.windSteps()
+	case t.refineAt > 0:
+		return t.refineAt + t.fineSteps()
 	}
 	return t.cfg.Plan.Joint
 }
 
-// progress returns the completed part of the schedule of the joint phase, in [0, 1].
+// progress returns the completed part of the schedule of the joint phase, in [0, 1]. The steps with a part of the
+// inducing points and those with all have the whole schedule each.
 func (t *Trainer) progress() float64 {
-	if t.flatAt == 0 {
-		return float64(t.step) / float64(t.cfg.Plan.Joint)
+	from, steps := t.refineAt, t.fineSteps()
+	switch {
+	case t.refineAt == 0:
+		steps = t.cfg.Plan.Joint
+	case t.coarse():
+		from, steps = 0, t.refineAt
 	}
-	from := float64(t.flatAt) / float64(t.cfg.Plan.Joint)
-	return from + (1-from)*float64(t.step-t.flatAt)/float64(t.cfg.Plan.windSteps())
+	if t.flatAt == 0 {
+		return float64(t.step-from) / float64(steps)
+	}
+	flat := float64(t.flatAt-from) / float64(steps)
+	return flat + (1-flat)*float64(t.step-t.flatAt)/float64(t.cfg.Plan.windSteps())
 }
 
 // rise is the ratio of the running value to the lowest one that causes a restart, and chance the

@@ -110,6 +110,9 @@ const (
 // freeze puts parameters with coarse grids on grid values, in stages from the middle of the joint
 // phase on: those nearest to a value first, so that the others and q can adapt.
 func (t *Trainer) freeze() {
+	if t.coarse() {
+		return
+	}
 	end := 1.0
 	if t.cfg.ELBO {
 		end = evidenceFrozen
@@ -146,7 +149,7 @@ func (t *Trainer) onGrid(i int) float64 {
 // toGrid begins to settle: from here on q is fitted with the θ of the certificate.
 func (t *Trainer) toGrid() {
 	t.phase, t.step, t.rate, t.keepNegative = Settle, 0, settleRate, 1
-	t.best = Progress{value: math.Inf(1)}
+	t.best, t.later = Progress{value: math.Inf(1)}, linalg.Mat{}
 	if !t.byEvidence() {
 		t.likelihood = 0
 	}

@@ -32,6 +32,9 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 		sizes = Doublings(t.cfg.Inducing)
 		t.mostStarts += len(sizes) * len(noiseCandidates) // and the best of them again
 	}
+	if t.mayStartCoarse(t.cfg.Inducing) {
+		t.mostStarts += len(noiseCandidates)
+	}
 	rows = usualRows(rows)
 	some := clipped(rows)
 	early := estimateEarly
@@ -54,9 +57,14 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 		theta[i] = g.clamp(theta[i])
 	}
 	if grow {
-		return t.grow(sizes, rows, theta)
+		err = t.grow(sizes, rows, theta)
+	} else {
+		err = t.startAt(t.cfg.Inducing, rows, theta)
 	}
-	return t.startAt(t.cfg.Inducing, rows, theta)
+	if err != nil {
+		return err
+	}
+	return t.startCoarse(rows, theta)
 }
 
 // started counts and reports an evaluation of start values.

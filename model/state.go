@@ -11,7 +11,7 @@ import (
 )
 
 // stateFormat names the version of states.
-const stateFormat = "pacsgp-trainer/12"
+const stateFormat = "pacsgp-trainer/13"
 
 // ErrState says that a state cannot be resumed from: it is damaged, or belongs
 // to another configuration or instruction set. The run must start again.
@@ -24,6 +24,8 @@ type state struct {
 	stepsDone    int       // in all phases
 	theta        []float64 // ln lengthscales, ln variance
 	z            linalg.Mat
+	later        linalg.Mat // points of which some are added to z, none later on
+	refineAt     int        // the joint step after which they are, or were; 0: no step
 	mean         []float64  // [M]: m
 	precision    linalg.Mat // [M×M]: Λ, lower triangle mirrored
 	frozen       []float64  // 1 for each θ that stays on its grid
@@ -59,7 +61,7 @@ type state struct {
 // vectors, with lengths from the configuration.
 func (s *state) fields() []any {
 	return []any{
-		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.mean, s.precision.Data, s.frozen,
+		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.later.Data, &s.refineAt, s.mean, s.precision.Data, s.frozen,
 		s.optTheta.mean, s.optTheta.square, &s.optTheta.steps, s.optZ.mean, s.optZ.square, &s.optZ.steps,
 		s.risks, s.squares, s.noises, &s.weight, &s.likelihood, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
 		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight, &s.last.squares, &s.last.value, &s.last.noise,
@@ -78,7 +80,7 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(t.stateBytes()) // once: the state of many inducing points is a large part of memory
 	w := beginState(&out, stateFormat, t.cfg.fingerprint())
-	w.Integers(int64(t.z.Rows))
+	w.Integers(int64(t.z.Rows), int64(t.later.Rows))
 	for _, field := range t.fields() {
 		switch v := field.(type) {
 		case *int:
@@ -105,7 +107,7 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 		return nil, err
 	}
 	r := openState(state, stateFormat, cfg.fingerprint())
-	m := int(r.UpTo(int64(cfg.Inducing)))
+	m, later := int(r.UpTo(int64(cfg.Inducing))), int(r.UpTo(int64(cfg.Inducing)))
 	if m < 1 {
 		r.Failf("it has no inducing points")
 	}
@@ -113,7 +115,7 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 		return nil, fmt.Errorf("%w: %w", ErrState, r.Close())
 	}
 	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
-	t.z = linalg.NewMat(m, cfg.Dim)
+	t.z, t.later = linalg.NewMat(m, cfg.Dim), linalg.NewMat(later, cfg.Dim)
 	t.allocate(m)
 	for _, field := range t.fields() {
 		switch v := field.(type) {

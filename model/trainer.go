@@ -245,8 +245,7 @@ func (t *Trainer) End() error {
 	t.step++
 	t.stepsDone++
 	if t.phase == Joint {
-		t.endJoint()
-		return nil
+		return t.endJoint()
 	}
 	return t.endSettle()
 }
