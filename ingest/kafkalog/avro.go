@@ -95,8 +95,8 @@ func (r *avroReader) read(value []byte, columns [][]float64) (err error) {
 	case len(rest) > 0:
 		return fmt.Errorf("it is no Avro of its schema: %d bytes behind the record", len(rest))
 	}
-	for j, cell := range r.cells {
-		v, err := avroCell(*cell)
+	for j := range columns {
+		v, err := avroCell(*r.cells[j])
 		if err != nil {
 			return fmt.Errorf("column %q is %w", r.names[j], err)
 		}
