@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"image/color"
 	"io"
@@ -322,18 +321,15 @@ func (f Figure) tolerance() string {
 }
 
 // check returns an error for numbers that a plot cannot show.
-func (f Figure) check() error {
-	var numbers []float64
+func (f Figure) check() (err error) {
 	for _, s := range f.Steps {
-		numbers = append(numbers, s.Bound, s.Risk)
+		err = cmp.Or(err, plotter.CheckFloats(s.Bound, s.Risk))
 	}
 	for _, p := range f.Points {
-		numbers = append(numbers, p.Observed, p.Predicted)
+		err = cmp.Or(err, plotter.CheckFloats(p.Observed, p.Predicted))
 	}
-	for _, x := range numbers {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return errors.New("report: a number of the figure is NaN or infinite")
-		}
+	if err != nil {
+		return fmt.Errorf("report: a number of the figure is NaN or infinite: %w", err)
 	}
 	return nil
 }
