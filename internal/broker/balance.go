@@ -39,17 +39,6 @@ type claimant struct {
 	had, has   []int
 }
 
-func claimantOf(m kafka.GroupMember) *claimant {
-	c := &claimant{id: m.ID}
-	if len(m.UserData) >= 8 {
-		c.generation = binary.BigEndian.Uint64(m.UserData)
-		for rest := m.UserData[8:]; len(rest) >= 4; rest = rest[4:] {
-			c.had = append(c.had, int(binary.BigEndian.Uint32(rest)))
-		}
-	}
-	return c
-}
-
 // AssignGroups divides the partitions evenly, or gives all to one member.
 func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
 	all := kafka.GroupMemberAssignments{}
@@ -58,7 +47,14 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 	}
 	var among []*claimant
 	for _, m := range members {
-		among = append(among, claimantOf(m))
+		c := &claimant{id: m.ID}
+		if len(m.UserData) >= 8 {
+			c.generation = binary.BigEndian.Uint64(m.UserData)
+			for rest := m.UserData[8:]; len(rest) >= 4; rest = rest[4:] {
+				c.had = append(c.had, int(binary.BigEndian.Uint32(rest)))
+			}
+		}
+		among = append(among, c)
 	}
 	// The latest generation goes first: an absent member's claims are older.
 	slices.SortFunc(among, func(a, b *claimant) int {
