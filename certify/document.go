@@ -108,7 +108,7 @@ type Counts struct {
 	Train      int64       `json:"training"`
 	Holdout    int64       `json:"holdout"`
 	Duplicates int64       `json:"duplicates"` // equal an earlier row and are left out
-	Bad        int64       `json:"rejected"`
+	Rejected   int64       `json:"rejected"`
 	Outside    int64       `json:"outside,omitempty"` // the column of the mean was fitted on them
 	Units      *UnitCounts `json:"units,omitempty"`   // nil: examples are rows
 }

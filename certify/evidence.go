@@ -138,7 +138,7 @@ func ParameterNames(features []string, isotropic bool) []string {
 func (l Counts) validate() error {
 	var faults []error
 	rest := l.Rows
-	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Duplicates, l.Bad, l.Outside} {
+	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Duplicates, l.Rejected, l.Outside} {
 		if count < 0 || count > rest {
 			return errors.Join(append(faults, fmt.Errorf("counts does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Reference, l.Train, l.Holdout))...)
 		}
@@ -202,7 +202,7 @@ func validateDigest(of, digest string) error {
 
 // validateRows checks dependence and duplicates.
 func (ev Evidence) validateRows() error {
-	c, rows := ev.Duplicates, ev.Counts.Rows-ev.Counts.Bad
+	c, rows := ev.Duplicates, ev.Counts.Rows-ev.Counts.Rejected
 	faults := []error{ev.Dependence.validate(ev.Counts.Reference + ev.Counts.Train)}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of duplicates is %g, want a share of the rows", c.Limit))

@@ -35,11 +35,11 @@ func (ev Evidence) warnings() []Warning {
 	if k := ev.Publisher.Attempt.OnTheseRows; k > 1 {
 		all = append(all, Warning{Code: WarnOtherJobs, Count: k - 1})
 	}
-	if c, of := ev.Duplicates.Rows, ev.Counts.Rows-ev.Counts.Bad; float64(c) > fewDuplicates*float64(of) {
+	if c, of := ev.Duplicates.Rows, ev.Counts.Rows-ev.Counts.Rejected; float64(c) > fewDuplicates*float64(of) {
 		all = append(all, Warning{Code: WarnDuplicates, Count: c, Of: of})
 	}
-	if ev.Counts.Bad > 0 {
-		all = append(all, Warning{Code: WarnRejected, Count: ev.Counts.Bad, Of: ev.Counts.Rows})
+	if ev.Counts.Rejected > 0 {
+		all = append(all, Warning{Code: WarnRejected, Count: ev.Counts.Rejected, Of: ev.Counts.Rows})
 	}
 	// Of a column that was fitted on outside rows alone, independent rows hardly show a quarter.
 	if m := ev.Mean; m != nil && !ev.inside() && m.Reference.Count() >= leastCompared && m.Train.Upper() < 0.75*m.Reference.Upper() {

@@ -243,8 +243,8 @@ func TestForgedMeanIsRefused(t *testing.T) {
 		"distances": func(ev *certify.Evidence) {
 			ev.Mean.Train, ev.Mean.Reference = zeros(ev.Counts.Train), zeros(ev.Counts.Reference)
 		},
-		"no column":    func(ev *certify.Evidence) { ev.Mean, ev.Counts.Outside, ev.Counts.Bad = nil, 0, ev.Counts.Outside },
-		"outside rows": func(ev *certify.Evidence) { ev.Counts.Outside, ev.Counts.Bad = ev.Counts.Outside-9, 9 },
+		"no column":    func(ev *certify.Evidence) { ev.Mean, ev.Counts.Outside, ev.Counts.Rejected = nil, 0, ev.Counts.Outside },
+		"outside rows": func(ev *certify.Evidence) { ev.Counts.Outside, ev.Counts.Rejected = ev.Counts.Outside-9, 9 },
 	} {
 		ev := evidence(r.result.Certificate)
 		forged(&ev)

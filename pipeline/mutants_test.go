@@ -172,7 +172,7 @@ func checkMutants() []mutant {
 		}},
 		{"rejected rows that are in no subset", "pipeline", "TestToleratedRejectedRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "return !r.Out.has(ordinal)", "return !r.Out.Duplicates.Has(ordinal)"}}},
 		{"the tolerance of rejected rows", "pipeline", "TestTooManyRejectedRowsStopTheJob", []edit{{"pipeline/pass/firstpass.go", "err := j.Rejected.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
-		{"the tolerance of rejected rows in verification", "pipeline", "TestForgedRejectedRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Sequenced(), job.Rejected.Allow(found.Counts.Bad, found.Counts.Rows), ", "errors.Join(job.Sequenced(), "}}},
+		{"the tolerance of rejected rows in verification", "pipeline", "TestForgedRejectedRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Sequenced(), job.Rejected.Allow(found.Counts.Rejected, found.Counts.Rows), ", "errors.Join(job.Sequenced(), "}}},
 		{"the count of duplicates in the last pass", "pipeline", "TestForgedDuplicatesAreRefused", []edit{{"pipeline/verify.go", "	return v.compare(found)", "	found.Duplicates.Rows = c.Duplicates.Rows\n	return v.compare(found)"}}},
 		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/pass/firstpass.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
 		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/fit/log.go", "return n, in.PutLog(log)", "return n, nil"}}},

@@ -91,7 +91,7 @@ func TestToleratedRejectedRowsAreUsedForNothing(t *testing.T) {
 		return n
 	}
 	want := certify.Counts{
-		Rows: 600, Bad: int64(len(spoilt)),
+		Rows: 600, Rejected: int64(len(spoilt)),
 		Reference: int64(len(split.reference)) - gone(split.reference), Train: int64(len(split.train)) - gone(split.train),
 	}
 	if diff := cmp.Diff(want, a.certificate.Counts); diff != "" {
@@ -170,7 +170,7 @@ func TestUnusedColumnsMakeNoRowBad(t *testing.T) {
 	l := newLake(columns, 300, 300)
 	l.mark = true
 	p := publish(t, l, tolerant)
-	if p.certificate.Counts.Bad != 0 || len(p.result.Model.Meta.Features) != 1 {
+	if p.certificate.Counts.Rejected != 0 || len(p.result.Model.Meta.Features) != 1 {
 		t.Errorf("%+v with %d features: want no rejected row", p.certificate.Counts, len(p.result.Model.Meta.Features))
 	}
 	p.accepts(t, "what is honest", l)
@@ -184,11 +184,11 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 	p := publish(t, l, tolerant)
 	for name, change := range map[string]func(*certify.Evidence){
 		"two more": func(ev *certify.Evidence) {
-			ev.Counts.Bad += 2
+			ev.Counts.Rejected += 2
 			ev.Counts.Reference -= 2
 		},
 		"one less": func(ev *certify.Evidence) {
-			ev.Counts.Bad--
+			ev.Counts.Rejected--
 			ev.Counts.Reference++
 		},
 	} {
@@ -202,7 +202,7 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 		p.refused(t, name, forged, p.result.Model, p.result.ModelDigest, l)
 	}
 	ev := evidence(p.certificate)
-	ev.Counts.Bad += 10 // beyond the tolerance
+	ev.Counts.Rejected += 10 // beyond the tolerance
 	ev.Counts.Reference -= 10
 	mustFit(&ev)
 	forged, err := certify.Certify(ev)

@@ -18,7 +18,7 @@ import (
 // from the job is an error.
 func Certify(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (c certify.Certificate, err error) {
 	job = job.ForRows(found.Counts.Rows)
-	if err := errors.Join(job.Sequenced(), job.Rejected.Allow(found.Counts.Bad, found.Counts.Rows), job.Duplicates.Allow(found.Duplicates.Rows, found.Counts.Rows-found.Counts.Bad)); err != nil {
+	if err := errors.Join(job.Sequenced(), job.Rejected.Allow(found.Counts.Rejected, found.Counts.Rows), job.Duplicates.Allow(found.Duplicates.Rows, found.Counts.Rows-found.Counts.Rejected)); err != nil {
 		return c, err
 	}
 	if err := follows(job, m, found); err != nil {

@@ -59,7 +59,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	mean := job.MeanDecl{Column: m.Meta.Mean}
 	found := &Found{Evidence: certify.Evidence{
 		LossSums: p.lossSums.Clone(), Dependence: p.dependence(),
-		Counts: certify.Counts{Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside},
+		Counts: certify.Counts{Rows: p.of.rows, Rejected: p.of.bad, Outside: p.of.outside},
 		Sample: certify.Sample{Shards: int64(p.of.shards), Columns: columns},
 	}}
 	err := p.count(ctx, found, j)
@@ -143,7 +143,7 @@ func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error)
 	if found.Duplicates.Rows = duplicates.OfRows(); p.marks == nil {
 		l.Duplicates = found.Duplicates.Rows
 	}
-	l.Reference = l.Rows - l.Train - l.Holdout - l.Duplicates - l.Bad - l.Outside
+	l.Reference = l.Rows - l.Train - l.Holdout - l.Duplicates - l.Rejected - l.Outside
 	return nil
 }
 

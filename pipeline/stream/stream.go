@@ -208,7 +208,7 @@ func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
 	if verdict := s.How.Verdict(o.Result.Certificate); verdict != nil {
 		current = "it is not current: " + verdict.Error()
 	}
-	if bad := o.Result.Certificate.Counts.Bad; bad > 0 {
+	if bad := o.Result.Certificate.Counts.Rejected; bad > 0 {
 		s.How.Observer.ReportWarning(words.Count(bad, "rejected row") + " of the window are left out")
 	}
 	s.How.Observer.ReportEvent(fmt.Sprintf("published certificate %s of run %d: predictions have the bound %s (%s); %s", o.Record.ID, k, words.PercentUp(o.Record.Mean.Bound), o.Record.Mean.Status, current))
