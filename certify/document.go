@@ -104,7 +104,7 @@ const (
 // Counts are the numbers of rows of the dataset by subset. Rejected rows have no split.
 type Counts struct {
 	Rows       int64       `json:"rows"`
-	Reference  int64       `json:"prior"`
+	Prior      int64       `json:"prior"`
 	Train      int64       `json:"training"`
 	Holdout    int64       `json:"holdout"`
 	Duplicates int64       `json:"duplicates"` // equal an earlier row and are left out

@@ -56,7 +56,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"alone": change(func(ev *Evidence) {
 			ev.Delta.Methods = alone()
 			ev.LossSums = ev.LossSums.For(ev.Delta)
-			ev.Counts.Holdout, ev.Counts.Reference, ev.Dependence = 0, 685, dependence(12685, 0)
+			ev.Counts.Holdout, ev.Counts.Prior, ev.Dependence = 0, 685, dependence(12685, 0)
 		}),
 		"families": change(func(ev *Evidence) {
 			ev.Model.Kernel.Family, ev.Model.Kernel.Families = KernelMatern52, []string{KernelSquaredExponential, KernelMatern52, KernelMatern32}
@@ -67,7 +67,7 @@ func variants(t *testing.T) map[string]Evidence {
 		}),
 		"start": change(func(ev *Evidence) {
 			ev.Constant = Constant{Value: -1, Origin: OriginStart, Risk: ev.Constant.Risk}
-			ev.Counts.Reference, ev.Counts.Holdout, ev.Dependence = 0, 685, dependence(12000, 0)
+			ev.Counts.Prior, ev.Counts.Holdout, ev.Dependence = 0, 685, dependence(12000, 0)
 			missAll(t, ev)
 		}),
 	}

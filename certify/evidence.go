@@ -95,8 +95,8 @@ func (ev Evidence) validateConstant() error {
 	switch {
 	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginStart:
 		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, want %q or %q", ev.Constant.Origin, OriginReference, OriginStart))
-	case (ev.Constant.Origin == OriginReference) != (ev.Counts.Reference > 0):
-		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, with %d prior rows: it is chosen on them where there are any", ev.Constant.Origin, ev.Counts.Reference))
+	case (ev.Constant.Origin == OriginReference) != (ev.Counts.Prior > 0):
+		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, with %d prior rows: it is chosen on them where there are any", ev.Constant.Origin, ev.Counts.Prior))
 	}
 	return errors.Join(faults...)
 }
@@ -138,9 +138,9 @@ func ParameterNames(features []string, isotropic bool) []string {
 func (l Counts) validate() error {
 	var faults []error
 	rest := l.Rows
-	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Duplicates, l.Rejected, l.Outside} {
+	for _, count := range []int64{l.Prior, l.Train, l.Holdout, l.Duplicates, l.Rejected, l.Outside} {
 		if count < 0 || count > rest {
-			return errors.Join(append(faults, fmt.Errorf("counts does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Reference, l.Train, l.Holdout))...)
+			return errors.Join(append(faults, fmt.Errorf("counts does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Prior, l.Train, l.Holdout))...)
 		}
 		rest -= count
 	}
@@ -203,7 +203,7 @@ func validateDigest(of, digest string) error {
 // validateRows checks dependence and duplicates.
 func (ev Evidence) validateRows() error {
 	c, rows := ev.Duplicates, ev.Counts.Rows-ev.Counts.Rejected
-	faults := []error{ev.Dependence.validate(ev.Counts.Reference + ev.Counts.Train)}
+	faults := []error{ev.Dependence.validate(ev.Counts.Prior + ev.Counts.Train)}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of duplicates is %g, want a share of the rows", c.Limit))
 	}

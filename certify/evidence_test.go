@@ -40,7 +40,7 @@ func sound(t testing.TB) Evidence {
 			Jitter: JitterCheck{Limit: 5e-9, Holds: true},
 		},
 		Constant:   Constant{Value: 7.25, Origin: OriginReference},
-		Counts:     Counts{Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Duplicates: 5, Rejected: 10},
+		Counts:     Counts{Rows: 12700, Prior: 600, Train: 12000, Holdout: 85, Duplicates: 5, Rejected: 10},
 		Dependence: dependence(12600, -.0123),
 		Duplicates: Duplicates{Policy: DuplicatesDropped, Rows: 5},
 		Sample:     Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Columns: []string{"distance", "hour", "delay"}},

@@ -138,13 +138,13 @@ func (g *Grouping) validate(s Sample, extra *Mean, l Counts) error {
 	rows := int64(0)
 	for _, n := range g.Prior {
 		rows += n
-		if n < 0 || n > l.Reference {
+		if n < 0 || n > l.Prior {
 			rows = -1
 			break
 		}
 	}
-	if rows != l.Reference || g.Prior != nil && len(g.Prior) != len(g.Values)+1 {
-		faults = append(faults, fmt.Errorf("%d groups with the prior rows %v, of %d", len(g.Values)+1, g.Prior, l.Reference))
+	if rows != l.Prior || g.Prior != nil && len(g.Prior) != len(g.Values)+1 {
+		faults = append(faults, fmt.Errorf("%d groups with the prior rows %v, of %d", len(g.Values)+1, g.Prior, l.Prior))
 	}
 	return errors.Join(faults...)
 }

@@ -25,7 +25,7 @@ func without(t *testing.T) Evidence {
 	ev := sound(t)
 	ev.Delta.Methods = ev.Delta.Methods[:1]
 	ev.LossSums = ev.LossSums.For(ev.Delta)
-	ev.Counts.Reference, ev.Counts.Holdout = ev.Counts.Reference+ev.Counts.Holdout, 0
+	ev.Counts.Prior, ev.Counts.Holdout = ev.Counts.Prior+ev.Counts.Holdout, 0
 	ev.Dependence = dependence(12685, 0)
 	return ev
 }

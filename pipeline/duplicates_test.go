@@ -176,7 +176,7 @@ func TestDroppedDuplicatesAreNotCertifiedOn(t *testing.T) {
 			both++
 		}
 	}
-	if want := (certify.Counts{Rows: 20_000, Reference: both, Train: 400 - both, Duplicates: 19_600}); c.Counts != want {
+	if want := (certify.Counts{Rows: 20_000, Prior: both, Train: 400 - both, Duplicates: 19_600}); c.Counts != want {
 		t.Errorf("counts %+v, want %+v", c.Counts, want)
 	}
 	if c.Duplicates != (certify.Duplicates{Policy: certify.DuplicatesDropped, Rows: 19_600}) {
@@ -254,12 +254,12 @@ func TestForgedDuplicatesAreRefused(t *testing.T) {
 			ev.Duplicates.Limit, ev.Duplicates.Rows = 0.01, 20
 		}},
 		"a copy that trains": {dropped, func(ev *certify.Evidence) {
-			ev.Counts.Duplicates, ev.Counts.Reference = ev.Counts.Duplicates-1, ev.Counts.Reference+1
+			ev.Counts.Duplicates, ev.Counts.Prior = ev.Counts.Duplicates-1, ev.Counts.Prior+1
 			ev.Duplicates.Rows--
 		}},
 		"dropped, said to be declared": {dropped, func(ev *certify.Evidence) {
 			policy(ev, "drop", "keep")
-			ev.Counts.Reference += ev.Counts.Duplicates
+			ev.Counts.Prior += ev.Counts.Duplicates
 			ev.Counts.Duplicates = 0
 		}},
 	} {

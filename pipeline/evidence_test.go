@@ -158,8 +158,8 @@ func TestEmpiricalRiskIsThatOfTheTrainingRows(t *testing.T) {
 	if got := *draw.Risk; !(mean <= got && got <= mean+1e-8) {
 		t.Errorf("empirical risk is %.17g, want %.17g and hardly more", got, mean)
 	}
-	if got := *draw.Risk; p.certificate.Counts.Reference != int64(len(want.reference)) || !(got > 0.1) {
-		t.Errorf("%d prior rows, risk %v: want %d, and a risk above the share of rows that are missed", p.certificate.Counts.Reference, got, len(want.reference))
+	if got := *draw.Risk; p.certificate.Counts.Prior != int64(len(want.reference)) || !(got > 0.1) {
+		t.Errorf("%d prior rows, risk %v: want %d, and a risk above the share of rows that are missed", p.certificate.Counts.Prior, got, len(want.reference))
 	}
 }
 

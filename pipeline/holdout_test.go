@@ -173,7 +173,7 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 		"no held-out rows": func(ev *certify.Evidence) {
 			ev.Delta.Methods, ev.Delta.Reuse = ev.Delta.Methods[:1], nil
 			ev.LossSums = ev.LossSums.For(ev.Delta)
-			ev.Counts.Reference, ev.Counts.Holdout = ev.Counts.Reference+ev.Counts.Holdout, 0
+			ev.Counts.Prior, ev.Counts.Holdout = ev.Counts.Prior+ev.Counts.Holdout, 0
 		},
 		"a row less (without rows)": func(ev *certify.Evidence) {
 			held := ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout)

@@ -80,7 +80,7 @@ func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job,
 		return nil, err
 	}
 	r.PlotRows, err = plotRows(j, found.Kept, m, env.Resources.Workers)
-	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Counts.Reference == 0)
+	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Counts.Prior == 0)
 	r.Diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Counts.Outside == 0
 	return r, err
 }

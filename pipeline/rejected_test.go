@@ -92,7 +92,7 @@ func TestToleratedRejectedRowsAreUsedForNothing(t *testing.T) {
 	}
 	want := certify.Counts{
 		Rows: 600, Rejected: int64(len(spoilt)),
-		Reference: int64(len(split.reference)) - gone(split.reference), Train: int64(len(split.train)) - gone(split.train),
+		Prior: int64(len(split.reference)) - gone(split.reference), Train: int64(len(split.train)) - gone(split.train),
 	}
 	if diff := cmp.Diff(want, a.certificate.Counts); diff != "" {
 		t.Error(diff)
@@ -185,11 +185,11 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 	for name, change := range map[string]func(*certify.Evidence){
 		"two more": func(ev *certify.Evidence) {
 			ev.Counts.Rejected += 2
-			ev.Counts.Reference -= 2
+			ev.Counts.Prior -= 2
 		},
 		"one less": func(ev *certify.Evidence) {
 			ev.Counts.Rejected--
-			ev.Counts.Reference++
+			ev.Counts.Prior++
 		},
 	} {
 		ev := evidence(p.certificate)
@@ -203,7 +203,7 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 	}
 	ev := evidence(p.certificate)
 	ev.Counts.Rejected += 10 // beyond the tolerance
-	ev.Counts.Reference -= 10
+	ev.Counts.Prior -= 10
 	mustFit(&ev)
 	forged, err := certify.Certify(ev)
 	if err != nil {

@@ -138,9 +138,9 @@ func (v *Verification) files(ctx context.Context, modelDigest string) error {
 	v.job = j
 	reference := j.References(c.Counts.Rows)
 	// Without the rows it is not known how many prior rows are left out.
-	dropped := j.FiltersRows() && (c.Counts.Reference <= reference || j.Unit.Given())
-	if c.Counts.Reference != reference && !dropped {
-		return fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Counts.Rows, c.Counts.Reference)
+	dropped := j.FiltersRows() && (c.Counts.Prior <= reference || j.Unit.Given())
+	if c.Counts.Prior != reference && !dropped {
+		return fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Counts.Rows, c.Counts.Prior)
 	}
 	rule := dataset.RuleOf(j, c.Counts.Rows)
 	for _, apart := range []struct {

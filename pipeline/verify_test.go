@@ -261,7 +261,7 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 			configure(ev, func(j *job.Job) { j.Split.Key = "better" })
 		}, false},
 		{"counts", func(ev *certify.Evidence) {
-			ev.Counts.Reference--
+			ev.Counts.Prior--
 			ev.Counts.Train++
 			ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk, ev.Constant.Risk = lossless(ev.Counts.Train), lossless(ev.Counts.Train)
 		}, true},

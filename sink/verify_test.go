@@ -33,7 +33,7 @@ func priorRows(c certify.Certificate) map[int]bool {
 	}
 	slices.SortFunc(ranks, func(a, b rank) int { return cmp.Or(cmp.Compare(a.hash, b.hash), a.ordinal-b.ordinal) })
 	reference := make(map[int]bool)
-	for _, r := range ranks[:c.Counts.Reference] {
+	for _, r := range ranks[:c.Counts.Prior] {
 		reference[r.ordinal] = true
 	}
 	return reference

@@ -53,7 +53,7 @@ func Certify(job job.Job, configuration []byte, m Model, modelDigest string, fou
 	ev.Counts.Units, ev.Grouping = job.Unit.Counted(found.Counts.Units), job.Grouping(found.GroupValues())
 	if ev.Grouping != nil {
 		ev.Grouping.Prior = found.Grouping.Prior
-		if job.Groups.Values == nil && !dataset.Frequent(ev.Grouping, found.Counts.Reference) {
+		if job.Groups.Values == nil && !dataset.Frequent(ev.Grouping, found.Counts.Prior) {
 			return c, errors.New("a value has a group of its own that too few prior rows have")
 		}
 	}

@@ -68,7 +68,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	}
 	digest, targets := p.digests(dataset.Indices(p.of.columns))
 	found.Sample.Digest, found.Sample.Targets = digest.String(), targets.String()
-	kept, want := p.rows(), found.Counts.Reference
+	kept, want := p.rows(), found.Counts.Prior
 	reference := kept
 	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.LossSums.Of(certify.PredictorConstant, certify.SubsetTraining).Risk}
 	if want == 0 {
@@ -143,7 +143,7 @@ func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error)
 	if found.Duplicates.Rows = duplicates.OfRows(); p.marks == nil {
 		l.Duplicates = found.Duplicates.Rows
 	}
-	l.Reference = l.Rows - l.Train - l.Holdout - l.Duplicates - l.Rejected - l.Outside
+	l.Prior = l.Rows - l.Train - l.Holdout - l.Duplicates - l.Rejected - l.Outside
 	return nil
 }
 

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden text")
 func held(t *testing.T, ev *certify.Evidence, misses int) {
 	t.Helper()
 	ev.Delta.Methods = append(ev.Delta.Methods, certify.MethodHoldout)
-	ev.Counts.Reference, ev.Counts.Holdout = ev.Counts.Reference-100, 100
+	ev.Counts.Prior, ev.Counts.Holdout = ev.Counts.Prior-100, 100
 	ev.Dependence = certifytest.Dependence(1900, 0.01)
 	for i := range 100 {
 		loss := 0.0
@@ -62,7 +62,7 @@ func TestCertificatesInWords(t *testing.T) {
 	show("run 3 of a sequence", false, func(ev *certify.Evidence) { ev.Delta.Sequence = &certify.Sequence{Name: "nightly", Number: 3} })
 	show("duplicates, rejected and alike rows", false, func(ev *certify.Evidence) {
 		ev.Duplicates = certify.Duplicates{Policy: certify.DuplicatesDropped, Rows: 60}
-		ev.Counts.Duplicates, ev.Counts.Rejected, ev.Counts.Reference = 60, 40, 100
+		ev.Counts.Duplicates, ev.Counts.Rejected, ev.Counts.Prior = 60, 40, 100
 		ev.Dependence = certifytest.Dependence(1900, 0.3)
 	})
 	for _, loss := range []certify.Loss{

@@ -229,7 +229,7 @@ func (f Figure) groups(all []certify.Group) panel {
 // along the diagonal.
 func (f Figure) rows() panel {
 	name, which := f.Certificate.Loss.Target, "Prior rows"
-	if f.Certificate.Counts.Reference == 0 {
+	if f.Certificate.Counts.Prior == 0 {
 		which = "Training rows"
 	}
 	p := newPanel("Predicted and observed: "+which, name+", observed", name+", predicted")
