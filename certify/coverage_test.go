@@ -34,7 +34,7 @@ func (c class) guarantees(t *testing.T, n int, delta float64) []Claim {
 		{Name: "ln lengthscale", Grid: c.lengthscales, Index: 0},
 		{Name: "ln variance", Grid: c.variances, Index: 0},
 	}
-	ev.Counts = Counts{Rows: int64(n) + 1, Prior: 1, Train: int64(n)}
+	ev.Counts = Counts{Rows: int64(n) + 1, Prior: 1, Training: int64(n)}
 	ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven, ev.Duplicates, ev.Dependence = 0, Duplicates{Policy: DuplicatesLimited, Limit: .01}, dependence(int64(n)+1, 0)
 	found := make([]Claim, n+1)
 	for ones := range found {

@@ -105,7 +105,7 @@ const (
 type Counts struct {
 	Rows       int64       `json:"rows"`
 	Prior      int64       `json:"prior"`
-	Train      int64       `json:"training"`
+	Training   int64       `json:"training"`
 	Holdout    int64       `json:"holdout"`
 	Duplicates int64       `json:"duplicates"` // equal an earlier row and are left out
 	Rejected   int64       `json:"rejected"`

@@ -76,7 +76,7 @@ func (ev Evidence) validateRisks() error {
 
 // Of returns the number of examples of a subset.
 func (l Counts) Of(subset Subset) int64 {
-	train, holdout := l.Train, l.Holdout
+	train, holdout := l.Training, l.Holdout
 	if u := l.Units; u != nil {
 		train, holdout = u.Train, u.Holdout
 	}
@@ -138,17 +138,17 @@ func ParameterNames(features []string, isotropic bool) []string {
 func (l Counts) validate() error {
 	var faults []error
 	rest := l.Rows
-	for _, count := range []int64{l.Prior, l.Train, l.Holdout, l.Duplicates, l.Rejected, l.Outside} {
+	for _, count := range []int64{l.Prior, l.Training, l.Holdout, l.Duplicates, l.Rejected, l.Outside} {
 		if count < 0 || count > rest {
-			return errors.Join(append(faults, fmt.Errorf("counts does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Prior, l.Train, l.Holdout))...)
+			return errors.Join(append(faults, fmt.Errorf("counts does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Prior, l.Training, l.Holdout))...)
 		}
 		rest -= count
 	}
 	if rest != 0 {
 		faults = append(faults, fmt.Errorf("counts do not add up: %d of %d rows are in no subset", rest, l.Rows))
 	}
-	if l.Train < 1 {
-		faults = append(faults, fmt.Errorf("counts have %d training rows: nothing to certify on", l.Train))
+	if l.Training < 1 {
+		faults = append(faults, fmt.Errorf("counts have %d training rows: nothing to certify on", l.Training))
 	}
 	return errors.Join(faults...)
 }
@@ -203,7 +203,7 @@ func validateDigest(of, digest string) error {
 // validateRows checks dependence and duplicates.
 func (ev Evidence) validateRows() error {
 	c, rows := ev.Duplicates, ev.Counts.Rows-ev.Counts.Rejected
-	faults := []error{ev.Dependence.validate(ev.Counts.Prior + ev.Counts.Train)}
+	faults := []error{ev.Dependence.validate(ev.Counts.Prior + ev.Counts.Training)}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of duplicates is %g, want a share of the rows", c.Limit))
 	}

@@ -40,7 +40,7 @@ func sound(t testing.TB) Evidence {
 			Jitter: JitterCheck{Limit: 5e-9, Holds: true},
 		},
 		Constant:   Constant{Value: 7.25, Origin: OriginReference},
-		Counts:     Counts{Rows: 12700, Prior: 600, Train: 12000, Holdout: 85, Duplicates: 5, Rejected: 10},
+		Counts:     Counts{Rows: 12700, Prior: 600, Training: 12000, Holdout: 85, Duplicates: 5, Rejected: 10},
 		Dependence: dependence(12600, -.0123),
 		Duplicates: Duplicates{Policy: DuplicatesDropped, Rows: 5},
 		Sample:     Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Columns: []string{"distance", "hour", "delay"}},
@@ -48,7 +48,7 @@ func sound(t testing.TB) Evidence {
 		Publisher:  Declared{Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}, Training: Training{Machine: "amd64/avx2"}},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range ev.Counts.Train {
+	for range ev.Counts.Training {
 		loss := .022 * random.Float64()
 		add(t, &ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, loss)
 		addLower(t, &ev.Constant.Risk, .66)
@@ -111,7 +111,7 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"no rows": func(ev *Evidence) {
 			ev.LossSums.At(PredictorDraw, SubsetTraining).Risk, ev.Constant.Risk, ev.Counts = RiskSum{}, RiskSum{}, Counts{}
 		},
-		"a loss missing":             func(ev *Evidence) { ev.Counts.Train--; ev.Counts.Holdout++ },
+		"a loss missing":             func(ev *Evidence) { ev.Counts.Training--; ev.Counts.Holdout++ },
 		"no accuracy":                func(ev *Evidence) { ev.Model.Accuracy = 0 },
 		"accuracy NaN":               func(ev *Evidence) { ev.Model.Accuracy = nan },
 		"unproven negative":          func(ev *Evidence) { ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven = -1 },

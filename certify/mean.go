@@ -25,8 +25,8 @@ func (m *Mean) validate(s Sample, l Counts) error {
 	if n := len(s.Columns); n < 3 || s.Columns[n-2] != m.Column {
 		faults = append(faults, fmt.Errorf("the column %q of the mean does not stand before the target in %s", m.Column, List(s.Columns)))
 	}
-	if m.Train.Count() != l.Train || m.Reference.Count() != l.Prior {
-		faults = append(faults, fmt.Errorf("distances of %d reference and %d training rows, of %d and %d", m.Reference.Count(), m.Train.Count(), l.Prior, l.Train))
+	if m.Train.Count() != l.Training || m.Reference.Count() != l.Prior {
+		faults = append(faults, fmt.Errorf("distances of %d reference and %d training rows, of %d and %d", m.Reference.Count(), m.Train.Count(), l.Prior, l.Training))
 	}
 	return errors.Join(faults...)
 }

@@ -46,12 +46,12 @@ func (ev Evidence) validateUnits() error {
 	if len(u.Columns) == 0 {
 		faults = append(faults, errors.New("units by no column"))
 	}
-	for _, subset := range []struct{ units, rows, least int64 }{{u.Reference, l.Prior, 1}, {u.Train, l.Train, LeastUnits}, {u.Holdout, l.Holdout, LeastUnits}} {
+	for _, subset := range []struct{ units, rows, least int64 }{{u.Reference, l.Prior, 1}, {u.Train, l.Training, LeastUnits}, {u.Holdout, l.Holdout, LeastUnits}} {
 		if (subset.rows > 0) != (subset.units > 0) || subset.units < 0 || subset.units > subset.rows || subset.rows > 0 && subset.units < subset.least {
 			faults = append(faults, fmt.Errorf("%d units of %d rows in one subset: want %d at the least", subset.units, subset.rows, subset.least))
 		}
 	}
-	rows, units := l.Prior+l.Train+l.Holdout, u.Reference+u.Train+u.Holdout
+	rows, units := l.Prior+l.Training+l.Holdout, u.Reference+u.Train+u.Holdout
 	if u.Largest < 1 || u.Largest > rows-units+1 || (rows-1)/u.Largest >= units {
 		faults = append(faults, fmt.Errorf("the largest of %d units has %d of %d rows", units, u.Largest, rows))
 	}

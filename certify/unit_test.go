@@ -10,7 +10,7 @@ func withUnits(t testing.TB) Evidence {
 	t.Helper()
 	ev := sound(t)
 	u := UnitCounts{Columns: []string{"day"}, Reference: 20, Train: 300, Holdout: 40, Largest: 60}
-	ev.Counts = Counts{Units: &u, Rows: 12700, Prior: 600, Train: 12005, Holdout: 85, Rejected: 10}
+	ev.Counts = Counts{Units: &u, Rows: 12700, Prior: 600, Training: 12005, Holdout: 85, Rejected: 10}
 	ev.Duplicates = Duplicates{Policy: DuplicatesKept, Rows: 5}
 	ev.Dependence = dependence(12605, -.0123)
 	ev.Sample.Columns = []string{"distance", "hour", "day", "delay"}

@@ -46,7 +46,7 @@ func (ev Evidence) warnings() []Warning {
 		all = append(all, Warning{Code: WarnMeanFitted, Value: 1 - m.Train.Upper()/m.Reference.Upper()})
 	}
 	u, l := ev.Counts.Units, ev.Counts
-	rows := l.Prior + l.Train + l.Holdout
+	rows := l.Prior + l.Training + l.Holdout
 	if u == nil || rows <= 2*(u.Reference+u.Train+u.Holdout) { // rows of one larger unit may depend on each other
 		if lag, correlation := ev.Dependence.Strongest(); lag > 0 {
 			all = append(all, Warning{Code: WarnDependence, Count: lag, Value: correlation})

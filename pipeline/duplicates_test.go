@@ -176,7 +176,7 @@ func TestDroppedDuplicatesAreNotCertifiedOn(t *testing.T) {
 			both++
 		}
 	}
-	if want := (certify.Counts{Rows: 20_000, Prior: both, Train: 400 - both, Duplicates: 19_600}); c.Counts != want {
+	if want := (certify.Counts{Rows: 20_000, Prior: both, Training: 400 - both, Duplicates: 19_600}); c.Counts != want {
 		t.Errorf("counts %+v, want %+v", c.Counts, want)
 	}
 	if c.Duplicates != (certify.Duplicates{Policy: certify.DuplicatesDropped, Rows: 19_600}) {

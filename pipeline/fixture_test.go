@@ -138,7 +138,7 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 
 // fit makes the numbers of rows next to the counts those of the counts.
 func mustFit(ev *certify.Evidence) {
-	ev.Dependence.Rows = ev.Counts.Prior + ev.Counts.Train
+	ev.Dependence.Rows = ev.Counts.Prior + ev.Counts.Training
 }
 
 // errSource is what a faulty source fails with.

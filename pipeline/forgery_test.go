@@ -145,7 +145,7 @@ func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 	forged := forge(t, p.certificate, func(ev *certify.Evidence) {
 		ev.Constant.Value = 0
 		ev.Constant.Risk = certify.RiskSum{}
-		for range ev.Counts.Train {
+		for range ev.Counts.Training {
 			fatal.If(t, ev.Constant.Risk.AddLower(1))
 		}
 	})

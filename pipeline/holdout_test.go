@@ -178,7 +178,7 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 		"a row less (without rows)": func(ev *certify.Evidence) {
 			held := ev.LossSums.At(certify.PredictorMean, certify.SubsetHoldout)
 			n := held.Risk.Count() - 1
-			ev.Counts.Train, ev.Counts.Holdout = ev.Counts.Train+1, n
+			ev.Counts.Training, ev.Counts.Holdout = ev.Counts.Training+1, n
 			ev.Dependence.Rows++
 			train := ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining)
 			fatal.If(t, errors.Join(train.Risk.Add(0), ev.Constant.Risk.AddLower(0)))

@@ -200,7 +200,7 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 		return nil
 	}))
 	two := corrected(t, other, line, outside)
-	if l := two.result.Certificate.Counts; l.Outside != n || n < 200 || l.Rows != l.Prior+l.Train+l.Holdout+l.Outside {
+	if l := two.result.Certificate.Counts; l.Outside != n || n < 200 || l.Rows != l.Prior+l.Training+l.Holdout+l.Outside {
 		t.Errorf("counts %+v, and %d outside rows", l, n)
 	}
 	if p, q := one.result.Model.Posterior, two.result.Model.Posterior; !slices.Equal(p.Mean, q.Mean) || !slices.Equal(p.Factor, q.Factor) {
@@ -241,7 +241,7 @@ func TestForgedMeanIsRefused(t *testing.T) {
 	r := corrected(t, waves(900, 0.2, 4), line, outside)
 	for name, forged := range map[string]func(ev *certify.Evidence){
 		"distances": func(ev *certify.Evidence) {
-			ev.Mean.Train, ev.Mean.Reference = zeros(ev.Counts.Train), zeros(ev.Counts.Prior)
+			ev.Mean.Train, ev.Mean.Reference = zeros(ev.Counts.Training), zeros(ev.Counts.Prior)
 		},
 		"no column":    func(ev *certify.Evidence) { ev.Mean, ev.Counts.Outside, ev.Counts.Rejected = nil, 0, ev.Counts.Outside },
 		"outside rows": func(ev *certify.Evidence) { ev.Counts.Outside, ev.Counts.Rejected = ev.Counts.Outside-9, 9 },

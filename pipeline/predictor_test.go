@@ -123,7 +123,7 @@ func TestPredictorTellsOfItsRows(t *testing.T) {
 	env.Resources = job.Resources{Workers: 2, Memory: 1}
 	env.Observer.Fitting = func(done, most int64) { reported = append(reported, [2]int64{done, most}) }
 	r := run(t, testJob(t, withHoldout(0.3)), env)
-	if n := r.Certificate.Counts.Train; !slices.Equal(reported, [][2]int64{{n, n}}) {
+	if n := r.Certificate.Counts.Training; !slices.Equal(reported, [][2]int64{{n, n}}) {
 		t.Errorf("of %d training rows it reported %v", n, reported)
 	}
 }

@@ -108,7 +108,7 @@ func TestUnits(t *testing.T) {
 		units[day] = true
 	}
 	counts := p.certificate.Counts
-	if u := counts.Units; u.Holdout != found.Risk.Count() || u.Reference != job.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || counts.Prior+counts.Train+counts.Holdout != 1200 {
+	if u := counts.Units; u.Holdout != found.Risk.Count() || u.Reference != job.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || counts.Prior+counts.Training+counts.Holdout != 1200 {
 		t.Errorf("counts %+v, %+v, of %d units with %d held-out units", counts, u, len(units), found.Risk.Count())
 	}
 	g, _ := p.certificate.Claim(certify.ClaimHoldout)
@@ -197,7 +197,7 @@ func TestSplitByUnit(t *testing.T) {
 		}
 	}
 	u := counts.Units
-	if want := map[string]int64{"prior": counts.Prior, "training": counts.Train, "holdout": counts.Holdout, "rejected": 1}; !maps.Equal(rows, want) ||
+	if want := map[string]int64{"prior": counts.Prior, "training": counts.Training, "holdout": counts.Holdout, "rejected": 1}; !maps.Equal(rows, want) ||
 		u.Reference != int64(len(units["prior"])) || u.Train != int64(len(units["training"])) || u.Holdout != int64(len(units["holdout"])) {
 		t.Errorf("rows %v, want %v, of units %+v", rows, want, u)
 	}

@@ -262,8 +262,8 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		}, false},
 		{"counts", func(ev *certify.Evidence) {
 			ev.Counts.Prior--
-			ev.Counts.Train++
-			ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk, ev.Constant.Risk = lossless(ev.Counts.Train), lossless(ev.Counts.Train)
+			ev.Counts.Training++
+			ev.LossSums.At(certify.PredictorDraw, certify.SubsetTraining).Risk, ev.Constant.Risk = lossless(ev.Counts.Training), lossless(ev.Counts.Training)
 		}, true},
 		{"sample's digest", func(ev *certify.Evidence) { ev.Sample.Digest = strings.Repeat("0", 64) }, false},
 		{"shards", func(ev *certify.Evidence) { ev.Sample.Shards++ }, false},

@@ -175,7 +175,7 @@ func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 		Certificate: digest.Of(document), Format: c.Format, Document: string(document),
 		Status: mean.Status, Bound: mean.Bound, Claim: mean.ID, DrawStatus: draw.Status, DrawBound: draw.Bound, Baseline: draw.Baseline,
 		Target: loss.Target, Loss: string(loss.Kind), Delta: c.Delta.Declared, Accuracy: c.Model.Accuracy, KL: c.Model.KL, Warnings: int64(len(c.Warnings)),
-		Rows: l.Rows, Prior: l.Prior, Training: l.Train, Holdout: l.Holdout, Duplicates: l.Duplicates, Rejected: l.Rejected, Features: int64(len(c.Features())),
+		Rows: l.Rows, Prior: l.Prior, Training: l.Training, Holdout: l.Holdout, Duplicates: l.Duplicates, Rejected: l.Rejected, Features: int64(len(c.Features())),
 		Dataset: c.Sample.Digest, Model: c.Model.Digest, Job: c.Job.Digest, Kernel: c.Model.Kernel.Family,
 	}
 	for _, g := range c.Claims {

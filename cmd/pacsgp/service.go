@@ -134,7 +134,7 @@ func (m *metrics) Filled(w *stream.Window) {
 // Published shows a published certificate.
 func (m *metrics) Published(w *stream.Window, c certify.Certificate, status certify.Status) {
 	l := c.Counts
-	for outcome, n := range map[string]int64{"prior": l.Prior, "training": l.Train, "holdout": l.Holdout, "duplicate": l.Duplicates, "rejected": l.Rejected} {
+	for outcome, n := range map[string]int64{"prior": l.Prior, "training": l.Training, "holdout": l.Holdout, "duplicate": l.Duplicates, "rejected": l.Rejected} {
 		m.add("pacsgp_rows_total", float64(n), outcome)
 	}
 	m.add("pacsgp_certificates_total", 1, string(status))

@@ -165,7 +165,7 @@ func follows(job job.Job, m Model, found *Found) error {
 	if job.Split.Holdout == 0 && (m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean)) {
 		return errors.New("no held-out rows test the predictor, and it is not the mean of Q")
 	}
-	return fitsInducing(job, found.Counts.Train, len(want.Lengthscales), m.Posterior.Inducing())
+	return fitsInducing(job, found.Counts.Training, len(want.Lengthscales), m.Posterior.Inducing())
 }
 
 // fitsInducing demands a number of inducing points that the job allows: at most the largest of its

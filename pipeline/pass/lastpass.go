@@ -72,7 +72,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	reference := kept
 	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.LossSums.Of(certify.PredictorConstant, certify.SubsetTraining).Risk}
 	if want == 0 {
-		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Counts.Train), certify.OriginStart
+		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Counts.Training), certify.OriginStart
 	}
 	found.Referred = reference.Digest(dataset.Indices(p.of.columns))
 	if kept.N == 0 || int64(kept.N) != want {
@@ -129,10 +129,10 @@ func grouping(j job.Job, columns []string, reference dataset.RawRows) (*certify.
 // them to the loss sums.
 func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error) {
 	to, l := found.LossSums, &found.Counts
-	l.Train, l.Holdout = to.Of(certify.PredictorDraw, certify.SubsetTraining).Risk.Count(), to.Of(certify.PredictorMean, certify.SubsetHoldout).Risk.Count()
+	l.Training, l.Holdout = to.Of(certify.PredictorDraw, certify.SubsetTraining).Risk.Count(), to.Of(certify.PredictorMean, certify.SubsetHoldout).Risk.Count()
 	if p.units != nil {
 		l.Units = job.Unit.Counted(&p.units.counts)
-		if l.Train, l.Holdout, err = p.units.addTo(to); err != nil {
+		if l.Training, l.Holdout, err = p.units.addTo(to); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error)
 	if found.Duplicates.Rows = duplicates.OfRows(); p.marks == nil {
 		l.Duplicates = found.Duplicates.Rows
 	}
-	l.Prior = l.Rows - l.Train - l.Holdout - l.Duplicates - l.Rejected - l.Outside
+	l.Prior = l.Rows - l.Training - l.Holdout - l.Duplicates - l.Rejected - l.Outside
 	return nil
 }
 

@@ -121,7 +121,7 @@ func about(c certify.Certificate) []Field {
 		family += fmt.Sprintf(" (one of %d: %s)", n, strings.Join(c.Model.Kernel.Families, ", "))
 	}
 	rows := fmt.Sprintf("%s: %s prior, %s training, %s held out, %s duplicates dropped, %s rejected", words.Number(l.Rows),
-		words.Number(l.Prior), words.Number(l.Train), words.Number(l.Holdout), words.Number(l.Duplicates), words.Number(l.Rejected))
+		words.Number(l.Prior), words.Number(l.Training), words.Number(l.Holdout), words.Number(l.Duplicates), words.Number(l.Rejected))
 	if l.Outside > 0 {
 		rows += fmt.Sprintf(", %s outside", words.Number(l.Outside))
 	}
