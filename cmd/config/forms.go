@@ -47,7 +47,7 @@ func (s *Share) read(text string) error {
 // Set reads a share from a flag. It is not 0.
 func (s *Share) Set(text string) error {
 	if err := s.read(text); err != nil || !(0 < *s && *s < 1) {
-		return errors.New("want a number between 0 and 1, as in 0.01 or 1 %")
+		return errors.New("want a number between 0 and 1, as in 0.9 or 1 %")
 	}
 	return nil
 }
