@@ -29,7 +29,7 @@ func (v *Verification) NotChecked() []certify.Assumption {
 		case certify.CheckRetraining:
 			done = v.Retrained && v.certificate.Publisher.Training.Parent == nil
 		case certify.CheckReplay:
-			done = v.Log
+			done = v.replayed
 		case certify.CheckNone:
 		}
 		if !done {

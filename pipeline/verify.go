@@ -21,9 +21,7 @@ type Verification struct {
 	Checked   []string // what was found in order, one line each
 	Warnings  []string // reasons to distrust the claims, next to those of the certificate
 
-	// Log says whether the rows were read from a log, at the offsets that the certificate names.
-	Log bool
-
+	replayed    bool // the rows were read from a log, at the offsets that the certificate names
 	certificate certify.Certificate
 	model       pass.Model
 	job         job.Job
@@ -197,7 +195,7 @@ func (v *Verification) rows(found *pass.Found) error {
 	case found.Sample.Segments == nil:
 		found.Sample.Segments = c.Sample.Segments
 	default:
-		v.Log = true
+		v.replayed = true
 		v.note("the rows were read again from the log, topic %q, at the offsets that the certificate names", c.Sample.Segments[0].Topic)
 	}
 	if found.Constant.Value != c.Constant.Value {

@@ -103,14 +103,17 @@ func (m *Member) Run(ctx context.Context, s stream.Stream) (err error) {
 	s.Job, s.Name, s.Topic, s.Folders = m.Job, m.sequence(), m.Topic.Topic, m.folders
 	s.Promote = m.Stream.Promote.rule()
 	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: m.Stream.Session()}
-	return m.lead(ctx, m.client, group, func(ctx context.Context, as *broker.Membership) error { return s.Run(ctx, m.session(as)) })
+	return m.lead(ctx, m.client, group, func(ctx context.Context, as *broker.Membership) error {
+		windows, log := m.session(as)
+		return s.Run(ctx, windows, log)
+	})
 }
 
 // sequence is the name of the sequence of certificates.
 func (m *Member) sequence() string { return m.Topic.Topic + "/" + m.Topic.Group }
 
 // session has the ports of the stream while this member has its partitions.
-func (m *Member) session(as *broker.Membership) stream.Session {
+func (m *Member) session(as *broker.Membership) (stream.Windows, stream.Log) {
 	cfg, to := m.Topic.Config, m.PublishTo
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
 	log := &memberLog{
@@ -126,7 +129,7 @@ func (m *Member) session(as *broker.Membership) stream.Session {
 		Config: cfg, Folder: func(n int64) string { return filepath.Join(m.folders.Open(n), "spool") },
 		Rows: m.rows,
 	}
-	return stream.Session{Windows: windows, Log: log}
+	return windows, log
 }
 
 // rows are the rows of a window with its spool in a folder. Their publication must follow the

@@ -58,18 +58,12 @@ type reading struct {
 	free    *sync.Pool // of marks
 }
 
-// An Ending is the result of reading all rows of a shard.
-type Ending struct {
-	Columns []ColumnDigest
-	Targets Multiset
-}
-
 // Shards reads the shards of this order, up to readers of them at a time, and adds up their targets. With
 // columns to mark, each block has the marks of its rows by a secret; decoders compute them. fold returns the
-// functions that get the blocks of a shard, in their order, and its ending; worker is the reader's number,
+// functions that get the blocks of a shard, in their order, and at its end the digests of its columns and its targets; worker is the reader's number,
 // from 0 on. An error ends the later shards but not the earlier ones, so that the returned error is that of
 // the first faulty shard, whatever the number of readers.
-func Shards(ctx context.Context, src Source, order []int, readers int, marked []int, by Secret, fold func(worker, shard int) (func(Block) error, func(Ending) error)) error {
+func Shards(ctx context.Context, src Source, order []int, readers int, marked []int, by Secret, fold func(worker, shard int) (func(Block) error, func([]ColumnDigest, Multiset) error)) error {
 	r := reading{src: src, shards: src.Shards(), order: order, readers: readers, targets: true, marked: marked, secret: by, free: &sync.Pool{}}
 	failures := make([]error, len(r.order))
 	var next, failed atomic.Int64 // the next to read, and the first faulty one
@@ -81,14 +75,14 @@ func Shards(ctx context.Context, src Source, order []int, readers int, marked []
 				block, done := fold(worker, r.order[i])
 				one := r
 				one.order, one.readers = r.order[i:i+1], 1
-				e, err := one.run(ctx, func(b Block) error {
+				end, err := one.run(ctx, func(b Block) error {
 					if i > failed.Load() {
 						return errors.New("pipeline: an earlier shard has failed") // which is returned
 					}
 					return block(b)
 				})
 				if err == nil {
-					err = done(e)
+					err = done(end.digests, end.targets)
 				}
 				failures[i] = err
 				for old := failed.Load(); failures[i] != nil && i < old && !failed.CompareAndSwap(old, i); {
@@ -104,8 +98,8 @@ func Shards(ctx context.Context, src Source, order []int, readers int, marked []
 	return nil
 }
 
-// run reads the shards in their order, and returns the ending of the last one.
-func (r reading) run(ctx context.Context, use func(Block) error) (last Ending, err error) {
+// run reads the shards in their order, and returns the end of the last one.
+func (r reading) run(ctx context.Context, use func(Block) error) (end delivery, err error) {
 	order := r.order
 	if order == nil {
 		order = Indices(len(r.shards))
@@ -136,20 +130,21 @@ func (r reading) run(ctx context.Context, use func(Block) error) (last Ending, e
 			queue = append(queue, ch)
 		}
 		shard := order[i]
-		if last, err = r.consume(ctx, queue[0], r.shards[shard], shard, use); err != nil {
-			return last, err
+		if end, err = r.consume(ctx, queue[0], r.shards[shard], shard, use); err != nil {
+			return end, err
 		}
 		queue = queue[1:]
 	}
-	return last, nil
+	return end, nil
 }
 
 // A delivery is a decoded batch, or the end of a shard or an error.
 type delivery struct {
-	record arrow.Record
-	block  Block
-	ending Ending
-	err    error
+	record  arrow.Record
+	block   Block
+	digests []ColumnDigest // at the end: of the columns
+	targets Multiset       // at the end
+	err     error
 }
 
 func (r reading) release(d delivery) {
@@ -181,7 +176,7 @@ func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 	for {
 		record, err := batches.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			send(delivery{ending: Ending{batches.ColumnDigests(), targets}, err: batches.Close()})
+			send(delivery{digests: batches.ColumnDigests(), targets: targets, err: batches.Close()})
 			return
 		}
 		if err != nil {
@@ -204,33 +199,33 @@ func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 	}
 }
 
-// consume calls use with a shard's blocks and returns its ending. Deliveries end early if ctx is
+// consume calls use with a shard's blocks and returns its end. Deliveries end early if ctx is
 // done.
-func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(Block) error) (Ending, error) {
+func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(Block) error) (end delivery, err error) {
 	next := shard.First
 	for d := range in {
 		if d.err != nil {
-			return Ending{}, d.err
+			return end, d.err
 		}
 		if d.record == nil {
 			if got := next - shard.First; got != shard.Rows {
-				return Ending{}, fmt.Errorf("pipeline: %s: read %d rows of %d", shard.Name, got, shard.Rows)
+				return end, fmt.Errorf("pipeline: %s: read %d rows of %d", shard.Name, got, shard.Rows)
 			}
-			return d.ending, nil
+			return d, nil
 		}
 		d.block.Shard, d.block.First = index, next
 		next += int64(d.block.Rows)
 		if next > shard.First+shard.Rows {
 			r.release(d)
-			return Ending{}, fmt.Errorf("pipeline: %s: read more than its %d rows", shard.Name, shard.Rows)
+			return end, fmt.Errorf("pipeline: %s: read more than its %d rows", shard.Name, shard.Rows)
 		}
 		err := use(d.block)
 		r.release(d)
 		if err != nil {
-			return Ending{}, err
+			return end, err
 		}
 	}
-	return Ending{}, fmt.Errorf("pipeline: %s: reading was stopped: %w", shard.Name, context.Cause(ctx))
+	return end, fmt.Errorf("pipeline: %s: reading was stopped: %w", shard.Name, context.Cause(ctx))
 }
 
 // view returns a batch as a block, with its marks.

@@ -125,7 +125,7 @@ func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int
 		defer func() { err = errors.Join(err, counter.close()) }()
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
-	err = dataset.Shards(ctx, src, dataset.Indices(len(shards)), res.Workers, marked, dataset.NewSecret(), func(_, shard int) (func(dataset.Block) error, func(dataset.Ending) error) {
+	err = dataset.Shards(ctx, src, dataset.Indices(len(shards)), res.Workers, marked, dataset.NewSecret(), func(_, shard int) (func(dataset.Block) error, func([]dataset.ColumnDigest, dataset.Multiset) error) {
 		return func(b dataset.Block) error {
 				var here []int // rows of the block that are bad
 				if s.out.Bad != nil {
@@ -141,8 +141,8 @@ func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int
 					return nil
 				}
 				return counter.add(ctx, b, s.out.Bad)
-			}, func(e dataset.Ending) error {
-				s.columns[shard] = e.Columns // each shard has one goroutine
+			}, func(columns []dataset.ColumnDigest, _ dataset.Multiset) error {
+				s.columns[shard] = columns // each shard has one goroutine
 				return nil
 			}
 	})

@@ -157,7 +157,7 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 	}
 	var mu sync.Mutex // of found
 	spaces := make([]*Workspace, max(1, p.res.Workers))
-	err := dataset.Shards(ctx, p.src, shards, p.res.Workers, marked, p.secret, func(worker, shard int) (func(dataset.Block) error, func(dataset.Ending) error) {
+	err := dataset.Shards(ctx, p.src, shards, p.res.Workers, marked, p.secret, func(worker, shard int) (func(dataset.Block) error, func([]dataset.ColumnDigest, dataset.Multiset) error) {
 		if p.scorer != nil && spaces[worker] == nil {
 			spaces[worker] = &Workspace{Of: p.scorer}
 		}
@@ -170,9 +170,9 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 			}
 			return f.add(b)
 		}
-		return add, func(e dataset.Ending) error {
-			f.found.Columns, f.found.targets = e.Columns, e.Targets
-			if p.filter != nil && !slices.Equal(e.Columns, p.filter.columns[shard]) {
+		return add, func(columns []dataset.ColumnDigest, targets dataset.Multiset) error {
+			f.found.Columns, f.found.targets = columns, targets
+			if p.filter != nil && !slices.Equal(columns, p.filter.columns[shard]) {
 				return fmt.Errorf("%w: %s has other values than in the search for duplicates or rejected rows", job.ErrChanged, p.shards[shard].Name)
 			}
 			mu.Lock()

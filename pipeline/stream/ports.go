@@ -130,12 +130,6 @@ type Folder interface {
 	Remove() error
 }
 
-// A Session is the time in which a member has the same partitions.
-type Session struct {
-	Windows Windows
-	Log     Log
-}
-
 // Events receive what a [Stream] does. Several goroutines call them.
 type Events interface {
 	// Fills is called when a window begins to fill, with how many rows an earlier process has read.

@@ -32,10 +32,11 @@ type Stream struct {
 	Train func(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
 }
 
-// Run works until ctx is done or an error that no retry mends. Overtaken windows are filled again.
-func (s *Stream) Run(ctx context.Context, t Session) error {
+// Run works on the windows and the log of a member, while it has the same partitions: until ctx is done or an
+// error that no retry mends. Overtaken windows are filled again.
+func (s *Stream) Run(ctx context.Context, windows Windows, log Log) error {
 	for {
-		err := s.windows(ctx, t)
+		err := s.windows(ctx, windows, log)
 		if ctx.Err() != nil || !errors.Is(err, ErrOvertaken) {
 			return err
 		}
@@ -47,15 +48,26 @@ func (s *Stream) Run(ctx context.Context, t Session) error {
 const manyWindows = 1 << 16
 
 // windows fills and certifies windows, from the group's location on.
-func (s *Stream) windows(ctx context.Context, t Session) error {
+func (s *Stream) windows(ctx context.Context, windows Windows, log Log) error {
 	out := s.Folders.Output(0) // points to what is current, as it was left by the process that had the partitions before
-	if _, err := pipeline.Holding(out, func() (Pointer, error) { return s.point(ctx, t.Log, out) }); err != nil {
+	if _, err := pipeline.Holding(out, func() (Pointer, error) { return s.point(ctx, log, out) }); err != nil {
 		return err
 	}
 	both, ctx := errgroup.WithContext(ctx)
-	w := &work{Stream: s, Session: t, full: make(chan *Window, manyWindows)}
+	w := &work{Stream: s, Windows: windows, Log: log, full: make(chan *Window, manyWindows)}
 	both.Go(func() error { return w.fill(ctx) })
-	both.Go(func() error { return w.certifyAll(ctx) })
+	both.Go(func() error {
+		for {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case full := <-w.full:
+				if err := w.certify(ctx, full); err != nil {
+					return err
+				}
+			}
+		}
+	})
 	return both.Wait()
 }
 
@@ -73,7 +85,8 @@ func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) (Point
 // A work is the work of two goroutines in a session, until they are overtaken.
 type work struct {
 	*Stream
-	Session
+	Windows Windows
+	Log     Log
 
 	full chan *Window
 }
@@ -121,20 +134,6 @@ func (w *work) discard(left []int64, from int64) error {
 		}
 	}
 	return nil
-}
-
-// certifyAll certifies full windows, one after the other.
-func (w *work) certifyAll(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case full := <-w.full:
-			if err := w.certify(ctx, full); err != nil {
-				return err
-			}
-		}
-	}
 }
 
 // certify makes the artifact of a window and publishes it.

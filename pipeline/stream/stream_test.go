@@ -124,7 +124,7 @@ func TestLostPartitions(t *testing.T) {
 	w, lost := newWorld(2*windowRows), errors.New("lost")
 	ctx, lose := context.WithCancelCause(t.Context())
 	w.inTraining = func() { lose(lost) }
-	if err := w.stream(t, nil).Run(ctx, Session{Windows: w, Log: w}); err == nil || len(w.published) > 0 || !errors.Is(context.Cause(ctx), lost) {
+	if err := w.stream(t, nil).Run(ctx, w, w); err == nil || len(w.published) > 0 || !errors.Is(context.Cause(ctx), lost) {
 		t.Errorf("it says %v, and has published %d windows", err, len(w.published))
 	}
 }

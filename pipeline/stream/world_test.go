@@ -328,7 +328,7 @@ func (w *world) process(t *testing.T, change func(*Stream), more ...func()) (err
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		s := w.stream(t, change)
-		go func() { ended <- s.Run(ctx, Session{Windows: w, Log: w}) }()
+		go func() { ended <- s.Run(ctx, w, w) }()
 		for _, next := range append(more, func() {}) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
