@@ -38,9 +38,9 @@ func (s *RowSet) Seal() {
 	}
 }
 
-// Has reports whether an ordinal is a member. A nil set has none.
+// Has reports whether an ordinal is a member, also while others are added. A nil set has none.
 func (s *RowSet) Has(ordinal int64) bool {
-	return s != nil && s.words[ordinal>>6]>>(ordinal&63)&1 == 1
+	return s != nil && atomic.LoadUint64(&s.words[ordinal>>6])>>(ordinal&63)&1 == 1
 }
 
 // Size is the number of members.
