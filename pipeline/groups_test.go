@@ -122,7 +122,7 @@ func TestGroupsNeedTheirColumn(t *testing.T) {
 			}
 		}
 		_, err := pipeline.Run(t.Context(), testJob(t, of("stattion")), l.environment(&pipelinetest.Store{}))
-		if !errors.Is(err, job.ErrConfig) || !strings.Contains(err.Error(), `groups: no column "stattion"`) {
+		if !errors.Is(err, job.ErrConfig) || !strings.Contains(err.Error(), `groups: "stattion" is no column`) {
 			t.Errorf("values %v: %v", values, err)
 		}
 		p := publish(t, l, of("station"))
