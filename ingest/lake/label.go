@@ -3,6 +3,7 @@ package lake
 import (
 	"fmt"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -19,7 +20,7 @@ func checkTexts(files []*dataFile, texts job.ColumnTexts) error {
 			if k.name != texts.Column {
 				continue
 			}
-			if err := texts.Check(k.value, job.Label(k.value)); err != nil {
+			if err := texts.Check(k.value, certify.Label(k.value)); err != nil {
 				return fmt.Errorf("lake: %s: %w", f.Path, err)
 			}
 		}
