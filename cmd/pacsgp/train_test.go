@@ -58,7 +58,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 // A verifier refuses a text that has the label of a group's: found by trying 2²⁷ of them.
 func TestTextsOfOneLabel(t *testing.T) {
 	const one, other = "site-1d104aa677d3f5", "site-1a66eb42eb43d1"
-	if certify.Label(one) != certify.Label(other) {
+	if job.Label(one) != job.Label(other) {
 		t.Fatal("the labels differ")
 	}
 	dir, texts := t.TempDir(), make([]string, 700)

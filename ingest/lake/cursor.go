@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -135,7 +134,7 @@ func (c *cursor) labels(dst []float64, from *decoded, at int) {
 		text := from.texts[from.offsets[at+i]:from.offsets[at+i+1]]
 		v, known := c.known[string(text)]
 		if !known {
-			v = certify.Label(string(text))
+			v = job.Label(string(text))
 			c.failed = errors.Join(c.failed, c.texts.Check(string(text), v))
 			if len(c.known) == mostKnown {
 				clear(c.known)

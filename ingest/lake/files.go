@@ -14,12 +14,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A File is a data file with its columns by the footer.
@@ -196,7 +196,7 @@ func (f *dataFile) key(name string) float64 {
 		if k.name == name {
 			v, ok := hiveNumber(k.value)
 			if !ok || f.column(name).Text {
-				v = certify.Label(k.value)
+				v = job.Label(k.value)
 			}
 			return v
 		}

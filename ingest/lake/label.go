@@ -3,7 +3,6 @@ package lake
 import (
 	"fmt"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -20,7 +19,7 @@ func checkTexts(files []*dataFile, texts job.ColumnTexts) error {
 			if k.name != texts.Column {
 				continue
 			}
-			if err := texts.Check(k.value, certify.Label(k.value)); err != nil {
+			if err := texts.Check(k.value, job.Label(k.value)); err != nil {
 				return fmt.Errorf("lake: %s: %w", f.Path, err)
 			}
 		}

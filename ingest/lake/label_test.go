@@ -12,10 +12,10 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -54,7 +54,7 @@ func TestTextIsReadAsLabels(t *testing.T) {
 						if !math.IsNaN(got) {
 							t.Errorf("a null is %v", got)
 						}
-					} else if got != certify.Label(want) {
+					} else if got != job.Label(want) {
 						t.Fatalf("row %d, column %d: %v, want that of %q", n, c, got, want)
 					}
 				}
@@ -67,7 +67,7 @@ func TestTextIsReadAsLabels(t *testing.T) {
 	}
 	_, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"plain"}, Target: "y"}})
 	wantError(t, err, "not read as numbers")
-	if got := certify.Label("Dongsi"); got != math.Trunc(got) || got >= 1<<53 {
+	if got := job.Label("Dongsi"); got != math.Trunc(got) || got >= 1<<53 {
 		t.Errorf("Label = %v", got)
 	}
 }

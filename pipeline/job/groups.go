@@ -20,6 +20,10 @@ type GroupsDecl struct {
 // Given reports whether groups are declared.
 func (d GroupsDecl) Given() bool { return d.Column != "" }
 
+// Label is the number that stands for a text of a column that tells units or groups apart, as of
+// [certify.Label].
+func Label(text string) float64 { return certify.Label(text) }
+
 // Labels are the columns behind the features that may be of text: those that tell units apart, or that
 // of groups by texts.
 func (j Job) Labels() []string {
@@ -127,7 +131,7 @@ type ColumnTexts struct {
 // Check returns an error for another text with the label of one of the texts.
 func (c ColumnTexts) Check(text string, label float64) error {
 	for _, t := range c.Texts {
-		if t != text && certify.Label(t) == label {
+		if t != text && Label(t) == label {
 			return fmt.Errorf("%w: the texts %q and %q of column %q have the same label, so that their rows cannot be distinguished (hint: rename one of them, or leave it out of the job)", ErrData, t, text, c.Column)
 		}
 	}
