@@ -40,6 +40,6 @@ func (t *Trainer) startCovariance() {
 	t.phase, t.step, t.settleSteps = Covariance, 0, t.cfg.Plan.Settle
 	t.settleFlat, t.settleFailed = 0, 0
 	t.best.value = t.value(t.best)
-	t.rate = settleRate
+	t.rate, t.mostRate = settleRate, 1
 	t.weigh(t.best)
 }

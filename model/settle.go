@@ -12,7 +12,8 @@ import (
 const (
 	settleRate  = 0.5
 	settleMore  = 1.5  // growth of the rate after a step that helped
-	settleGain  = 1e-3 // the least relative gain of a pass that is not flat
+	settleLess  = 0.7  // times a rate that failed: the greatest from then on
+	settleGain  = 2e-3 // the least relative gain of a pass that is not flat
 	settleFlats = 2    // flat passes in a row that end the phase
 	settleFails = 4    // halvings in a row without a gain that end the phase
 	harm        = 1.02 // times the lowest running value: putting θ on its grid should cost less
@@ -47,10 +48,11 @@ func (t *Trainer) endSettle() error {
 		return nil
 	}
 	if t.settleFailed > 0 {
+		t.mostRate = min(t.mostRate, settleLess*t.rate)
 		t.rate /= 2
 		return t.halfway()
 	}
-	t.rate = min(1, settleMore*t.rate)
+	t.rate = min(t.mostRate, settleMore*t.rate)
 	t.weigh(t.last)
 	t.whiten()
 	taken := t.naturalStep(t.rate, scale)
@@ -148,7 +150,7 @@ func (t *Trainer) onGrid(i int) float64 {
 
 // toGrid begins to settle: from here on q is fitted with the θ of the certificate.
 func (t *Trainer) toGrid() {
-	t.phase, t.step, t.rate, t.keepNegative = Settle, 0, settleRate, 1
+	t.phase, t.step, t.rate, t.mostRate, t.keepNegative = Settle, 0, settleRate, 1, 1
 	t.best, t.later = Progress{value: math.Inf(1)}, linalg.Mat{}
 	if !t.byEvidence() {
 		t.likelihood = 0

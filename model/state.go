@@ -45,6 +45,7 @@ type state struct {
 	gainStep     int       // the joint step of that
 	flatAt       int       // the joint step at which the bound was found to fall no longer, or 0
 	rate         float64   // of natural-gradient steps while settling
+	mostRate     float64   // of them
 	last         Progress
 	best         Progress // of the state that is kept: running means in the joint phase
 	bestTheta    []float64
@@ -63,7 +64,7 @@ func (s *state) fields() []any {
 	return []any{
 		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.later.Data, &s.refineAt, s.mean, s.precision.Data, s.frozen,
 		s.optTheta.mean, s.optTheta.square, &s.optTheta.steps, s.optZ.mean, s.optZ.square, &s.optZ.steps,
-		s.risks, s.squares, s.noises, &s.weight, &s.likelihood, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
+		s.risks, s.squares, s.noises, &s.weight, &s.likelihood, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate, &s.mostRate,
 		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight, &s.last.squares, &s.last.value, &s.last.noise,
 		&s.best.Bound, &s.best.Risk, &s.best.KL, &s.best.LnInverseWeight, &s.best.squares, &s.best.value, &s.best.noise,
 		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data, &s.settleSteps, &s.settleFailed, &s.settleFlat, &s.warning,
