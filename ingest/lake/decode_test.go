@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -124,8 +125,55 @@ func TestIndexesBeforeZeros(t *testing.T) {
 	page := append([]byte{2, 3, 0b11_10_01_00, 0b00_01_10_11}, make([]byte, plainFill)...)
 	for _, filled := range []bool{true, false} {
 		d := decoder{col: &column{filled: filled}, width: 8}
-		if err := d.decode(format.RLEDictionary, page, 8); (err == nil) != filled || filled && !slices.Equal(d.indexes, []int32{0, 1, 2, 3, 3, 2, 1, 0}) {
-			t.Errorf("filled %v: %v, %v", filled, d.indexes, err)
+		if err := d.decode(format.RLEDictionary, page, 8); (err == nil) != filled || filled && !slices.Equal(d.indexes.next()[:8], []int32{0, 1, 2, 3, 3, 2, 1, 0}) {
+			t.Errorf("filled %v: %v", filled, err)
+		}
+	}
+}
+
+// Indexes of any width are those that were written, bit by bit, in runs and packed groups of any length, and
+// however many are taken at a time. An index beyond the dictionary is an error.
+func TestIndexesInBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for width := range 17 {
+		table := make([]int, 1<<width)
+		for i := range table {
+			table[i] = i
+		}
+		page, want := []byte{byte(width)}, []int(nil)
+		for _, length := range []int{8, 3000, 1, 16, indexBlock, 2 * indexBlock, 8, 24} {
+			if length%8 > 0 || rng.IntN(3) == 0 { // equal ones
+				v := rng.IntN(len(table))
+				page = binary.AppendUvarint(page, uint64(length)<<1)
+				page = append(page, binary.LittleEndian.AppendUint32(nil, uint32(v))[:(width+7)/8]...)
+				want = append(want, slices.Repeat([]int{v}, length)...)
+				continue
+			}
+			page = binary.AppendUvarint(page, uint64(length/8)<<1|1)
+			packed := make([]byte, length/8*width)
+			for i := range length {
+				v := rng.IntN(len(table))
+				want = append(want, v)
+				for b := range width {
+					packed[(i*width+b)/8] |= byte(v>>b&1) << ((i*width + b) % 8)
+				}
+			}
+			page = append(page, packed...)
+		}
+		d := decoder{col: &column{}, width: 8}
+		fatal.If(t, d.decode(format.RLEDictionary, page, len(want)))
+		got := make([]int, len(want))
+		for rest := got; len(rest) > 0; {
+			n := min(len(rest), 1+rng.IntN(1500))
+			fatal.If(t, lookUp(rest[:n], &d.indexes, table))
+			rest = rest[n:]
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d bits: other indexes", width)
+		}
+		fatal.If(t, d.indexes.reset(page, len(want), false))
+		if err := lookUp(got, &d.indexes, table[:slices.Max(want)]); !errors.Is(err, errMalformed) {
+			t.Errorf("%d bits: an index beyond the dictionary: %v", width, err)
 		}
 	}
 }

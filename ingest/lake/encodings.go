@@ -19,7 +19,7 @@ type decoded struct {
 	fixed   []byte   // of a fixed width, in PLAIN; booleans have a byte each
 	texts   []byte   // of byte arrays, one after the other
 	offsets []uint32 // where each begins, and the end of the last
-	indexes []int32  // into the dictionary, instead of values; nil: none
+	indexed bool     // they are indexes into the dictionary
 }
 
 // A decoder decodes the values of pages of one column into buffers that it uses again, unless
@@ -32,9 +32,9 @@ type decoder struct {
 
 	decoded
 
+	indexes indexReader
 	buf     []byte
 	levels  []byte
-	indexed []int32
 }
 
 var (
@@ -53,7 +53,8 @@ func (d *decoder) decode(encoding format.Encoding, data []byte, n int) (err erro
 		if d.width == 0 {
 			return errBooleanTable
 		}
-		return d.decodeIndexes(data, n)
+		d.indexed = true
+		return d.indexes.reset(data, n, d.col.filled)
 	case n == 0 && len(data) == 0: // only nulls
 		return nil
 	case encoding == format.Plain && d.width == 0:
@@ -91,38 +92,6 @@ func (d *decoder) decode(encoding format.Encoding, data []byte, n int) (err erro
 
 func (d *decoder) refused(encoding format.Encoding) error {
 	return fmt.Errorf("encoding %v of %s values is not read; rewrite the file with encoding PLAIN or a dictionary", encoding, d.col.Type)
-}
-
-func (d *decoder) decodeIndexes(data []byte, n int) (err error) {
-	d.indexes = grow(&d.indexed, n+parquetmeta.GroupFill+1)[:n]
-	switch {
-	case n == 0:
-		return nil
-	case len(data) == 0:
-		return errFewValues
-	case data[0] > 32:
-		return fmt.Errorf("indexes of %d bits: %w", data[0], errMalformed)
-	case data[0] == 0:
-		clear(d.indexes)
-		return nil
-	}
-	// The encoding reads its width from the byte in front.
-	whole, err := parquetmeta.Runs(data, 1, uint(data[0]), n)
-	if rest, filled := bytes.CutSuffix(data, make([]byte, plainFill)); err != nil && filled && d.col.filled {
-		whole, err = parquetmeta.Runs(rest, 1, uint(data[0]), n)
-	}
-	if err != nil {
-		return err
-	}
-	d.indexed, err = parquet.RLEDictionary.DecodeInt32(d.indexed, whole)
-	if err == nil && len(d.indexed) < n {
-		err = errFewValues
-	}
-	if err != nil {
-		return err
-	}
-	d.indexes = d.indexed[:n]
-	return nil
 }
 
 // decodeBits makes a byte of each boolean. The lowest bit of a byte comes first.
@@ -281,29 +250,4 @@ func decodeRuns(dst, data []byte, bits uint, n int) ([]byte, error) {
 		return dst, err
 	}
 	return dst[:n], nil
-}
-
-// gather sets dst[i] to table[indexes[i]]. dst is long enough.
-func gather[V any](dst []V, indexes []int32, table []V) error {
-	dst = dst[:len(indexes)]
-	i := 0
-	for ; i+4 <= len(indexes); i += 4 { // four at a time, for one test of the loop
-		x, to := indexes[i:i+4:i+4], dst[i:i+4:i+4]
-		a, b, c, d := uint(uint32(x[0])), uint(uint32(x[1])), uint(uint32(x[2])), uint(uint32(x[3]))
-		if a >= uint(len(table)) || b >= uint(len(table)) || c >= uint(len(table)) || d >= uint(len(table)) {
-			break // found below
-		}
-		to[0] = table[a]
-		to[1] = table[b]
-		to[2] = table[c]
-		to[3] = table[d]
-	}
-	for ; i < len(indexes); i++ {
-		k := uint(uint32(indexes[i]))
-		if k >= uint(len(table)) {
-			return fmt.Errorf("index %d into a dictionary of %d: %w", k, len(table), errMalformed)
-		}
-		dst[i] = table[k]
-	}
-	return nil
 }

@@ -91,8 +91,8 @@ func (c *walker[V]) next(dst []V) (int, error) {
 // values makes the next values of the page.
 func (c *walker[V]) values(dst []V) error {
 	at := c.at
-	if c.at += len(dst); c.page.indexes != nil {
-		return gather(dst, c.page.indexes[at:c.at], c.table)
+	if c.at += len(dst); c.page.indexed {
+		return lookUp(dst, &c.page.indexes, c.table)
 	}
 	if len(dst) > 0 {
 		c.make(dst, &c.page.decoded, at)
@@ -292,7 +292,7 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	if err := c.page.decode(h.Encoding, b, present); err != nil {
 		return err
 	}
-	if c.page.indexes != nil && present > 0 && len(c.table) == 0 {
+	if c.page.indexed && present > 0 && len(c.table) == 0 {
 		return errFewValues
 	}
 	c.rows, c.at, c.left = n, 0, c.left-int64(n)
