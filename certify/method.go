@@ -79,9 +79,7 @@ func (d Delta) needs() (all []LossKey) {
 }
 
 // Applies reports whether the certificate applies a method.
-func (d Delta) Applies(id MethodID) bool {
-	return slices.Contains(d.Methods, id)
-}
+func (d Delta) Applies(id MethodID) bool { return slices.Contains(d.Methods, id) }
 
 // Uses reports whether a method of the certificate rests on rows of a subset.
 func (d Delta) Uses(subset Subset) bool {

@@ -14,19 +14,13 @@ const precision = 256
 const ln2Text = "0x.b17217f7d1cf79abc9e3b39803f2f6af40f343267298b62d8a0d175b8baafa2be7b876206p+0"
 
 // exact returns x as a big.Float without error. x must be finite.
-func exact(x float64) *big.Float {
-	return new(big.Float).SetPrec(precision).SetFloat64(x)
-}
+func exact(x float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(x) }
 
 // exactInt returns n as a big.Float without error.
-func exactInt(n int64) *big.Float {
-	return new(big.Float).SetPrec(precision).SetInt64(n)
-}
+func exactInt(n int64) *big.Float { return new(big.Float).SetPrec(precision).SetInt64(n) }
 
 // pow2 returns 2^e without error.
-func pow2(e int) *big.Float {
-	return new(big.Float).SetPrec(precision).SetMantExp(exact(1), e)
-}
+func pow2(e int) *big.Float { return new(big.Float).SetPrec(precision).SetMantExp(exact(1), e) }
 
 // empty returns a zero that takes results at full precision.
 func empty() *big.Float { return new(big.Float).SetPrec(precision) }
@@ -116,6 +110,4 @@ func expNegDown(x *big.Float) *big.Float {
 }
 
 // widen returns x(1 + 2^e), rounded to nearest: more than x for x > 0, e > −250.
-func widen(x *big.Float, e int) *big.Float {
-	return empty().Add(x, empty().Mul(x, pow2(e)))
-}
+func widen(x *big.Float, e int) *big.Float { return empty().Add(x, empty().Mul(x, pow2(e))) }
