@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -39,17 +38,12 @@ func NewAlarm(bound, delta float64) (Alarm, error) {
 
 // Validate reports the faults of a state that was read. Conditions are written so that NaN fails.
 func (a *Alarm) Validate() error {
-	var faults []error
-	if !(0 < a.Bound && a.Bound <= 1) {
-		faults = append(faults, fmt.Errorf("an alarm above a bound of %g, want one above 0 and at most 1", a.Bound))
-	}
-	if !(leastError <= a.Delta && a.Delta < 1) {
-		faults = append(faults, fmt.Errorf("a false alarm with probability %g, want %g to 1", a.Delta, leastError))
-	}
-	if a.Rows < 0 || a.Raised < 0 || a.Raised > a.Rows || !staked(a.Stakes, len(alarmOdds())) || !staked([]float64{a.Worth}, 1) {
-		faults = append(faults, errors.New("it is no state of an alarm"))
-	}
-	return errors.Join(faults...)
+	var faults faultList
+	faults.when(!(0 < a.Bound && a.Bound <= 1), "an alarm above a bound of %g, want one above 0 and at most 1", a.Bound)
+	faults.when(!(leastError <= a.Delta && a.Delta < 1), "a false alarm with probability %g, want %g to 1", a.Delta, leastError)
+	possible := 0 <= a.Raised && a.Raised <= a.Rows && staked(a.Stakes, len(alarmOdds())) && staked([]float64{a.Worth}, 1)
+	faults.when(!possible, "it is no state of an alarm")
+	return faults.err()
 }
 
 // leastError is the least probability of an error that can be declared: a test ends when its

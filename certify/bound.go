@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -100,23 +99,13 @@ func decimal(x float64) (*big.Rat, error) {
 
 // validate reports all faults. Each condition is written so that NaN fails.
 func (t Terms) validate() error {
-	var faults []error
-	if !(0 <= t.Risk && t.Risk <= 1) {
-		faults = append(faults, fmt.Errorf("empirical risk is %g, want a number in [0, 1]", t.Risk))
-	}
-	if !(0 <= t.KL && t.KL <= maxNats) {
-		faults = append(faults, fmt.Errorf("KL is %g, want a number from 0 to %g", t.KL, maxNats))
-	}
-	if !(0 <= t.LnInverseWeight && t.LnInverseWeight <= maxNats) {
-		faults = append(faults, fmt.Errorf("ln 1/p of the hyper-parameters is %g, want a number from 0 to %g", t.LnInverseWeight, maxNats))
-	}
-	if t.N < 1 {
-		faults = append(faults, fmt.Errorf("%d certified examples, want at least one", t.N))
-	}
-	if !(0 < t.Delta && t.Delta < 1) {
-		faults = append(faults, deltaFault(t.Delta))
-	}
-	return errors.Join(append(faults, t.Share.validate())...)
+	var faults faultList
+	faults.when(!(0 <= t.Risk && t.Risk <= 1), "empirical risk is %g, want a number in [0, 1]", t.Risk)
+	faults.when(!(0 <= t.KL && t.KL <= maxNats), "KL is %g, want a number from 0 to %g", t.KL, maxNats)
+	faults.when(!(0 <= t.LnInverseWeight && t.LnInverseWeight <= maxNats), "ln 1/p of the hyper-parameters is %g, want a number from 0 to %g", t.LnInverseWeight, maxNats)
+	faults.when(t.N < 1, "%d certified examples, want at least one", t.N)
+	faults.add(validDelta(t.Delta), t.Share.validate())
+	return faults.err()
 }
 
 // holdout bounds the risk of the predictor from rows that neither the prior nor

@@ -43,43 +43,33 @@ func (d Delta) Share(method MethodID) Share {
 	return share
 }
 
-// validate reports all faults. Each condition is written so that NaN fails.
+// validate reports all faults, NaN included.
 func (d Delta) validate() error {
-	var faults []error
-	if !(0 < d.Declared && d.Declared < 1) {
-		faults = append(faults, deltaFault(d.Declared))
-	}
-	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate(), d.Reuse.validate(d.Uses(SubsetHoldout)))...)
+	return errors.Join(validDelta(d.Declared), ValidMethods(d.Methods), d.Sequence.validate(), d.Reuse.validate(d.Uses(SubsetHoldout)))
 }
 
 // ValidMethods reports all faults of a list of methods.
 func ValidMethods(methods []MethodID) error {
-	var faults []error
-	if len(methods) == 0 {
-		faults = append(faults, errors.New("no method: nothing is to be certified"))
-	}
-	if !slices.Contains(methods, MethodPACBayes) {
-		faults = append(faults, fmt.Errorf("%s is missing: training minimises its bound", MethodPACBayes))
-	}
+	var faults faultList
+	faults.when(len(methods) == 0, "no method: nothing is to be certified")
+	faults.when(!slices.Contains(methods, MethodPACBayes), "%s is missing: training minimises its bound", MethodPACBayes)
 	applies := Delta{Methods: methods}.Applies
-	if applies(MethodGroups) && !applies(MethodHoldout) && !applies(MethodCurve) {
-		faults = append(faults, fmt.Errorf("%s tells held-out rows apart: name %s or %s next to it, about all of them", MethodGroups, MethodHoldout, MethodCurve))
-	}
-	if applies(MethodMean) && !applies(MethodHoldout) && !applies(MethodCurve) {
-		faults = append(faults, fmt.Errorf("%s goes with %s or %s: without held-out rows it is there by itself, so leave it out", MethodMean, MethodHoldout, MethodCurve))
-	}
+	ofAll := applies(MethodHoldout) || applies(MethodCurve)
+	faults.when(applies(MethodGroups) && !ofAll, "%s tells held-out rows apart: name %s or %s next to it, about all of them", MethodGroups, MethodHoldout, MethodCurve)
+	faults.when(applies(MethodMean) && !ofAll, "%s goes with %s or %s: without held-out rows it is there by itself, so leave it out", MethodMean, MethodHoldout, MethodCurve)
 	for i, m := range methods {
-		if _, known := methodByID(m); !known {
-			faults = append(faults, fmt.Errorf("method %q is unknown, want one of %s", m, List(Methods())))
-		}
-		if slices.Contains(methods[:i], m) {
-			faults = append(faults, fmt.Errorf("method %q is named twice", m))
-		}
+		_, known := methodByID(m)
+		faults.when(!known, "method %q is unknown, want one of %s", m, List(Methods()))
+		faults.when(slices.Contains(methods[:i], m), "method %q is named twice", m)
 	}
-	return errors.Join(faults...)
+	return faults.err()
 }
 
-func deltaFault(delta float64) error {
+// validDelta returns an error unless δ is a number between 0 and 1.
+func validDelta(delta float64) error {
+	if 0 < delta && delta < 1 {
+		return nil
+	}
 	return fmt.Errorf("delta is %g, want a number between 0 and 1, such as 0.01 for a confidence of 99 %%", delta)
 }
 

@@ -45,33 +45,21 @@ func (ev Evidence) Validate() error {
 
 // validateRisks checks risks, KL and delta against each other.
 func (ev Evidence) validateRisks() error {
-	faults := []error{ev.Constant.Risk.validate()}
-	if n := ev.Counts.Of(SubsetTraining); ev.Constant.Risk.Count() != n {
-		faults = append(faults, fmt.Errorf("losses of the constant on %d %[3]ss, for %[2]d train %[3]ss: each needs exactly one", ev.Constant.Risk.Count(), n, ev.Counts.Example()))
-	}
+	faults := faultList{ev.Constant.Risk.validate()}
+	constant, n := ev.Constant.Risk.Count(), ev.Counts.Of(SubsetTraining)
+	faults.when(constant != n, "losses of the constant on %d %[3]ss, for %[2]d train %[3]ss: each needs exactly one", constant, n, ev.Counts.Example())
 	needs := ev.Delta.needs()
 	for _, key := range needs {
 		t := ev.LossSums.Of(key.Predictor, key.Subset)
-		if err := t.validate(ev.Counts.Of(key.Subset), ev); err != nil {
-			faults = append(faults, fmt.Errorf("the losses of a %s on %s rows: %w", key.Predictor, key.Subset, err))
-		}
+		err := t.validate(ev.Counts.Of(key.Subset), ev)
+		faults.when(err != nil, "the losses of a %s on %s rows: %w", key.Predictor, key.Subset, err)
 	}
-	if len(ev.LossSums) > len(needs) {
-		faults = append(faults, fmt.Errorf("%d loss sums, which are more than the %d that the methods need", len(ev.LossSums), len(needs)))
-	}
-	if len(ev.Delta.Methods) > 0 && (ev.Counts.Holdout > 0) != ev.Delta.Uses(SubsetHoldout) {
-		faults = append(faults, fmt.Errorf("%d held-out rows, which only the methods %q and %q use", ev.Counts.Holdout, MethodHoldout, MethodCurve))
-	}
-	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
-		faults = append(faults, fmt.Errorf("groups: %t, which does not go with the methods %s", ev.Grouping != nil, List(ev.Delta.Methods)))
-	}
-	if (ev.Model.KLAround != 0) != ev.Delta.Applies(MethodMean) {
-		faults = append(faults, fmt.Errorf("the KL around predictions is %g, which does not go with the methods %s", ev.Model.KLAround, List(ev.Delta.Methods)))
-	}
-	if !(0 < ev.Model.Accuracy && ev.Model.Accuracy <= math.MaxFloat64) {
-		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Model.Accuracy))
-	}
-	return errors.Join(faults...)
+	faults.when(len(ev.LossSums) > len(needs), "%d loss sums, which are more than the %d that the methods need", len(ev.LossSums), len(needs))
+	faults.when(len(ev.Delta.Methods) > 0 && (ev.Counts.Holdout > 0) != ev.Delta.Uses(SubsetHoldout), "%d held-out rows, which only the methods %q and %q use", ev.Counts.Holdout, MethodHoldout, MethodCurve)
+	faults.when((ev.Grouping != nil) != ev.Delta.Applies(MethodGroups), "groups: %t, which does not go with the methods %s", ev.Grouping != nil, List(ev.Delta.Methods))
+	faults.when((ev.Model.KLAround != 0) != ev.Delta.Applies(MethodMean), "the KL around predictions is %g, which does not go with the methods %s", ev.Model.KLAround, List(ev.Delta.Methods))
+	faults.when(!(0 < ev.Model.Accuracy && ev.Model.Accuracy <= math.MaxFloat64), "the accuracy of predictions is %g, want a positive number", ev.Model.Accuracy)
+	return faults.err()
 }
 
 // Of returns the number of examples of a subset.
@@ -85,41 +73,34 @@ func (l Counts) Of(subset Subset) int64 {
 
 // validateConstant checks the baseline's constant and its origin.
 func (ev Evidence) validateConstant() error {
-	var faults []error
-	if !(math.Abs(ev.Constant.Value) <= math.MaxFloat64) {
-		faults = append(faults, fmt.Errorf("the constant prediction is %g, want a finite number", ev.Constant.Value))
-	}
-	if h, every := ev.Constant.HalfWidth, ev.Loss.Tolerance != ""; !(0 <= h && h <= math.MaxFloat64) || h > 0 && !every || every && !ev.Delta.Applies(MethodCurve) {
-		faults = append(faults, fmt.Errorf("half the width of a constant's interval is %g at the tolerance %q and the methods %s", h, ev.Loss.Tolerance, List(ev.Delta.Methods)))
-	}
-	switch {
-	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginStart:
-		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, want %q or %q", ev.Constant.Origin, OriginReference, OriginStart))
-	case (ev.Constant.Origin == OriginReference) != (ev.Counts.Prior > 0):
-		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, with %d prior rows: it is chosen on them where there are any", ev.Constant.Origin, ev.Counts.Prior))
-	}
-	return errors.Join(faults...)
+	var faults faultList
+	faults.when(!(math.Abs(ev.Constant.Value) <= math.MaxFloat64), "the constant prediction is %g, want a finite number", ev.Constant.Value)
+	h, every, origin := ev.Constant.HalfWidth, ev.Loss.Tolerance != "", ev.Constant.Origin
+	faults.when(!(0 <= h && h <= math.MaxFloat64) || h > 0 && !every || every && !ev.Delta.Applies(MethodCurve),
+		"half the width of a constant's interval is %g at the tolerance %q and the methods %s", h, ev.Loss.Tolerance, List(ev.Delta.Methods))
+	known := origin == OriginReference || origin == OriginStart
+	faults.when(!known, "the constant prediction comes from %q, want %q or %q", origin, OriginReference, OriginStart)
+	faults.when(known && (origin == OriginReference) != (ev.Counts.Prior > 0),
+		"the constant prediction comes from %q, with %d prior rows: it is chosen on them where there are any", origin, ev.Counts.Prior)
+	return faults.err()
 }
 
 // validateTheta checks kernel, grids and the number of hyper-parameters.
 func (ev Evidence) validateTheta() error {
-	faults := []error{ev.Model.Kernel.validate()}
+	faults := faultList{ev.Model.Kernel.validate()}
 	names := ParameterNames(ev.Features(), ev.Model.Kernel.Isotropic)
-	if len(ev.Model.Theta) != len(names) {
-		faults = append(faults, fmt.Errorf("%d hyper-parameters, want %d: the lengthscales and the variance", len(ev.Model.Theta), len(names)))
-	}
-	for i, name := range names {
-		if i < len(ev.Model.Theta) && ev.Model.Theta[i].Name != name {
-			faults = append(faults, fmt.Errorf("hyper-parameter %d is called %q, want %q", i, ev.Model.Theta[i].Name, name))
-		}
+	faults.when(len(ev.Model.Theta) != len(names), "%d hyper-parameters, want %d: the lengthscales and the variance", len(ev.Model.Theta), len(names))
+	for i, p := range ev.Model.Theta[:min(len(ev.Model.Theta), len(names))] {
+		faults.when(p.Name != names[i], "hyper-parameter %d is called %q, want %q", i, p.Name, names[i])
 	}
 	if err := CheckSize(ev.Model.Theta); err != nil {
-		return errors.Join(append(faults, err)...)
+		faults.add(err)
+		return faults.err()
 	}
 	for _, p := range ev.Model.Theta {
-		faults = append(faults, p.validate())
+		faults.add(p.validate())
 	}
-	return errors.Join(faults...)
+	return faults.err()
 }
 
 // ParameterNames returns the names of a kernel's hyper-parameters, in order.
@@ -136,58 +117,48 @@ func ParameterNames(features []string, isotropic bool) []string {
 
 // validate checks that every row is in one subset.
 func (l Counts) validate() error {
-	var faults []error
 	rest := l.Rows
 	for _, count := range []int64{l.Prior, l.Training, l.Holdout, l.Duplicates, l.Rejected, l.Outside} {
 		if count < 0 || count > rest {
-			return errors.Join(append(faults, fmt.Errorf("counts does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Prior, l.Training, l.Holdout))...)
+			return fmt.Errorf("counts does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Prior, l.Training, l.Holdout)
 		}
 		rest -= count
 	}
-	if rest != 0 {
-		faults = append(faults, fmt.Errorf("counts do not add up: %d of %d rows are in no subset", rest, l.Rows))
-	}
-	if l.Training < 1 {
-		faults = append(faults, fmt.Errorf("counts have %d training rows: nothing to certify on", l.Training))
-	}
-	return errors.Join(faults...)
+	var faults faultList
+	faults.when(rest != 0, "counts do not add up: %d of %d rows are in no subset", rest, l.Rows)
+	faults.when(l.Training < 1, "counts have %d training rows: nothing to certify on", l.Training)
+	return faults.err()
 }
 
 // validateSample checks digests, counts and columns.
 func (ev Evidence) validateSample() error {
-	faults := []error{validateDigest("sample", ev.Sample.Digest), validateDigest("targets", ev.Sample.Targets), validateDigest("model", ev.Model.Digest)}
-	if ev.Sample.Shards < 1 {
-		faults = append(faults, fmt.Errorf("dataset of %d shards", ev.Sample.Shards))
-	}
-	faults = append(faults, ev.Sample.validateSegments(ev.Counts.Rows))
+	faults := faultList{validateDigest("sample", ev.Sample.Digest), validateDigest("targets", ev.Sample.Targets), validateDigest("model", ev.Model.Digest)}
+	faults.when(ev.Sample.Shards < 1, "dataset of %d shards", ev.Sample.Shards)
+	faults.add(ev.Sample.validateSegments(ev.Counts.Rows))
 	columns := ev.Sample.Columns
 	if len(columns) < 2 {
-		return errors.Join(append(faults, fmt.Errorf("sample has %d columns, want at least one feature and the target", len(columns)))...)
+		faults.add(fmt.Errorf("sample has %d columns, want at least one feature and the target", len(columns)))
+		return faults.err()
 	}
-	if columns[len(columns)-1] != ev.Loss.Target {
-		faults = append(faults, fmt.Errorf("the last column is %q, but the loss is about %q", columns[len(columns)-1], ev.Loss.Target))
-	}
+	faults.when(columns[len(columns)-1] != ev.Loss.Target, "the last column is %q, but the loss is about %q", columns[len(columns)-1], ev.Loss.Target)
 	seen := make(map[string]bool, len(columns))
 	for _, name := range columns {
-		if name == "" || seen[name] {
-			faults = append(faults, fmt.Errorf("column name %q is empty or taken", name))
-		}
+		faults.when(name == "" || seen[name], "column name %q is empty or taken", name)
 		seen[name] = true
-		faults = append(faults, ColumnName(name))
+		faults.add(ColumnName(name))
 	}
-	return errors.Join(faults...)
+	return faults.err()
 }
 
 // validateRecord checks jitter and job.
 func (ev Evidence) validateRecord() error {
-	var faults []error
-	if j := ev.Model.Jitter; !(0 < j.Limit && j.Limit <= math.MaxFloat64) {
-		faults = append(faults, fmt.Errorf("jitter check has the limit %g, want a positive number", j.Limit))
-	}
-	if again, err := State(ev.Job.Values); err != nil || again.Digest != ev.Job.Digest {
-		faults = append(faults, errors.Join(fmt.Errorf("the digest of the job is %q, its settings give %q", ev.Job.Digest, again.Digest), err))
-	}
-	return errors.Join(faults...)
+	var faults faultList
+	limit := ev.Model.Jitter.Limit
+	faults.when(!(0 < limit && limit <= math.MaxFloat64), "jitter check has the limit %g, want a positive number", limit)
+	again, err := State(ev.Job.Values)
+	faults.when(err != nil || again.Digest != ev.Job.Digest, "the digest of the job is %q, its settings give %q", ev.Job.Digest, again.Digest)
+	faults.add(err)
+	return faults.err()
 }
 
 // digestForm is 64 hexadecimal digits in lower case.
@@ -203,48 +174,32 @@ func validateDigest(of, digest string) error {
 // validateRows checks dependence and duplicates.
 func (ev Evidence) validateRows() error {
 	c, rows := ev.Duplicates, ev.Counts.Rows-ev.Counts.Rejected
-	faults := []error{ev.Dependence.validate(ev.Counts.Prior + ev.Counts.Training)}
-	if !(0 <= c.Limit && c.Limit <= 1) {
-		faults = append(faults, fmt.Errorf("the limit of duplicates is %g, want a share of the rows", c.Limit))
-	}
+	faults := faultList{ev.Dependence.validate(ev.Counts.Prior + ev.Counts.Training)}
+	faults.when(!(0 <= c.Limit && c.Limit <= 1), "the limit of duplicates is %g, want a share of the rows", c.Limit)
 	switch c.Policy {
 	case DuplicatesLimited:
-		if float64(c.Rows) > c.Limit*float64(rows) {
-			faults = append(faults, fmt.Errorf("%d duplicates are more than the share %g of %d rows", c.Rows, c.Limit, rows))
-		}
+		faults.when(float64(c.Rows) > c.Limit*float64(rows), "%d duplicates are more than the share %g of %d rows", c.Rows, c.Limit, rows)
 	case DuplicatesDropped, DuplicatesKept:
-		if c.Limit != 0 {
-			faults = append(faults, fmt.Errorf("a limit of duplicates, %g, next to the policy %q", c.Limit, c.Policy))
-		}
+		faults.when(c.Limit != 0, "a limit of duplicates, %g, next to the policy %q", c.Limit, c.Policy)
 	default:
-		faults = append(faults, fmt.Errorf("the policy for duplicates is %q, want %s, %s or %s", c.Policy, DuplicatesDropped, DuplicatesKept, DuplicatesLimited))
+		faults.add(fmt.Errorf("the policy for duplicates is %q, want %s, %s or %s", c.Policy, DuplicatesDropped, DuplicatesKept, DuplicatesLimited))
 	}
-	if c.Rows < 0 || c.Rows >= rows {
-		faults = append(faults, fmt.Errorf("%d duplicates among %d rows", c.Rows, rows))
-	}
+	faults.when(c.Rows < 0 || c.Rows >= rows, "%d duplicates among %d rows", c.Rows, rows)
 	leftOut := int64(0)
 	if c.Policy == DuplicatesDropped {
 		leftOut = c.Rows
 	}
-	if ev.Counts.Duplicates != leftOut {
-		faults = append(faults, fmt.Errorf("%d of %d duplicates are left out under the policy %q, want %d", ev.Counts.Duplicates, c.Rows, c.Policy, leftOut))
-	}
-	return errors.Join(faults...)
+	faults.when(ev.Counts.Duplicates != leftOut, "%d of %d duplicates are left out under the policy %q, want %d", ev.Counts.Duplicates, c.Rows, c.Policy, leftOut)
+	return faults.err()
 }
 
 // validateDeclared checks the form of what the publisher says. Its truth cannot be checked.
 func (ev Evidence) validateDeclared() error {
-	var faults []error
-	d := ev.Publisher
-	if a := d.Attempt; a.OnTheseRows < 1 || a.InThisLog < a.OnTheseRows {
-		faults = append(faults, fmt.Errorf("attempt %d on these rows, %d in this log: they count from 1", a.OnTheseRows, a.InThisLog))
-	}
-	faults = append(faults, word("software", d.Software, maxColumnName), word("machine", d.Training.Machine, maxColumnName))
-	if d.Training.StoppedAfter < 0 {
-		faults = append(faults, fmt.Errorf("training reached its time limit after %d steps", d.Training.StoppedAfter))
-	}
-	if err := d.Training.Parent.validate(ev.Sample, ev.Counts.Holdout); err != nil {
-		faults = append(faults, err)
-	}
-	return errors.Join(faults...)
+	d, a := ev.Publisher, ev.Publisher.Attempt
+	var faults faultList
+	faults.when(a.OnTheseRows < 1 || a.InThisLog < a.OnTheseRows, "attempt %d on these rows, %d in this log: they count from 1", a.OnTheseRows, a.InThisLog)
+	faults.add(word("software", d.Software, maxColumnName), word("machine", d.Training.Machine, maxColumnName))
+	faults.when(d.Training.StoppedAfter < 0, "training reached its time limit after %d steps", d.Training.StoppedAfter)
+	faults.add(d.Training.Parent.validate(ev.Sample, ev.Counts.Holdout))
+	return faults.err()
 }

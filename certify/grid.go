@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -64,29 +63,24 @@ func (p Parameter) Value() float64 { return p.Grid.Value(p.Index) }
 // Validate reports all faults of the declaration, NaN included, and checks that
 // the weights that [LnInverseWeight] charges add up to at most 1.
 func (g Grid) Validate() error {
-	var faults []error
-	fault := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
-	fault(math.Abs(g.Min) <= math.MaxFloat64, "grid min is %g, want a finite number", g.Min)
-	fault(g.Step > 0 && g.Step <= math.MaxFloat64, "grid step is %g, want a positive number", g.Step)
-	fault(1 <= g.Count && g.Count <= MaxGridCount, "grid has %d values, want 1 to %d", g.Count, MaxGridCount)
-	fault(math.Abs(g.Value(g.Count-1)) <= math.MaxFloat64, "the last value of the grid is %g", g.Value(g.Count-1))
+	var faults faultList
+	faults.when(!(math.Abs(g.Min) <= math.MaxFloat64), "grid min is %g, want a finite number", g.Min)
+	faults.when(!(g.Step > 0 && g.Step <= math.MaxFloat64), "grid step is %g, want a positive number", g.Step)
+	faults.when(g.Count < 1 || g.Count > MaxGridCount, "grid has %d values, want 1 to %d", g.Count, MaxGridCount)
+	faults.when(!(math.Abs(g.Value(g.Count-1)) <= math.MaxFloat64), "the last value of the grid is %g", g.Value(g.Count-1))
 	switch g.Prior {
 	case PriorFlat:
-		fault(g.Centre == 0 && g.Width == 0, "a flat prior has no centre (%d) and no width (%g)", g.Centre, g.Width)
+		faults.when(!(g.Centre == 0 && g.Width == 0), "a flat prior has no centre (%d) and no width (%g)", g.Centre, g.Width)
 	case PriorPeaked:
-		fault(0 <= g.Centre && g.Centre < g.Count, "the centre %d of the peaked prior is no index of %d values", g.Centre, g.Count)
-		fault(g.Width > 0 && g.Width <= maxWidthSteps*g.Step, "the width of the peaked prior is %g, want more than 0 and at most 2^40 steps of the grid", g.Width)
+		faults.when(g.Centre < 0 || g.Centre >= g.Count, "the centre %d of the peaked prior is no index of %d values", g.Centre, g.Count)
+		faults.when(!(g.Width > 0 && g.Width <= maxWidthSteps*g.Step), "the width of the peaked prior is %g, want more than 0 and at most 2^40 steps of the grid", g.Width)
 	default:
-		fault(false, "prior is %q, want %q or %q", g.Prior, PriorFlat, PriorPeaked)
+		faults.add(fmt.Errorf("prior is %q, want %q or %q", g.Prior, PriorFlat, PriorPeaked))
 	}
 	if len(faults) == 0 {
-		faults = append(faults, g.checkWeights())
+		faults.add(g.checkWeights())
 	}
-	return errors.Join(faults...)
+	return faults.err()
 }
 
 // maxPeakedValues bounds the values of all peaked grids of a model together: their

@@ -129,12 +129,10 @@ func (g *Grouping) validate(s Sample, extra *Mean, l Counts) error {
 	if g == nil {
 		return nil
 	}
-	faults := []error{ColumnName(g.Column), GroupValues(g.Values), g.validateTexts()}
+	faults := faultList{ColumnName(g.Column), GroupValues(g.Values), g.validateTexts()}
 	at := slices.Index(s.inputs(l), g.Column)
 	want := len(s.features(extra, nil, l)) - 1
-	if at < 0 || at > want || g.NotAFeature && at != want {
-		faults = append(faults, fmt.Errorf("the column %q of the groups is neither a feature nor behind the features in %s", g.Column, List(s.Columns)))
-	}
+	faults.when(at < 0 || at > want || g.NotAFeature && at != want, "the column %q of the groups is neither a feature nor behind the features in %s", g.Column, List(s.Columns))
 	rows := int64(0)
 	for _, n := range g.Prior {
 		rows += n
@@ -143,10 +141,8 @@ func (g *Grouping) validate(s Sample, extra *Mean, l Counts) error {
 			break
 		}
 	}
-	if rows != l.Prior || g.Prior != nil && len(g.Prior) != len(g.Values)+1 {
-		faults = append(faults, fmt.Errorf("%d groups with the prior rows %v, of %d", len(g.Values)+1, g.Prior, l.Prior))
-	}
-	return errors.Join(faults...)
+	faults.when(rows != l.Prior || g.Prior != nil && len(g.Prior) != len(g.Values)+1, "%d groups with the prior rows %v, of %d", len(g.Values)+1, g.Prior, l.Prior)
+	return faults.err()
 }
 
 // validateTexts reports faults of the texts, if there are any.

@@ -1,10 +1,6 @@
 package certify
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Families of covariance functions, with r² = Σ ((x_j−x'_j)/l_j)².
 const (
@@ -28,27 +24,19 @@ type Kernel struct {
 
 // validate checks that the family is one of a list of known ones.
 func (k Kernel) validate() error {
-	faults := []error{KernelFamilies(k.Families)}
-	if !slices.Contains(k.Families, k.Family) {
-		faults = append(faults, fmt.Errorf("kernel %q is none of the declared %s", k.Family, List(k.Families)))
-	}
-	return errors.Join(faults...)
+	faults := faultList{KernelFamilies(k.Families)}
+	faults.when(!slices.Contains(k.Families, k.Family), "kernel %q is none of the declared %s", k.Family, List(k.Families))
+	return faults.err()
 }
 
 // KernelFamilies returns an error unless each family of the list is known and in it once.
 func KernelFamilies(names []string) error {
-	var faults []error
-	if len(names) == 0 {
-		faults = append(faults, errors.New("no family of kernels"))
-	}
+	var faults faultList
+	faults.when(len(names) == 0, "no family of kernels")
 	known := Families()
 	for i, name := range names {
-		if !slices.Contains(known, name) {
-			faults = append(faults, fmt.Errorf("kernel %q is unknown, want one of %s", name, List(known)))
-		}
-		if slices.Contains(names[:i], name) {
-			faults = append(faults, fmt.Errorf("kernel %q is twice in a list", name))
-		}
+		faults.when(!slices.Contains(known, name), "kernel %q is unknown, want one of %s", name, List(known))
+		faults.when(slices.Contains(names[:i], name), "kernel %q is twice in a list", name)
 	}
-	return errors.Join(faults...)
+	return faults.err()
 }

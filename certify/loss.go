@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -132,12 +131,10 @@ const (
 
 // Validate reports all faults of the declaration.
 func (l TargetLoss) Validate() error {
-	faults := []error{ColumnName(l.Target), l.Loss.Validate()}
+	faults := faultList{ColumnName(l.Target), l.Loss.Validate()}
 	if l.Unit != "" {
-		faults = append(faults, UnitName(l.Unit))
+		faults.add(UnitName(l.Unit))
 	}
-	if l.Tolerance != "" && l.Tolerance != AnyTolerance {
-		faults = append(faults, fmt.Errorf("the tolerance is %q, want none or %s", l.Tolerance, AnyTolerance))
-	}
-	return errors.Join(faults...)
+	faults.when(l.Tolerance != "" && l.Tolerance != AnyTolerance, "the tolerance is %q, want none or %s", l.Tolerance, AnyTolerance)
+	return faults.err()
 }

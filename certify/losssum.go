@@ -112,17 +112,16 @@ func (t *LossSum) clone() *LossSum {
 
 // validate reports all faults of the losses on n rows.
 func (t *LossSum) validate(n int64, ev Evidence) error {
-	faults := []error{t.Risk.validate()}
-	if n < 1 || t.Risk.Count() != n {
-		faults = append(faults, fmt.Errorf("losses of %d rows, for %d rows: each needs exactly one", t.Risk.Count(), n))
-	}
+	faults := faultList{t.Risk.validate()}
+	faults.when(n < 1 || t.Risk.Count() != n, "losses of %d rows, for %d rows: each needs exactly one", t.Risk.Count(), n)
 	if t.Spread != nil {
-		faults = append(faults, t.Spread.validate(n))
+		faults.add(t.Spread.validate(n))
 	}
 	if u := ev.Counts.Units; t.Unproven < 0 || u == nil && (t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0) {
-		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
+		faults.add(fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
 	}
-	if err := errors.Join(append(faults, t.validateBeyond(n, ev), t.validateGroups(n, ev))...); err != nil {
+	faults.add(t.validateBeyond(n, ev), t.validateGroups(n, ev))
+	if err := faults.err(); err != nil {
 		return err
 	}
 	return Terms{Risk: t.Risk.Upper(), KL: max(ev.Model.KL, ev.Model.KLAround), N: n, Delta: ev.Delta.Declared}.validate()

@@ -1,9 +1,6 @@
 package certify
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // A Mean describes the column that is the prior's mean function. Its sums are of the column's
 // distances from the target, in deviations of the target, at most 1 a row.
@@ -21,14 +18,11 @@ func (m *Mean) validate(s Sample, l Counts) error {
 	case m == nil:
 		return nil
 	}
-	faults := []error{m.Reference.validate(), m.Train.validate()}
-	if n := len(s.Columns); n < 3 || s.Columns[n-2] != m.Column {
-		faults = append(faults, fmt.Errorf("the column %q of the mean does not stand before the target in %s", m.Column, List(s.Columns)))
-	}
-	if m.Train.Count() != l.Training || m.Reference.Count() != l.Prior {
-		faults = append(faults, fmt.Errorf("distances of %d reference and %d training rows, of %d and %d", m.Reference.Count(), m.Train.Count(), l.Prior, l.Training))
-	}
-	return errors.Join(faults...)
+	faults := faultList{m.Reference.validate(), m.Train.validate()}
+	n := len(s.Columns)
+	faults.when(n < 3 || s.Columns[n-2] != m.Column, "the column %q of the mean does not stand before the target in %s", m.Column, List(s.Columns))
+	faults.when(m.Train.Count() != l.Training || m.Reference.Count() != l.Prior, "distances of %d reference and %d training rows, of %d and %d", m.Reference.Count(), m.Train.Count(), l.Prior, l.Training)
+	return faults.err()
 }
 
 // Features returns the names of the features, in model order.

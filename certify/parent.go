@@ -2,7 +2,6 @@ package certify
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -78,24 +77,19 @@ func (a *Parent) validate(sample Sample, holdout int64) error {
 	if a == nil {
 		return nil
 	}
-	var faults []error
-	if !digestForm.MatchString(a.Certificate) || !digestForm.MatchString(a.Model) {
-		faults = append(faults, fmt.Errorf("training began with the model %q of the certificate %q: want two SHA-256", a.Model, a.Certificate))
-	}
-	if len(a.Rows) == 0 {
-		faults = append(faults, errors.New("training began with a model whose rows are not named"))
-	}
+	var faults faultList
+	faults.when(!digestForm.MatchString(a.Certificate) || !digestForm.MatchString(a.Model), "training began with the model %q of the certificate %q: want two SHA-256", a.Model, a.Certificate)
+	faults.when(len(a.Rows) == 0, "training began with a model whose rows are not named")
 	for i, s := range a.Rows {
 		if !topicForm.MatchString(s.Topic) || s.Partition < 0 || s.First < 0 || s.End <= s.First {
-			faults = append(faults, fmt.Errorf("rows of a parent: %v is no range of a log", s))
+			faults.add(fmt.Errorf("rows of a parent: %v is no range of a log", s))
 			continue
 		}
-		if i > 0 && (a.Rows[i-1].compare(s) >= 0 || a.Rows[i-1].Topic == s.Topic && a.Rows[i-1].Partition == s.Partition && s.First <= a.Rows[i-1].End) {
-			faults = append(faults, fmt.Errorf("rows of a parent: %v does not follow %v", s, a.Rows[i-1]))
-		}
+		before := a.Rows[max(0, i-1)]
+		faults.when(i > 0 && (before.compare(s) >= 0 || before.Topic == s.Topic && before.Partition == s.Partition && s.First <= before.End),
+			"rows of a parent: %v does not follow %v", s, before)
 	}
-	if holdout > 0 && (len(sample.Segments) == 0 || a.HasSeen(sample.Segments)) {
-		faults = append(faults, errors.New("there are held-out rows, and training began with a model that may have seen them"))
-	}
-	return errors.Join(faults...)
+	faults.when(holdout > 0 && (len(sample.Segments) == 0 || a.HasSeen(sample.Segments)),
+		"there are held-out rows, and training began with a model that may have seen them")
+	return faults.err()
 }

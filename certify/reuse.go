@@ -1,10 +1,6 @@
 package certify
 
-import (
-	"errors"
-	"fmt"
-	"math/big"
-)
+import "math/big"
 
 // Reuse lists the uses of the held-out rows before this one. A use shows how many of n rows
 // are missed: one of n+1 answers. With training rows, coins and the analyst's strategy fixed,
@@ -49,17 +45,11 @@ func (l *Reuse) validate(heldOut bool) error {
 	if l == nil {
 		return nil
 	}
-	var faults []error
-	if !heldOut {
-		faults = append(faults, errors.New("uses of held-out rows, of which there are none"))
-	}
-	if len(l.Earlier) == 0 || len(l.Earlier) >= MaxUses {
-		faults = append(faults, fmt.Errorf("%d uses before this one: want 1 to %d", len(l.Earlier), MaxUses-1))
-	}
+	var faults faultList
+	faults.when(!heldOut, "uses of held-out rows, of which there are none")
+	faults.when(len(l.Earlier) == 0 || len(l.Earlier) >= MaxUses, "%d uses before this one: want 1 to %d", len(l.Earlier), MaxUses-1)
 	for _, n := range l.Earlier {
-		if n < 1 || n > MaxNumber {
-			faults = append(faults, fmt.Errorf("an earlier use of %d rows", n))
-		}
+		faults.when(n < 1 || n > MaxNumber, "an earlier use of %d rows", n)
 	}
-	return errors.Join(faults...)
+	return faults.err()
 }

@@ -1,10 +1,6 @@
 package certify
 
-import (
-	"errors"
-	"fmt"
-	"math/big"
-)
+import "math/big"
 
 // A Sequence is the position of a certificate among those of one job on consecutive windows of
 // rows. Number k may spend δ/(k(k+1)). These parts add up to at most δ, so that all certificates of the sequence hold
@@ -38,11 +34,9 @@ func (s *Sequence) validate() error {
 	if s == nil {
 		return nil
 	}
-	faults := []error{SequenceName(s.Name)}
-	if s.Number < 1 || s.Number > MaxNumber {
-		faults = append(faults, fmt.Errorf("number %d of a sequence: they count from 1 to %d", s.Number, int64(MaxNumber)))
-	}
-	return errors.Join(faults...)
+	faults := faultList{SequenceName(s.Name)}
+	faults.when(s.Number < 1 || s.Number > MaxNumber, "number %d of a sequence: they count from 1 to %d", s.Number, int64(MaxNumber))
+	return faults.err()
 }
 
 // SequenceName returns an error unless the name of a sequence has the form of [ColumnName].

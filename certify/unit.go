@@ -1,8 +1,6 @@
 package certify
 
 import (
-	"errors"
-	"fmt"
 	"math/bits"
 	"slices"
 )
@@ -42,27 +40,20 @@ func (ev Evidence) validateUnits() error {
 	if u == nil {
 		return nil
 	}
-	var faults []error
-	if len(u.Columns) == 0 {
-		faults = append(faults, errors.New("units by no column"))
-	}
+	var faults faultList
+	faults.when(len(u.Columns) == 0, "units by no column")
 	for _, subset := range []struct{ units, rows, least int64 }{{u.Reference, l.Prior, 1}, {u.Train, l.Training, LeastUnits}, {u.Holdout, l.Holdout, LeastUnits}} {
-		if (subset.rows > 0) != (subset.units > 0) || subset.units < 0 || subset.units > subset.rows || subset.rows > 0 && subset.units < subset.least {
-			faults = append(faults, fmt.Errorf("%d units of %d rows in one subset: want %d at the least", subset.units, subset.rows, subset.least))
-		}
+		faults.when((subset.rows > 0) != (subset.units > 0) || subset.units < 0 || subset.units > subset.rows || subset.rows > 0 && subset.units < subset.least,
+			"%d units of %d rows in one subset: want %d at the least", subset.units, subset.rows, subset.least)
 	}
 	rows, units := l.Prior+l.Training+l.Holdout, u.Reference+u.Train+u.Holdout
-	if u.Largest < 1 || u.Largest > rows-units+1 || (rows-1)/u.Largest >= units {
-		faults = append(faults, fmt.Errorf("the largest of %d units has %d of %d rows", units, u.Largest, rows))
-	}
+	faults.when(u.Largest < 1 || u.Largest > rows-units+1 || (rows-1)/u.Largest >= units, "the largest of %d units has %d of %d rows", units, u.Largest, rows)
 	last := len(ev.Sample.Columns) - 1
-	if k := len(u.Columns); last < k || !slices.Equal(ev.Sample.Columns[last-k:last], u.Columns) {
-		faults = append(faults, fmt.Errorf("the columns %s of the units do not stand before the target in %s", List(u.Columns), List(ev.Sample.Columns)))
-	}
-	if ev.Mean != nil || ev.Delta.Applies(MethodCurve) || ev.Duplicates.Policy == DuplicatesDropped || len(ev.Sample.Segments) > 0 {
-		faults = append(faults, errors.New("units do not go with a column of the mean, a curve, duplicates that are left out, or rows of a log"))
-	}
-	return errors.Join(faults...)
+	k := len(u.Columns)
+	faults.when(last < k || !slices.Equal(ev.Sample.Columns[last-k:last], u.Columns), "the columns %s of the units do not stand before the target in %s", List(u.Columns), List(ev.Sample.Columns))
+	faults.when(ev.Mean != nil || ev.Delta.Applies(MethodCurve) || ev.Duplicates.Policy == DuplicatesDropped || len(ev.Sample.Segments) > 0,
+		"units do not go with a column of the mean, a curve, duplicates that are left out, or rows of a log")
+	return faults.err()
 }
 
 // MeanUnits returns the mean loss in units of 2⁻⁶⁰, rounded down and up. There is at least one loss.
