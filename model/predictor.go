@@ -51,7 +51,7 @@ func typical(w way, e *errorTerms) float64 {
 type predictScratch struct {
 	k, t             linalg.Mat // [predictBlock×M]
 	norm, sum, image []float64  // [predictBlock]: of the rows of k
-	losses           *loss.Upper
+	losses           loss.Upper
 }
 
 // NewPredictor returns a predictor that computes on the given number of
@@ -106,20 +106,10 @@ func (r *Predictor) Close() { r.pool.Close() }
 // Laws are the laws of f(x) under Q at some rows, in scaled units: computed means and variances,
 // and bounds on their rounding errors. The bounds are proven (docs/explanation/theory.md, 10) for posteriors
 // that pass [Posterior.JitterCheck]; NaN and infinities say that nothing is known.
-type Laws struct {
-	Mean, Variance           []float64
-	MeanError, VarianceError []float64
-}
+type Laws = loss.Laws
 
 // NewLaws returns room for n rows.
-func NewLaws(n int) Laws {
-	return Laws{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
-}
-
-// Slice returns rows [i, j), sharing memory.
-func (l Laws) Slice(i, j int) Laws {
-	return Laws{l.Mean[i:j], l.Variance[i:j], l.MeanError[i:j], l.VarianceError[i:j]}
-}
+func NewLaws(n int) Laws { return loss.NewLaws(n) }
 
 // Predict writes the mean and the variance of f(x) under Q for each row of x
 // [n×d] to mean [n] and variance [n], in scaled units. A variance can be
@@ -146,19 +136,14 @@ func (r *Predictor) PredictMeanLoss(l loss.Loss, accuracy float64, x, y []float6
 }
 
 func (r *Predictor) predictLoss(
-	bounds func(r *loss.Upper, laws loss.Laws, hi []float64), l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64,
+	bounds func(r *loss.Upper, l loss.Loss, accuracy float64, y []float64, laws Laws, hi []float64),
+	l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64,
 ) error {
 	if n := len(laws.Mean); len(y) != n || len(hi) != n {
 		return fmt.Errorf("model: predict: %d targets and %d losses for %d rows", len(y), len(hi), n)
 	}
 	return r.blocks(x, laws, func(s *predictScratch, i, j int) {
-		if s.losses == nil || !s.losses.Of(l, accuracy) {
-			s.losses = loss.NewUpper(l, accuracy)
-		}
-		some := laws.Slice(i, j)
-		bounds(s.losses, loss.Laws{
-			Y: y[i:j], Mean: some.Mean, Variance: some.Variance, MeanError: some.MeanError, VarianceError: some.VarianceError,
-		}, hi[i:j])
+		bounds(&s.losses, l, accuracy, y[i:j], laws.Slice(i, j), hi[i:j])
 	})
 }
 

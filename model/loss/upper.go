@@ -6,44 +6,44 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// Laws are the laws N(m, s²) of the predictions of some rows, known up to proven errors,
-// and the rows' targets, all in scaled units and all of one length.
+// Laws are the laws N(m, s²) of the predictions of some rows, in scaled units, known up to proven
+// errors.
 type Laws struct {
-	// Y is (y − centre)/scale, both operations rounded: |error| ≤ 2.01u|Y|, u = 2⁻⁵³.
-	Y              []float64
 	Mean, Variance []float64
 	// MeanError and VarianceError bound |Mean − m| and |Variance − s²|. NaN and
 	// infinities say that nothing is known.
 	MeanError, VarianceError []float64
 }
 
+// NewLaws returns room for n rows.
+func NewLaws(n int) Laws {
+	return Laws{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
+}
+
+// Slice returns rows [i, j), sharing memory.
+func (l Laws) Slice(i, j int) Laws {
+	return Laws{l.Mean[i:j], l.Variance[i:j], l.MeanError[i:j], l.VarianceError[i:j]}
+}
+
 // An Upper bounds losses from above, for the stored numbers in exact arithmetic
-// (docs/explanation/theory.md, 10). It is for one goroutine.
+// (docs/explanation/theory.md, 10). A target is (y − centre)/scale, both operations rounded: it is off by at
+// most 2.01u of itself, u = 2⁻⁵³. The accuracy ≥ 0, in scaled units, is the greatest error of a
+// reader's predictions: bounds hold for every prediction within it. The zero value is
+// ready; it is for one goroutine.
 type Upper struct {
-	loss     Loss
 	accuracy float64
 	scratch  [3][]float64 // arguments and values of Φ and φ
 }
 
 // An upper writes upper bounds for rows whose errors are finite.
 type upper interface {
-	// draws gets the laws and the bound on each row's distance error.
-	draws(r *Upper, laws Laws, room, hi []float64)
+	// draws gets targets, laws and the bound on each row's distance error.
+	draws(r *Upper, ys []float64, laws Laws, room, hi []float64)
 	// points is draws for the means alone.
-	points(r *Upper, laws Laws, room, hi []float64)
+	points(r *Upper, ys []float64, laws Laws, room, hi []float64)
 	// size is the length by which rounding of the tolerances is measured.
 	size() float64
 }
-
-// NewUpper returns the bounds of a loss of this package. accuracy ≥ 0, in scaled
-// units, is the greatest error of a reader's predictions: bounds hold for every prediction
-// within accuracy of a draw.
-func NewUpper(l Loss, accuracy float64) *Upper {
-	return &Upper{loss: l, accuracy: accuracy}
-}
-
-// Of reports whether r bounds this loss with this accuracy.
-func (r *Upper) Of(l Loss, accuracy float64) bool { return r.loss == l && r.accuracy == accuracy }
 
 const (
 	unitRoundoff = 0x1p-53
@@ -54,32 +54,32 @@ const (
 	farAway = 9
 )
 
-// Draws writes upper bounds on each row's expected loss to hi, in [0, 1]. A row whose mean
-// is not proven to be within the accuracy gets 1. Rows do not depend on each other, nor
-// does a result on the machine.
-func (r *Upper) Draws(laws Laws, hi []float64) {
-	r.bounds(laws, r.loss.draws, r.proven, hi)
+// Draws writes upper bounds on each row's expected loss to hi, in [0, 1], for every prediction
+// within the accuracy of a draw. A row whose mean is not proven to be within the accuracy gets 1.
+// Rows do not depend on each other, nor does a result on the machine.
+func (r *Upper) Draws(l Loss, accuracy float64, ys []float64, laws Laws, hi []float64) {
+	r.bounds(l, accuracy, ys, laws, l.draws, r.proven, hi)
 }
 
 // Points does the same for the losses of the means: of every prediction that is within
 // the accuracy of the exact mean. Variances are not read. A loss that is 0 or 1 has
 // whole bounds.
-func (r *Upper) Points(laws Laws, hi []float64) {
-	r.bounds(laws, r.loss.points, r.near, hi)
+func (r *Upper) Points(l Loss, accuracy float64, ys []float64, laws Laws, hi []float64) {
+	r.bounds(l, accuracy, ys, laws, l.points, r.near, hi)
 }
 
 func (r *Upper) bounds(
-	laws Laws, write func(r *Upper, laws Laws, room, hi []float64), proven func(laws Laws, i int) bool, hi []float64,
+	l Loss, accuracy float64, ys []float64, laws Laws,
+	write func(r *Upper, ys []float64, laws Laws, room, hi []float64), proven func(laws Laws, i int) bool, hi []float64,
 ) {
-	n := len(laws.Y)
-	room := r.take(2, n)
-	size := r.loss.size()
-	for i, y := range laws.Y {
+	r.accuracy = accuracy
+	room, size := r.take(2, len(ys)), l.size()
+	for i, y := range ys {
 		// Of the distance |m − y| and of its difference to a tolerance.
 		room[i] = (laws.MeanError[i] + float64(6*unitRoundoff*(math.Abs(laws.Mean[i])+math.Abs(y)+size))) * (1 + 0x1p-40)
 	}
-	write(r, laws, room, hi)
-	for i := range n {
+	write(r, ys, laws, room, hi)
+	for i := range ys {
 		if !proven(laws, i) || !(hi[i] <= 1) { // written so that NaN fails
 			hi[i] = 1
 		}
@@ -135,10 +135,9 @@ func (l band) inner(y, accuracy float64) float64 {
 //	Φ((g−w)/s) + Φ(−(g+w)/s)
 //
 // and each term is monotone in g, in w and, on each side of its sign, in s.
-func (l band) draws(r *Upper, laws Laws, room, hi []float64) {
-	n := len(laws.Y)
-	args := r.take(0, 2*n)
-	for i, y := range laws.Y {
+func (l band) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
+	args := r.take(0, 2*len(ys))
+	for i, y := range ys {
 		inner := l.inner(y, r.accuracy)
 		least, most := reach(laws.Mean[i]-y-l.middle(), room[i])
 		small, large := laws.deviations(i)
@@ -146,17 +145,17 @@ func (l band) draws(r *Upper, laws Laws, room, hi []float64) {
 		args[2*i+1] = -(least + inner) / large
 	}
 	linalg.NormCDF(args, args)
-	for i := range n {
+	for i, y := range ys {
 		hi[i] = args[2*i] + args[2*i+1] + rounding
-		if !(l.inner(laws.Y[i], r.accuracy) > 0) {
+		if !(l.inner(y, r.accuracy) > 0) {
 			hi[i] = 1
 		}
 	}
 }
 
 // A prediction within the accuracy is inside if the mean is inside by so much.
-func (l band) points(r *Upper, laws Laws, room, hi []float64) {
-	for i, y := range laws.Y {
+func (l band) points(r *Upper, ys []float64, laws Laws, room, hi []float64) {
+	for i, y := range ys {
 		_, most := reach(laws.Mean[i]-y-l.middle(), room[i])
 		hi[i] = pick(most < l.inner(y, r.accuracy), 0, 1)
 	}
@@ -179,13 +178,13 @@ func pick(condition bool, yes, no float64) float64 {
 
 // 1 − E = exp(−(g/ε)²/k)/√k, k = 1 + 2(s/ε)²: the factors are monotone in g and s. The
 // loss has slope √(2/e)/ε at most.
-func (l exponential) draws(r *Upper, laws Laws, room, hi []float64) {
-	args := r.take(0, len(laws.Y))
+func (l exponential) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
+	args := r.take(0, len(ys))
 	k := func(s float64) float64 {
 		t := s / l.epsilon
 		return 1 + float64(2*float64(t*t))
 	}
-	for i, y := range laws.Y {
+	for i, y := range ys {
 		_, most := reach(laws.Mean[i]-y, room[i])
 		small, _ := laws.deviations(i)
 		most /= l.epsilon
@@ -199,9 +198,9 @@ func (l exponential) draws(r *Upper, laws Laws, room, hi []float64) {
 	}
 }
 
-func (l exponential) points(r *Upper, laws Laws, room, hi []float64) {
+func (l exponential) points(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 	args := r.take(0, len(room))
-	for i, y := range laws.Y {
+	for i, y := range ys {
 		most := r.farthest(laws.Mean[i]-y, room[i]) / l.epsilon
 		args[i] = -most * most
 	}
@@ -235,13 +234,13 @@ type slope struct {
 	tolerance func(y float64) float64
 }
 
-func (d slope) draws(r *Upper, laws Laws, room, hi []float64) {
+func (d slope) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 	const each = 3 // points of a row
 	cdf, pdf := r.take(0, each*len(room)), r.take(1, each*len(room))
 	end := func(i int) (g, s, t, apart float64) {
-		_, most := reach(laws.Mean[i]-laws.Y[i], room[i])
+		_, most := reach(laws.Mean[i]-ys[i], room[i])
 		small, large := laws.deviations(i)
-		return most, large, d.tolerance(laws.Y[i]), large - small + float64(4*unitRoundoff*large)
+		return most, large, d.tolerance(ys[i]), large - small + float64(4*unitRoundoff*large)
 	}
 	for i := range room {
 		g, s, t, _ := end(i)
@@ -283,12 +282,12 @@ func squaredInside(g, s, t float64, cdf, pdf []float64) (e, off float64) {
 	return sum / (t * t), 64 * unitRoundoff * size / (t * t)
 }
 
-func (l squared) draws(r *Upper, laws Laws, room, hi []float64) {
-	slope{2, squaredInside, func(float64) float64 { return l.epsilon }}.draws(r, laws, room, hi)
+func (l squared) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
+	slope{2, squaredInside, func(float64) float64 { return l.epsilon }}.draws(r, ys, laws, room, hi)
 }
 
-func (l squared) points(r *Upper, laws Laws, room, hi []float64) {
-	for i, y := range laws.Y {
+func (l squared) points(r *Upper, ys []float64, laws Laws, room, hi []float64) {
+	for i, y := range ys {
 		most := min(r.farthest(laws.Mean[i]-y, room[i])/l.epsilon, 1)
 		hi[i] = float64(most*most) + rounding
 	}
@@ -308,16 +307,16 @@ func relativeInside(g, s, t float64, cdf, pdf []float64) (e, off float64) {
 
 // The raw target's size in scaled units is off by rounding of the scaled target and of
 // its sum with the offset. A target of 0 costs 1.
-func (l relative) draws(r *Upper, laws Laws, room, hi []float64) {
-	slope{1, relativeInside, l.tolerance}.draws(r, laws, room, hi)
+func (l relative) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
+	slope{1, relativeInside, l.tolerance}.draws(r, ys, laws, room, hi)
 }
 
 func (l relative) tolerance(y float64) float64 {
 	return math.Abs(y+l.offset) - float64(6*unitRoundoff*(math.Abs(y)+math.Abs(l.offset)))
 }
 
-func (l relative) points(r *Upper, laws Laws, room, hi []float64) {
-	for i, y := range laws.Y {
+func (l relative) points(r *Upper, ys []float64, laws Laws, room, hi []float64) {
+	for i, y := range ys {
 		t := l.tolerance(y)
 		hi[i] = min(r.farthest(laws.Mean[i]-y, room[i])/t, 1) + rounding
 		if !(t > 0) {

@@ -52,17 +52,15 @@ func randomLaw(rng *rand.Rand) law {
 }
 
 // bound returns the upper bound of a loss, of draws or of points, and the loss.
-func (l law) bound(kind loss.Kind, write func(r *loss.Upper, laws loss.Laws, hi []float64)) (float64, loss.Loss, error) {
+func (l law) bound(kind loss.Kind, write func(r *loss.Upper, l loss.Loss, accuracy float64, y []float64, laws loss.Laws, hi []float64)) (float64, loss.Loss, error) {
 	of, err := loss.New(kind, l.eps, 0.7*l.eps, 1.4*l.eps, l.off)
 	if err != nil {
 		return 0, nil, err
 	}
 	one := func(x float64) []float64 { return []float64{x} }
 	high := one(0)
-	write(loss.NewUpper(of, l.accuracy), loss.Laws{
-		Y: one(l.computed[0]), Mean: one(l.computed[1]), Variance: one(l.computed[2]),
-		MeanError: one(l.meanError), VarianceError: one(l.varied),
-	}, high)
+	laws := loss.Laws{Mean: one(l.computed[1]), Variance: one(l.computed[2]), MeanError: one(l.meanError), VarianceError: one(l.varied)}
+	write(&loss.Upper{}, of, l.accuracy, one(l.computed[0]), laws, high)
 	return high[0], of, nil
 }
 
@@ -193,14 +191,14 @@ func TestUnknownLawsCostOne(t *testing.T) {
 			{1e300, 1e300, 0, 0},
 		} {
 			one := func(x float64) []float64 { return []float64{x} }
-			laws := loss.Laws{Y: one(0.1), Mean: one(c[0]), Variance: one(c[1]), MeanError: one(c[2]), VarianceError: one(c[3])}
+			laws := loss.Laws{Mean: one(c[0]), Variance: one(c[1]), MeanError: one(c[2]), VarianceError: one(c[3])}
 			hi := one(0.5)
-			loss.NewUpper(of, 1e-6).Draws(laws, hi)
+			new(loss.Upper).Draws(of, 1e-6, one(0.1), laws, hi)
 			unknown := math.IsNaN(c[0]+c[1]+c[2]+c[3]) || !(c[2] <= 1e-6) || math.IsInf(c[3], 0)
 			if !(0 <= hi[0] && hi[0] <= 1) || unknown && hi[0] != 1 {
 				t.Errorf("%s, %v: %g", kind, c, hi[0])
 			}
-			loss.NewUpper(of, 1e-6).Points(laws, hi)
+			new(loss.Upper).Points(of, 1e-6, one(0.1), laws, hi)
 			if !(0 <= hi[0] && hi[0] <= 1) || !(c[2] <= 1e-6) && hi[0] != 1 {
 				t.Errorf("%s, %v: a prediction loses at most %g", kind, c, hi[0])
 			}
