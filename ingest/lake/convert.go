@@ -138,7 +138,7 @@ func int96Seconds(b []byte) float64 {
 }
 
 func (c *column) decimalValue(v int64) float64 {
-	if v > c.highest || v < -c.highest {
+	if v < c.lowest || v > c.highest {
 		return ingest.Mistyped.Cell()
 	}
 	return ingest.Decimal(v, c.digits)

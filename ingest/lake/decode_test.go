@@ -35,24 +35,24 @@ func TestSecondsRoundsCorrectly(t *testing.T) {
 }
 
 func TestDecimalBytes(t *testing.T) {
-	for _, v := range []int64{0, 1, -1, 127, -128, 255, -256, ingest.MaxInteger, -ingest.MaxInteger} {
+	for _, v := range []int64{0, 1, -1, 127, -128, 255, -256, ingest.MaxInteger, -ingest.MaxInteger, math.MinInt64} {
 		for width := 8; width <= maxDecimalWidth; width++ {
 			b := make([]byte, width)
 			for i := range b {
 				b[i] = byte(v >> 63)
 			}
 			binary.BigEndian.PutUint64(b[width-8:], uint64(v))
-			if got, want := (&column{digits: 3, highest: math.MaxInt64}).decimalBytes(b), float64(v)/1000; got != want {
+			if got, want := (&column{digits: 3, lowest: math.MinInt64, highest: math.MaxInt64}).decimalBytes(b), float64(v)/1000; got != want {
 				t.Errorf("decimalBytes(%d in %d bytes) = %v, want %v", v, width, got, want)
 			}
 		}
 	}
 	for _, b := range [][]byte{{0x00, 0x20, 0, 0, 0, 0, 0, 1}, {0xFF, 0xDF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, bytes.Repeat([]byte{0x7F}, 16), bytes.Repeat([]byte{0x80}, 16)} {
-		if f := ingest.FaultOf((&column{highest: math.MaxInt64, element: parquetmeta.Element{Converted: deprecated.Decimal, Precision: 76}}).decimalBytes(b)); f != ingest.TooLong {
+		if f := ingest.FaultOf((&column{lowest: math.MinInt64, highest: math.MaxInt64, element: parquetmeta.Element{Converted: deprecated.Decimal, Precision: 76}}).decimalBytes(b)); f != ingest.TooLong {
 			t.Errorf("decimalBytes(%x): %v, want too long", b, f)
 		}
 	}
-	wide := &column{highest: math.MaxInt64, digits: 18, element: parquetmeta.Element{Converted: deprecated.Decimal, Precision: 38, Scale: 18}}
+	wide := &column{lowest: math.MinInt64, highest: math.MaxInt64, digits: 18, element: parquetmeta.Element{Converted: deprecated.Decimal, Precision: 38, Scale: 18}}
 	for text, want := range map[string]float64{"99500000000000000000": 99.5, "-99500000000000000001": -99.5, "123456789012345678901234567890": 123456789012.34567890123456789} {
 		v, _ := new(big.Int).SetString(text, 10)
 		if v.Sign() < 0 {

@@ -26,8 +26,8 @@ type column struct {
 	kind     kind
 	width    int         // bytes of a value in PLAIN, 0 for booleans
 	digits   int         // decimal places of decimals; 3, 6 or 9 for timestamps
-	lowest   int64       // least value of the type, for integers of 8 and 16 bits
-	highest  int64       // largest value of the type, for these and for unscaled decimals
+	lowest   int64       // least value of the type, for integers of 8 and 16 bits and unscaled decimals
+	highest  int64       // largest value of these types
 	zone     job.Meaning // of timestamps
 	physical format.Type
 	filled   bool   // pages end in plainFill zeros
@@ -293,9 +293,9 @@ func (c column) decimal(e *parquetmeta.Element, a annotation) column {
 	case a.Precision < 1 || c.digits < 0 || c.digits > int(a.Precision) || int(a.Precision) > mostDigits(c.width):
 		c.Use, c.Why = ingest.Unusable, "that many digits do not fit; "+hintAgain
 	}
-	c.highest = math.MaxInt64
+	c.lowest, c.highest = math.MinInt64, math.MaxInt64
 	if most := math.Pow10(max(int(a.Precision), 0)); most < math.MaxInt64 {
-		c.highest = int64(most) - 1
+		c.lowest, c.highest = 1-int64(most), int64(most)-1
 	}
 	return c
 }
