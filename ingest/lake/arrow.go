@@ -6,12 +6,13 @@ import (
 	"io"
 
 	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // isArrow reports whether a file begins like an Arrow IPC file.
@@ -49,36 +50,73 @@ func describeArrow(_ context.Context, file objects.File) (*dataFile, error) {
 // arrowRowsPerByte bounds the rows of a record batch, by its stored bytes: well packed booleans.
 const arrowRowsPerByte = 1 << 13
 
-// arrowColumn decides how the values of a field become float64.
+// arrowColumn describes a field by the leaf of a Parquet file that holds the same values.
 func arrowColumn(field arrow.Field, position int) column {
-	c := column{leaf: position}
-	if field.Nullable {
-		c.deep = 1
-	}
-	c.Name, c.Type = field.Name, field.Type.String()
 	typ := field.Type
 	if d, ok := typ.(*arrow.DictionaryType); ok {
 		typ = d.ValueType
 	}
+	e, known := arrowElement(typ)
+	c := leafColumn(&e, position)
 	switch t := typ.(type) {
-	case *arrow.Float64Type, *arrow.Float32Type, *arrow.Float16Type, *arrow.Decimal128Type,
-		*arrow.Int64Type, *arrow.Int32Type, *arrow.Int16Type, *arrow.Int8Type,
-		*arrow.Uint64Type, *arrow.Uint32Type, *arrow.Uint16Type, *arrow.Uint8Type:
-	case *arrow.BooleanType:
-		c.Type = aBoolean
-	case *arrow.Date32Type, *arrow.Date64Type:
-		c.Use, c.kind = ingest.OnRequest, kindDate
+	case *arrow.Date64Type:
+		c.Use, c.Why, c.kind, c.width = ingest.OnRequest, "", kindDate64, 8
 	case *arrow.TimestampType:
-		c.Use, c.kind, c.zone = ingest.OnRequest, kindTimestamp, job.MeansUTC
-		if t.TimeZone == "" {
-			c.zone = job.MeansLocalTime
+		c.digits = 3 * int(t.Unit)
+	case *arrow.Decimal128Type: // Arrow has decimals with zeros that are not stored, at both ends
+		if t.Precision >= 1 && t.Precision <= 38 {
+			c.Use, c.Why = ingest.Numeric, ""
 		}
-	case *arrow.StringType, *arrow.LargeStringType, *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.FixedSizeBinaryType:
-		c.Use, c.Why = ingest.Unusable, hintText
 	case arrow.NestedType:
 		c.Use, c.Why = ingest.Unusable, hintNested
 	default:
-		c.Use, c.Why = ingest.Unusable, hintCast
+		if !known {
+			c.Use, c.Why = ingest.Unusable, hintCast
+		}
+	}
+	if c.Name, c.Text = field.Name, false; c.Type != aBoolean {
+		c.Type = field.Type.String()
+	}
+	if field.Nullable {
+		c.deep = 1
 	}
 	return c
+}
+
+// arrowElement describes a type of Arrow as Parquet does; false if it does not. Parquet has no seconds: they
+// become milliseconds.
+func arrowElement(typ arrow.DataType) (e parquetmeta.Element, known bool) {
+	e = parquetmeta.Element{Name: "value", Converted: -1, Physical: format.ByteArray}
+	switch t := typ.(type) {
+	case *arrow.BooleanType:
+		e.Physical = format.Boolean
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type:
+		bits := t.(arrow.FixedWidthDataType).BitWidth()
+		if e.Physical = format.Int32; bits == 64 {
+			e.Physical = format.Int64
+		}
+		e.Logical = parquetmeta.Logical{Kind: parquetmeta.LogicalInteger, Bits: int8(bits), Signed: arrow.IsSignedInteger(t.ID())}
+	case *arrow.Float16Type:
+		e.Physical, e.Length, e.Logical.Kind = format.FixedLenByteArray, 2, parquetmeta.LogicalFloat16
+	case *arrow.Float32Type:
+		e.Physical = format.Float
+	case *arrow.Float64Type:
+		e.Physical = format.Double
+	case *arrow.StringType, *arrow.LargeStringType:
+		e.Logical.Kind = parquetmeta.LogicalString
+	case *arrow.BinaryType, *arrow.LargeBinaryType:
+	case *arrow.FixedSizeBinaryType:
+		e.Physical, e.Length = format.FixedLenByteArray, int32(t.ByteWidth)
+	case *arrow.Date32Type:
+		e.Physical, e.Logical.Kind = format.Int32, parquetmeta.LogicalDate
+	case *arrow.TimestampType:
+		e.Physical = format.Int64
+		e.Logical = parquetmeta.Logical{Kind: parquetmeta.LogicalTimestamp, Unit: max(int16(t.Unit), parquetmeta.UnitMillis), UTC: t.TimeZone != ""}
+	case *arrow.Decimal128Type:
+		e.Physical, e.Length = format.FixedLenByteArray, 16
+		e.Logical = parquetmeta.Logical{Kind: parquetmeta.LogicalDecimal, Precision: t.Precision, Scale: t.Scale}
+	default:
+		return parquetmeta.Element{}, false
+	}
+	return e, true
 }

@@ -25,16 +25,18 @@ type batches struct {
 	shard   shard
 	file    objects.File
 	tools   *tools
-	cursors []*cursor     // by column; nil for a key of the path
-	fixed   []float64     // by column, the values of keys of the path
-	arrays  []arrow.Array // of the record batch of an Arrow file, by column; nil: it has a cursor, or none
-	record  arrow.Record  // that has them
+	next    []reader      // by column
+	cursors []*cursor     // by column; nil for a key of the path, and in Arrow files
+	record  arrow.Record  // the record batch of an Arrow file
 	reasons *storedCursor // of rejected rows; nil: the values tell them
 	finite  []bool        // by column: all values of this batch are good
 	digests []hash.Hash   // by column; nil: not wanted
 	read    int64         // rows so far
 	err     error         // of an earlier call, after which nothing is read; io.EOF after the last row
 }
+
+// A reader reads the next values of a column. finite says that all of them are good.
+type reader func(values []float64) (finite bool, err error)
 
 // tools has the buffers for reading a shard. The next shard uses them again.
 type tools struct {
@@ -133,20 +135,10 @@ func (b *batches) eachColumn(f func(j int) error) error {
 }
 
 func (b *batches) readColumn(j int, values []float64) error {
-	c := b.cursors[j]
-	if b.arrays[j] != nil {
-		return b.readArrow(j, values)
-	}
-	if c == nil {
-		for i := range values {
-			values[i] = b.fixed[j]
-		}
-		b.finite[j] = ingest.FaultOf(b.fixed[j]) == ingest.None
-		return nil
-	}
-	err := guard(func() error { return c.read(values) })
-	b.finite[j] = c.seen.finite
-	return err
+	return guard(func() (err error) {
+		b.finite[j], err = b.next[j](values)
+		return err
+	})
 }
 
 func (b *batches) columnError(j int, err error) error {
@@ -186,10 +178,10 @@ func (b *batches) Close() error {
 	}
 	err := b.file.Close()
 	b.src.tools.Put(b.tools)
-	b.file, b.tools, b.cursors = nil, nil, nil
+	b.file, b.tools, b.cursors, b.next = nil, nil, nil, nil
 	if b.record != nil {
 		b.record.Release()
-		b.record, b.arrays = nil, nil
+		b.record = nil
 	}
 	b.err = cmp.Or(b.err, errClosed)
 	return err

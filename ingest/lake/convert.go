@@ -25,6 +25,7 @@ const (
 	kindUint64            // stored in 64 bits, a fault beyond 2⁵³
 	kindBoolean           // 0 or 1
 	kindDate              // days; seconds since 1970, exact
+	kindDate64            // whole days in milliseconds; as kindDate, a fault between days
 	kindTimestamp         // units of 10^−digits s; seconds since 1970, correctly rounded
 	kindInt96             // nanoseconds of a day and the Julian day; as kindTimestamp
 	kindDecimal32         // unscaled integer; correctly rounded, a fault beyond its digits
@@ -106,6 +107,11 @@ func (c *column) integerValue(v int64) float64 {
 		return float64(v)
 	case kindDate:
 		return float64(v * secondsPerDay)
+	case kindDate64:
+		if v%(1000*secondsPerDay) != 0 {
+			return ingest.Mistyped.Cell()
+		}
+		return ingest.Seconds(v, 3)
 	case kindTimestamp:
 		return ingest.Seconds(v, c.digits)
 	case kindDecimal32, kindDecimal64:

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/apache/arrow/go/v15/arrow"
-
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -253,7 +251,10 @@ func (b *batches) start(foot *footer) error {
 		if texts := b.src.cfg.Texts; texts.Column == col.Name {
 			c.texts = texts
 		}
-		b.cursors[j] = c
+		b.cursors[j], b.next[j] = c, func(values []float64) (bool, error) {
+			err := c.read(values)
+			return c.seen.finite, err
+		}
 	}
 	return b.openReasons(foot)
 }
@@ -275,14 +276,19 @@ func (b *batches) openReasons(foot *footer) error {
 // columns opens the columns of the file and keeps the values of keys of its path.
 func (b *batches) columns(open func(j int, col *column) error) error {
 	f, n := b.shard.file, len(b.src.columns)
-	b.finite, b.fixed, b.cursors, b.arrays = make([]bool, n), make([]float64, n), make([]*cursor, n), make([]arrow.Array, n)
+	b.finite, b.cursors, b.next = make([]bool, n), make([]*cursor, n), make([]reader, n)
 	for j, name := range b.src.columns {
 		if !b.src.cfg.NoDigests {
 			b.digests = append(b.digests, sha256.New())
 		}
 		col := f.column(name)
-		if col.leaf < 0 {
-			b.fixed[j] = f.key(name)
+		if key := f.key(name); col.leaf < 0 {
+			b.next[j] = func(values []float64) (bool, error) {
+				for i := range values {
+					values[i] = key
+				}
+				return ingest.FaultOf(key) == ingest.None, nil
+			}
 		} else if err := open(j, col); err != nil {
 			return b.columnError(j, err)
 		}

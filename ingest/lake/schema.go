@@ -42,7 +42,7 @@ func (c *column) meaning() job.Meaning {
 	switch {
 	case c.Text:
 		return job.MeansText
-	case c.kind == kindDate:
+	case c.kind == kindDate || c.kind == kindDate64:
 		return job.MeansDate
 	case c.kind == kindInt96:
 		return job.MeansTime

@@ -159,7 +159,11 @@ func (s *Stored) begin(ctx context.Context) error {
 					return s.fault(c, err)
 				}
 			}
-			s.cells[c] = storedArray(record.Column(column.column.leaf), g.rows)
+			cells, err := storedArray(record.Column(column.column.leaf), column.column, g.rows)
+			if err != nil {
+				return s.fault(c, err)
+			}
+			s.cells[c] = cells
 		default:
 			ch, err := s.known.foot.storedChunk(g.index, column.column)
 			if err != nil {
@@ -178,7 +182,9 @@ func (s *Stored) node(c *column) (node parquet.Node, err error) {
 	case c.leaf < 0:
 		node = parquet.String()
 	case s.file.arrow:
-		node, err = arrowNode(s.known.arrow.Schema.Field(c.leaf).Type)
+		if node, err = c.node(); err != nil {
+			err = fmt.Errorf("%w: it is %s", ErrNotKept, c.Type)
+		}
 	case c.refused != "":
 		err = errors.New(c.refused)
 	default:

@@ -87,7 +87,7 @@ type storedCursor struct{ walker[parquet.Value] }
 func newStoredCursor(src io.ReaderAt, col *column, ch chunk, most int64) *storedCursor {
 	c := new(storedCursor)
 	c.reset(src, col, plainWidth(col), ch, new(lane))
-	c.make, c.page.keeps = c.stored, col.physical == format.FixedLenByteArray
+	c.make, c.page.keeps = col.stored, col.physical == format.FixedLenByteArray
 	c.bound(most)
 	return c
 }
@@ -120,15 +120,15 @@ func (c *storedCursor) read(dst []parquet.Value) error {
 }
 
 // stored makes values of their bytes. Byte arrays share them.
-func (c *storedCursor) stored(dst []parquet.Value, from *decoded, at int) {
-	if c.page.width < 0 {
+func (c *column) stored(dst []parquet.Value, from *decoded, at int) {
+	if c.physical == format.ByteArray {
 		for i := range dst {
 			a, b := from.offsets[at+i], from.offsets[at+i+1]
 			dst[i] = parquet.ByteArrayValue(from.texts[a:b:b])
 		}
 		return
 	}
-	width, kind := max(c.page.width, 1), parquet.Kind(c.col.physical)
+	width, kind := max(plainWidth(c), 1), parquet.Kind(c.physical)
 	for i := range dst {
 		dst[i] = kind.Value(from.fixed[(at+i)*width : (at+i+1)*width : (at+i+1)*width])
 	}
