@@ -7,6 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
 // A JobFile is a job file: one YAML document. Its keys are those of the
@@ -40,11 +41,11 @@ type JobFile struct {
 
 	Output     string        `yaml:"output"`
 	Publish    publishConfig `yaml:"publish"`
-	Sign       string        `yaml:"sign"`
+	Sign       sign.KeyFile  `yaml:"sign"` // of certificates, on topics too
 	Stream     Stream        `yaml:"stream"`
 	Serve      Serve         `yaml:"serve"`
 	Require    Require       `yaml:"require"`
-	Keep       int           `yaml:"retain"`
+	Keep       int           `yaml:"retain"` // finished runs whose artifacts stay; 0: all
 	Budget     `yaml:",inline"`
 	Checkpoint yamlfile.Duration `yaml:"checkpoint"`
 
@@ -108,7 +109,7 @@ func (c JobFile) job() job.Job {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	relativePaths(folder, c.Kafka.files(), []*string{&c.Output, &c.Rejected.To.path, &c.Sign})
+	relativePaths(folder, c.Kafka.files(), []*string{&c.Output, &c.Rejected.To.path, (*string)(&c.Sign)})
 }
 
 // A publishConfig declares the location of artifacts next to the output directory.

@@ -66,7 +66,7 @@ func (p Task) RunConfig() pipeline.RunConfig {
 // remarks on it.
 func (p Task) KeepingRejectedRows(fsys durable.FS, warning func(string)) pipeline.RunConfig {
 	how := p.RunConfig()
-	if p.Rejected != "" || p.DeadLetters() != nil {
+	if p.Rejected.To.path != "" || p.DeadLetters() != nil {
 		how.Rejected = rejects{task: p, fs: fsys, warning: warning}
 	}
 	return how
@@ -124,16 +124,16 @@ func (q rejects) Rejects(from dataset.Opened) dataset.Rejects {
 
 // Kept reports whether the file is there; that of a topic goes with a publisher.
 func (q rejects) Kept() bool {
-	_, err := os.Stat(q.task.Rejected)
+	_, err := os.Stat(q.task.Rejected.To.path)
 	return err == nil
 }
 
 // Put replaces the file.
 func (q rejects) Put(_ context.Context, columns []string, shards []dataset.Shard, each func(func(dataset.RejectedRow) error) error) error {
-	if err := q.fs.MkdirAll(filepath.Dir(q.task.Rejected)); err != nil {
+	if err := q.fs.MkdirAll(filepath.Dir(q.task.Rejected.To.path)); err != nil {
 		return err
 	}
-	return WriteFile(q.fs, q.task.Rejected, q.read, q.warning, func(to io.Writer) error {
+	return WriteFile(q.fs, q.task.Rejected.To.path, q.read, q.warning, func(to io.Writer) error {
 		out := sink.NewRejectedRows(to, columns)
 		if err := each(func(r dataset.RejectedRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
 			return err

@@ -19,7 +19,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
-	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
 // Overrides are the changes of a command to a job file: flags, and that a schedule runs it.
@@ -38,20 +37,15 @@ type Environment struct {
 	Offline bool // a check opens no source
 }
 
-// A Task is a runnable job file: the job, the origin of its rows and the locations of its results.
+// A Task is a runnable job file, with its defaults: the job, the origin of its rows and the locations of its
+// results.
 type Task struct {
+	JobFile
+
 	Job       job.Job
 	Source    Origin
 	PublishTo *ArtifactTopics // nil: nothing is published next to the output
-	Output    string
-	Sign      sign.KeyFile // of certificates, on topics too
-	Rejected  string       // file for rejected rows, or ""
-	Stream    Stream
-	Serve     Serve
-	Require   Require
 	Resources job.Resources
-	Keep      int            // finished runs whose artifacts stay; 0: all
-	Folder    string         // of the job file
 	file      *yamlfile.File // that it was read from; nil: from none
 }
 
@@ -97,7 +91,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	_, files := from.(Lake)
 	faults.Unless(files || len(job.Unit.Columns) == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
 	faults.Unless(files || job.Groups.Texts == nil, "groups", "texts are read of files; take a job of files, or numbers")
-	faults.Unless(!isRemote(c.Sign), "sign", "%s: "+wantLocal, c.Sign)
+	faults.Unless(!isRemote(string(c.Sign)), "sign", "%s: "+wantLocal, c.Sign)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
 	if source := hides(from, c.Output); source != "" {
 		faults.Add("output", insideSource(source), c.Output, source)
@@ -114,13 +108,10 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(c.Keep >= 0, "retain", "%d is negative", c.Keep)
 	resources := c.Resources()
 	resources.Checkpoint = cmp.Or(time.Duration(c.Checkpoint), resources.Checkpoint)
-	p := Task{
-		Job: job, Source: from, PublishTo: to, Output: c.Output, Sign: sign.KeyFile(c.Sign), Rejected: bad.path, Stream: c.Stream, Serve: c.Serve,
-		Keep: c.Keep, Folder: c.Folder,
-		Require: Require{Of: cmp.Or(c.Require.Of, pipeline.RequirePrediction), Limit: c.Require.Limit}, Resources: resources,
-	}
-	p.Stream.check(&faults)
-	p.Serve.check(&faults)
+	c.Require.Of = cmp.Or(c.Require.Of, pipeline.RequirePrediction)
+	c.Stream.check(&faults)
+	c.Serve.check(&faults)
+	p := Task{JobFile: c, Job: job, Source: from, PublishTo: to, Resources: resources}
 	if isRemote(c.Output) {
 		faults.Unless(objects.CheckOutput(c.Output) == nil, "output", "%s: want a path of this machine or s3://BUCKET/PATH, with two slashes and without a user or a query", objects.Shown(c.Output))
 		faults.Unless(files && !c.Source.scheduled && !p.goesOn(), "output", "%s: only a job of files that pacsgp train runs publishes to a store; name a directory", objects.Shown(c.Output))
@@ -160,9 +151,7 @@ func (c JobFile) artifactTopics(faults *yamlfile.Faults) *ArtifactTopics {
 		faults.Unless(group == "", "source.kafka.group", "its offsets are committed with what is published, so declare publish.kafka")
 		return nil
 	}
-	s := &ArtifactTopics{
-		Cluster: c.Kafka, Topics: k.Topics.topics(), Name: k.Name, group: group, sign: sign.KeyFile(c.Sign),
-	}
+	s := &ArtifactTopics{Cluster: c.Kafka, Topics: k.Topics.topics(), Name: k.Name, group: group, sign: c.Sign}
 	faults.Unless(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name), key+".name", "names that begin with score/ or sequence/, or end in a slash and a number, are reserved")
 	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !isID(k.Name), key+".name", "name the model, under which consumers find the current one")
 	return s
@@ -221,7 +210,7 @@ func (p Task) goesOn() bool {
 
 // mustGoOn adds the faults of a stream.
 func (p Task) mustGoOn(faults *yamlfile.Faults) {
-	faults.Unless(p.Rejected == "", "rejected.to", "a stream sends rejected rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
+	faults.Unless(p.Rejected.To.path == "", "rejected.to", "a stream sends rejected rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(p.Stream.Promote.Within == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, "train.time", "a resumed window must give the same certificate, and a time limit could change it: limit training by train.passes")
 	faults.Unless(p.PublishTo != nil, "publish.kafka", "a stream publishes to topics; name the model")
