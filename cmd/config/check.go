@@ -2,10 +2,9 @@ package config
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // Check finds the faults of a file, whose keys tell its kind. Where the file has none, it opens the sources of
@@ -43,18 +42,14 @@ func (p Task) checkFiles(ctx context.Context, warning func(string)) error {
 	if _, files := p.Source.(Lake); !files {
 		return p.file.Merge(faults)
 	}
-	src, err := p.Open(ctx, nil)
+	src, err := dataset.Open(ctx, p.Job, p.Source, nil, p.Resources, nil)
 	if err == nil {
 		for _, text := range src.Warnings() {
 			warning(text)
 		}
 	}
-	for _, each := range yamlfile.Separate(err) {
-		if fault, ok := errors.AsType[yamlfile.Fault](each); ok {
-			faults.Add(fault.Key, "%s", strings.TrimPrefix(fault.Text, fault.Key+": "))
-		} else {
-			faults.Within("source", each)
-		}
+	for _, other := range p.locate(err, p.Job, &faults) {
+		faults.Within("source", other)
 	}
 	return p.file.Merge(faults)
 }

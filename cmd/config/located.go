@@ -38,7 +38,12 @@ func (p Task) Located(err error, j job.Job) error {
 		return err
 	}
 	var faults yamlfile.Faults
-	var others []error
+	others := p.locate(err, j, &faults)
+	return errors.Join(append([]error{p.file.Merge(faults)}, others...)...)
+}
+
+// locate adds the faults of keys of the job file, and returns other errors.
+func (p Task) locate(err error, j job.Job, faults *yamlfile.Faults) (others []error) {
 	for _, each := range yamlfile.Separate(err) {
 		key, text, _ := strings.Cut(strings.TrimPrefix(each.Error(), job.ErrConfig.Error()+": "), ": ")
 		found, ok := errors.AsType[*ingest.ChoiceError](each)
@@ -55,5 +60,5 @@ func (p Task) Located(err error, j job.Job) error {
 			others = append(others, each)
 		}
 	}
-	return errors.Join(append([]error{p.file.Merge(faults)}, others...)...)
+	return others
 }
