@@ -16,7 +16,7 @@ import (
 // values.
 func Schema(name string) map[string]any {
 	k, _ := kindWhere(func(k kind) bool { return k.Name == name })
-	s := (&schemer{name, docs.Meanings(name)}).of("", k.of)
+	s := described(docs.Meanings(name)).of("", k.of)
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
 	s["title"] = "pacsgp " + name
 	s["required"] = k.required
@@ -26,22 +26,19 @@ func Schema(name string) map[string]any {
 	return s
 }
 
-// A schemer makes the schema of a type: structures give the keys, other types the forms of their values,
-// and the page the meanings.
-type schemer struct {
-	kind      string
-	described map[string]string
-}
+// Meanings of keys, described by the page, make the schema of a type: structures give the keys, other types
+// the forms of their values.
+type described map[string]string
 
-func (m *schemer) of(key string, t reflect.Type) schema {
+func (m described) of(key string, t reflect.Type) schema {
 	s := m.form(key, t)
-	if text, ok := m.described[key]; ok {
+	if text, ok := m[key]; ok {
 		s["description"] = text
 	}
 	return s
 }
 
-func (m *schemer) form(key string, t reflect.Type) schema {
+func (m described) form(key string, t reflect.Type) schema {
 	if t.Kind() == reflect.Pointer {
 		return m.form(key, t.Elem())
 	}
@@ -55,7 +52,7 @@ func (m *schemer) form(key string, t reflect.Type) schema {
 		}
 		return yamlfile.OrVariable(f.Schema)
 	}
-	if words, chosen := choices()[m.kind+" "+key]; chosen {
+	if words, chosen := choices()[key]; chosen {
 		return yamlfile.OrVariable(schema{"enum": words})
 	}
 	switch t.Kind() {
@@ -80,7 +77,7 @@ func (m *schemer) form(key string, t reflect.Type) schema {
 	}
 }
 
-func (m *schemer) section(key string, t reflect.Type) schema {
+func (m described) section(key string, t reflect.Type) schema {
 	properties := schema{}
 	for name, f := range yamlfile.Keys(t) {
 		properties[name] = m.of(yamlfile.Join(key, name), f.Type)
@@ -88,24 +85,18 @@ func (m *schemer) section(key string, t reflect.Type) schema {
 	return schema{"type": "object", "additionalProperties": false, "properties": properties}
 }
 
-// choices are the words that are values of keys.
+// choices are the words that are values of keys, in whatever kind of file they are.
 func choices() map[string]any {
-	mechanisms := []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}
 	return map[string]any{
-		"job kernel":               certify.Families(),
-		"job loss.kind":            certify.LossKinds(),
-		"job grid":                 []string{paperGrid},
-		"job scaling":              []job.Scaling{job.ScalingReference, job.ScalingNone},
-		"job train.method":         job.Methods(),
-		"job train.objective":      job.Objectives(),
-		"job stream.group":         []string{GroupSingle, GroupShared},
-		"job source.kafka.format":  kafkalog.Formats,
-		"job kafka.sasl.mechanism": mechanisms,
-
-		"score kafka.sasl.mechanism": mechanisms,
-		"watch kafka.sasl.mechanism": mechanisms,
-		"score source.kafka.format":  kafkalog.Formats,
-		"score members":              []string{GroupSingle, GroupShared},
-		"score replaced":             replacedWords,
+		"loss.kind":            certify.LossKinds(),
+		"grid":                 []string{paperGrid},
+		"scaling":              []job.Scaling{job.ScalingReference, job.ScalingNone},
+		"train.method":         job.Methods(),
+		"train.objective":      job.Objectives(),
+		"stream.group":         []string{GroupSingle, GroupShared},
+		"source.kafka.format":  kafkalog.Formats,
+		"kafka.sasl.mechanism": []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512},
+		"members":              []string{GroupSingle, GroupShared},
+		"replaced":             replacedWords,
 	}
 }
