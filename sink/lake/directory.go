@@ -1,7 +1,8 @@
 package lake
 
 import (
-	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -89,38 +91,26 @@ func (o *Output) Remove(name string) error {
 }
 
 // hasContent reports whether the file name exists and has exactly these bytes.
-func (o *Output) hasContent(name string, data []byte) (same bool, err error) {
+func (o *Output) hasContent(name string, data []byte) (bool, error) {
 	f, err := o.fs.Open(o.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
+	sum := ""
 	if err == nil {
-		same, err = equalContent(f, data)
-		err = errors.Join(err, f.Close())
+		sum, err = digestOf(f)
 	}
 	if err != nil {
 		return false, fmt.Errorf("lake: read %s: %w", o.Path(name), err)
 	}
-	return same, nil
+	return sum == digest.Of(data), nil
 }
 
-// equalContent compares a stream with data piece by piece: a model of a hundred megabytes is
-// not twice in memory.
-func equalContent(r io.Reader, data []byte) (bool, error) {
-	buf := make([]byte, 1<<16)
-	for {
-		n, err := io.ReadFull(r, buf)
-		if n > len(data) || !bytes.Equal(buf[:n], data[:n]) {
-			return false, nil
-		}
-		data = data[n:]
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return len(data) == 0, nil
-		case err != nil:
-			return false, err
-		}
-	}
+// digestOf returns the SHA-256 of the content of a file, and closes it.
+func digestOf(f io.ReadCloser) (string, error) {
+	sum := sha256.New()
+	_, err := io.Copy(sum, f)
+	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
 }
 
 // readAtMost returns the content of a file. More than limit bytes are an error.

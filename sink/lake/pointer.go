@@ -2,11 +2,8 @@ package lake
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -117,12 +114,11 @@ func Damaged(folder string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the current model cannot be used: %s is missing", path)
 	}
-	sum := sha256.New()
+	sum := ""
 	if err == nil {
-		_, err = io.Copy(sum, f)
-		err = errors.Join(err, f.Close())
+		sum, err = digestOf(f)
 	}
-	if err == nil && hex.EncodeToString(sum.Sum(nil)) != p.Model {
+	if err == nil && sum != p.Model {
 		err = fmt.Errorf("%s is damaged: its content is not what its name says", path)
 	}
 	if err != nil {

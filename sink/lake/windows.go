@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -54,28 +51,18 @@ func (w *Windows) Put(ctx context.Context, out pipeline.Output, a stream.Artifac
 	return err
 }
 
-var openNumber = regexp.MustCompile(`^[0-9]{12,}$`)
-
 // Left returns the numbers of the open windows, ascending.
 func (w *Windows) Left() ([]int64, error) {
 	entries, err := os.ReadDir(w.Path)
-	if err != nil {
-		return nil, err
-	}
 	var all []int64
 	for _, e := range entries {
-		text, ok := strings.CutPrefix(e.Name(), openPrefix)
-		if !ok || !e.IsDir() || !openNumber.MatchString(text) {
-			continue
+		var n int64
+		if _, fault := fmt.Sscanf(e.Name(), openPrefix+"%d", &n); fault == nil && n >= 0 && e.IsDir() && e.Name() == openName(n) {
+			all = append(all, n)
 		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, n)
 	}
 	slices.Sort(all)
-	return all, nil
+	return all, err
 }
 
 // Folder returns the folder of the open window n.
