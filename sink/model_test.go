@@ -239,9 +239,13 @@ func sealed(data []byte) []byte {
 	return append(append(bytes.Clone(data[:at]), hex.EncodeToString(sum[:])...), data[at+64:]...)
 }
 
-// resealed seals a changed model file again, as a forger would.
+// resealed seals a changed file again, as a forger would, if it has room for a seal.
 func resealed(data []byte) []byte {
-	at := bytes.LastIndex(data, []byte("pacsgp-sha256")) + len("pacsgp-sha256") + 2
+	const key = "pacsgp-sha256\x18\x40"
+	at := bytes.LastIndex(data, []byte(key)) + len(key)
+	if at < len(key) || at+64 > len(data) {
+		return data
+	}
 	clean := bytes.Clone(data)
 	copy(clean[at:], bytes.Repeat([]byte("0"), 64))
 	return sealed(clean)

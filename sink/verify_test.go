@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"os"
 	"slices"
 	"testing"
@@ -39,41 +38,24 @@ func priorRows(c certify.Certificate) map[int]bool {
 	return reference
 }
 
-// goVerifies checks the model, the data and the certificate that the verifier's
-// arguments name with this program.
+// goVerifies checks the model, the certificate and the data that the verifier's arguments name with this
+// program.
 func goVerifies(t testing.TB, args []string) error {
 	t.Helper()
-	var files []string
-	id := ""
-	for i := 1; i < len(args); i++ {
-		if args[i] == "--id" {
-			i++
-			id = args[i]
-			continue
-		}
-		files = append(files, args[i])
-	}
-	model, certificate, data := files[0], files[1], files[2:]
-	document, err := os.ReadFile(certificate)
+	document, err := os.ReadFile(args[2])
 	fatal.If(t, err)
-	if sum := sha256.Sum256(document); id != "" && id != hex.EncodeToString(sum[:]) {
-		return errors.New("another id")
-	}
 	c, err := certify.Parse(document)
 	if err != nil {
 		return err
 	}
-	bytes, err := os.ReadFile(model)
+	bytes, err := os.ReadFile(args[1])
 	fatal.If(t, err)
 	m, err := sink.DecodeModel(bytes)
 	if err != nil {
 		return err
 	}
 	open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
-		return lake.Open(ctx, lake.Config{Paths: data, Choice: want})
-	}
-	if len(data) == 0 {
-		open = nil
+		return lake.Open(ctx, lake.Config{Paths: args[3:], Choice: want})
 	}
 	sum := sha256.Sum256(bytes)
 	_, err = pipeline.Verify(t.Context(), c, m, hex.EncodeToString(sum[:]), open, job.Resources{})

@@ -3,7 +3,6 @@ package lake_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,18 +73,7 @@ func TestKilledAtEveryOperationLeavesWholeFiles(t *testing.T) {
 
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
-	d, err := os.Open(dir)
+	hidden, err := filepath.Glob(filepath.Join(dir, "*"+durable.TempSuffix))
 	fatal.If(t, err)
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
-	var hidden []string
-	for _, name := range names {
-		if strings.HasSuffix(name, durable.TempSuffix) {
-			hidden = append(hidden, name)
-		}
-	}
 	return hidden
 }
