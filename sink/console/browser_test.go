@@ -148,20 +148,12 @@ func (b *browser) accessible(t *testing.T, where string) {
 	}
 }
 
-// serve serves pages on loopback until the test ends.
-func serve(t *testing.T, c serving.Config) *serving.Server {
-	t.Helper()
-	c.Address = "127.0.0.1:0"
-	s, err := serving.Start(t.Context(), c)
-	fatal.If(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
 // One page passes axe without violations, loads nothing from elsewhere, works by keyboard, and is not
 // wider than a telephone.
 func TestPageInBrowser(t *testing.T) {
-	server := serve(t, serving.Config{Pages: handler([]string{anOutput(t)}, func() time.Time { return noon })})
+	server, err := serving.Start(t.Context(), serving.Config{Address: "127.0.0.1:0", Pages: handled(anOutput(t))})
+	fatal.If(t, err)
+	t.Cleanup(func() { _ = server.Close() })
 	b := newBrowser(t, server.URL)
 	focus := func(key string) (where string) {
 		t.Helper()

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // What a terminal could obey is not passed on, wherever writes are cut.
@@ -51,9 +53,7 @@ func FuzzEscapeKeepsJSON(f *testing.F) {
 	f.Add("a\x1b\u202e\U000E0041\u2028\x7f")
 	f.Fuzz(func(t *testing.T, s string) {
 		doc, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var want, got string
 		escaped := Escape(string(doc))
 		if err := errors.Join(json.Unmarshal(doc, &want), json.Unmarshal([]byte(escaped), &got)); err != nil || got != want {

@@ -16,14 +16,9 @@ import (
 	"testing"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
-)
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"github.com/pacsgp/pacsgp/internal/fatal"
+)
 
 var certificate, otherCertificate, model = strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("c", 64)
 
@@ -34,13 +29,13 @@ func aKey(t *testing.T, seed byte) (key *Key, private, public string) {
 	private, public = filepath.Join(dir, "key.pem"), filepath.Join(dir, "public.pem")
 	of := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 	der, err := x509.MarshalPKCS8PrivateKey(of)
-	must(t, err)
-	must(t, os.WriteFile(private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
+	fatal.If(t, err)
+	fatal.If(t, os.WriteFile(private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
 	der, err = x509.MarshalPKIXPublicKey(of.Public())
-	must(t, err)
-	must(t, os.WriteFile(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600))
+	fatal.If(t, err)
+	fatal.If(t, os.WriteFile(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600))
 	key, err = KeyFile(private).Read()
-	must(t, err)
+	fatal.If(t, err)
 	return key, private, public
 }
 
@@ -51,16 +46,16 @@ func TestVector(t *testing.T) {
 		t.Errorf("PAE = %q, want %q", got, want)
 	}
 	key, err := KeyFile("testdata/key.pem").Read()
-	must(t, err)
+	fatal.If(t, err)
 	want, err := os.ReadFile("testdata/openssl.sig")
-	must(t, err)
+	fatal.If(t, err)
 	var e dsse.Envelope
-	must(t, json.Unmarshal(key.Sign(certificate, model), &e))
+	fatal.If(t, json.Unmarshal(key.Sign(certificate, model), &e))
 	if got := e.Signatures[0].Sig; got != base64.StdEncoding.EncodeToString(want) {
 		t.Errorf("the signature is %s, openssl's is %x", got, want)
 	}
 	trusted, err := ReadTrusted("testdata/public.pem")
-	must(t, err)
+	fatal.If(t, err)
 	if by, err := trusted.Check(t.Context(), certificate, model, [][]byte{key.Sign(certificate, model)}); err != nil || !strings.Contains(by, "public.pem") {
 		t.Errorf("Check = %q, %v", by, err)
 	}
@@ -72,14 +67,14 @@ func TestForgers(t *testing.T) {
 	alice, _, public := aKey(t, 1)
 	mallory, _, _ := aKey(t, 2)
 	trusted, err := ReadTrusted(public)
-	must(t, err)
+	fatal.If(t, err)
 	good := alice.Sign(certificate, model)
 	changed := func(of []byte, change func(e *dsse.Envelope)) []byte {
 		var e dsse.Envelope
-		must(t, json.Unmarshal(of, &e))
+		fatal.If(t, json.Unmarshal(of, &e))
 		change(&e)
 		data, err := json.Marshal(e)
-		must(t, err)
+		fatal.If(t, err)
 		return data
 	}
 	statement := statementOf(certificate, model)
@@ -136,17 +131,17 @@ func TestKeyFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	of, err := rsa.GenerateKey(rand.Reader, 2048)
-	must(t, err)
+	fatal.If(t, err)
 	der, err := x509.MarshalPKIXPublicKey(of.Public())
-	must(t, err)
+	fatal.If(t, err)
 	another := write("rsa.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})))
 	text := write("README", "secret")
 	good, err := os.ReadFile(public)
-	must(t, err)
+	fatal.If(t, err)
 	damaged := write("two.pem", string(good)+strings.Replace(string(good), "MC", "M!", 1))
 	for name, c := range map[string]struct{ path, says string }{
 		"absent": {filepath.Join(dir, "no"), "no such file"}, "public": {public, "no private key"},
