@@ -84,12 +84,7 @@ func mutatedModel(t *testing.T, r *rand.Rand, file []byte) (changed []byte, how 
 	text, how := mutated(r, string(file[from:from+int(size)]))
 	footer := slices.Concat(file[at:from-2], binary.AppendUvarint(nil, uint64(len(text))), []byte(text), file[from+int(size):len(file)-8])
 	changed = append(binary.LittleEndian.AppendUint32(slices.Concat(file[:at], footer), uint32(len(footer))), "PAR1"...)
-	key := []byte("pacsgp-sha256\x18\x40")
-	seal := changed[bytes.LastIndex(changed, key)+len(key):][:64]
-	copy(seal, strings.Repeat("0", 64))
-	sum := sha256.Sum256(changed)
-	hex.Encode(seal, sum[:])
-	return changed, how
+	return resealed(changed), how
 }
 
 // Both programs come to one verdict on changed certificates and models, and accept none but for the publisher's
