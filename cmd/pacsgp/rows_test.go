@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -38,47 +40,23 @@ func (c table) bytes(t *testing.T) []byte {
 			t.Fatalf("column %q: %T", name, values)
 		}
 	}
-	var out bytes.Buffer
-	w := parquet.NewGenericWriter[any](&out, parquet.NewSchema("rows", group))
-	writers := w.ColumnWriters()
-	for j, field := range group.Fields() {
-		values := cells(c[field.Name()], j)
-		if len(values) == 0 { // the library reads the first value
-			continue
-		}
-		if _, err := writers[j].WriteRowValues(values); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fatal.If(t, w.Close())
-	return out.Bytes()
-}
-
-// cells are the values of column j.
-func cells(values any, j int) (cells []parquet.Value) {
-	switch values := values.(type) {
-	case []float64:
-		for _, v := range values {
-			cells = append(cells, parquet.DoubleValue(v).Level(0, 0, j))
-		}
-	case []int64:
-		for _, v := range values {
-			cells = append(cells, parquet.Int64Value(v).Level(0, 0, j))
-		}
-	case []string:
-		for _, v := range values {
-			cells = append(cells, parquet.ByteArrayValue([]byte(v)).Level(0, 0, j))
-		}
-	case []any:
-		for _, v := range values {
-			if v, ok := v.(float64); ok {
-				cells = append(cells, parquet.DoubleValue(v).Level(0, 1, j))
-			} else {
-				cells = append(cells, parquet.NullValue().Level(0, 0, j))
+	var rows []map[string]any
+	for name, values := range c {
+		for i, v := range reflect.ValueOf(values).Seq2() {
+			if int(i.Int()) == len(rows) {
+				rows = append(rows, map[string]any{})
+			}
+			rows[i.Int()][name] = v.Interface()
+			if number, ok := v.Interface().(float64); ok && v.Kind() == reflect.Interface {
+				rows[i.Int()][name] = &number // the library takes an optional 0 for a null
 			}
 		}
 	}
-	return cells
+	var out bytes.Buffer
+	w := parquet.NewGenericWriter[map[string]any](&out, parquet.NewSchema("rows", group))
+	_, err := w.Write(rows)
+	fatal.If(t, errors.Join(err, w.Close()))
+	return out.Bytes()
 }
 
 // lines are n rows of y = x1 + 2·x2 on a lattice, as columns x1, x2, y.
