@@ -60,20 +60,17 @@ func TestInterruptedThenAnotherJob(t *testing.T) {
 
 	interrupted(t, `"`+string(job.PhaseFirstPass)+`"`, args...).says(t, exitInterrupted, "interrupted before there was anything to keep", "starts from the beginning")
 	first := interrupted(t, `"`+string(job.PhaseTrain)+`"`, args...)
-	checkpoints, err := filepath.Glob(filepath.Join(out, "checkpoint-*"))
-	if err != nil || len(checkpoints) != 1 {
-		t.Fatalf("checkpoints %q, %v, want one", checkpoints, err)
-	}
-	kept := readFile(t, checkpoints[0])
-	first.says(t, exitInterrupted, "interrupted: the same command goes on from the checkpoint "+checkpoints[0])
+	checkpoint := only(t, filepath.Join(out, "checkpoint-*"))
+	kept := readFile(t, checkpoint)
+	first.says(t, exitInterrupted, "interrupted: the same command goes on from the checkpoint "+checkpoint)
 
 	another := filepath.Join(filepath.Dir(j), "another.yaml")
 	writeFile(t, another, bytes.Replace(readFile(t, j), []byte("epsilon: 0.7"), []byte("epsilon: 0.8"), 1))
 	other := succeed(t, "train", "-c", another, "-o", out)
-	if note := checkpoints[0] + " is kept for another job that was not finished"; !strings.Contains(other.log, note) {
+	if note := checkpoint + " is kept for another job that was not finished"; !strings.Contains(other.log, note) {
 		t.Errorf("another job in the same directory does not say %q: %s", note, other.log)
 	}
-	if !bytes.Equal(readFile(t, checkpoints[0]), kept) {
+	if !bytes.Equal(readFile(t, checkpoint), kept) {
 		t.Error("another job in the same directory has changed the checkpoint")
 	}
 	if again := succeed(t, args...); !strings.Contains(again.log, "resumed from the checkpoint") || !record(t, out).Training.Resumed {

@@ -20,7 +20,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
-	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -91,9 +90,7 @@ func published(t *testing.T, out string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, pattern := range []string{"model-*", "certificate-*", "log.json"} {
-		names, err := filepath.Glob(filepath.Join(out, pattern))
-		fatal.If(t, err)
-		for _, name := range names {
+		for _, name := range found(t, out, pattern) {
 			files[filepath.Base(name)] = string(readFile(t, name))
 		}
 	}

@@ -27,10 +27,8 @@ func (s *aTopic) toLake(t *testing.T, group, folder, options string) string {
 // foundInFiles are the predictions in the files of a folder, in the order of their names.
 func (s *aTopic) foundInFiles(t *testing.T, folder string) []predictedRecord {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(s.dir, folder, "*.parquet"))
-	fatal.If(t, err)
 	var all []predictedRecord
-	for _, path := range paths {
+	for _, path := range found(t, s.dir, folder, "*.parquet") {
 		rows, err := parquet.ReadFile[struct {
 			Row         int64    `parquet:"row"`
 			Mean        *float64 `parquet:"mean,optional"`

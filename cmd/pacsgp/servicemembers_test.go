@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -74,15 +73,14 @@ func TestMembers(t *testing.T) {
 // members has members come and go, and returns what they have published.
 func members(t *testing.T, address, kind string) []certify.Certificate {
 	t.Helper()
-	name := kind
-	createTopic(t, address, name, 3)
+	createTopic(t, address, kind, 3)
 	var said []*utterances // by each member
 	member := func() *exec.Cmd {
 		t.Helper()
 		job := serviceJob(t, address, t.TempDir(), jobFile{
-			"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: %[1]s, group: %[1]s, rows: 120}, spool: {limit: 10MB}}", name),
+			"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: %[1]s, group: %[1]s, rows: 120}, spool: {limit: 10MB}}", kind),
 			"stream":  fmt.Sprintf("{group: %s, session_timeout: 2s}", kind),
-			"publish": fmt.Sprintf("{kafka: {name: %[1]s, topics: %[1]s}}", name),
+			"publish": fmt.Sprintf("{kafka: {name: %[1]s, topics: %[1]s}}", kind),
 		})
 		succeed(t, "topics", "-c", job) // which are there for all but the first
 		run, words := child(t, order{Args: []string{"stream", "-c", job}}), &utterances{}
@@ -91,11 +89,11 @@ func members(t *testing.T, address, kind string) []certify.Certificate {
 		t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait() })
 		return run
 	}
-	rows := startProducer(t, address, name, 30, 50*time.Millisecond)
+	rows := startProducer(t, address, kind, 30, 50*time.Millisecond)
 	published := func(n int) int {
 		t.Helper()
 		for until := time.Now().Add(90 * time.Second); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
-			if found := len(certificates(t, address, name+"-certificates")); found >= n {
+			if found := len(certificates(t, address, kind+"-certificates")); found >= n {
 				return found
 			}
 		}
@@ -122,7 +120,7 @@ func members(t *testing.T, address, kind string) []certify.Certificate {
 	close(rows.stop)
 	sent := <-rows.done
 	_ = third.Process.Kill()
-	all := certificates(t, address, name+"-certificates")
+	all := certificates(t, address, kind+"-certificates")
 	t.Logf("%d certificates, of %d rows that were sent, the last one with number %d", len(all), sent, all[len(all)-1].Delta.Sequence.Number)
 	return all
 }
@@ -172,7 +170,7 @@ func TestStreamIsFlat(t *testing.T) {
 	fatal.If(t, run.Start())
 	t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait() })
 	began := time.Now()
-	go produce(t, s.Address, total, 0, new(atomic.Int64))
+	go produce(t, s.Address, total)
 	address := said.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 	var flat map[string]float64 // after some windows
 	most := 0.0                 // of the spools
@@ -209,24 +207,16 @@ func TestStreamIsFlat(t *testing.T) {
 	t.Logf("%d rows in %.0f s, %.0f rows a second from the topic to the certificate; the spools had %.0f MB at most", total*19/20, took, float64(total)*19/20/took, most/1e6)
 }
 
-// produce sends rows of the generator, as fast as it can or, if rate is not 0, so many a
-// second. sent receives how many there are on the topic.
-func produce(t testing.TB, address string, total, rate int, sent *atomic.Int64) {
+// produce sends rows of the generator, as fast as it can.
+func produce(t testing.TB, address string, total int) {
 	p := foreign(t, address)
-	began := time.Now()
-	for first := 0; first < total; {
-		n := min(5000, total-first)
-		records := recordsOf(t, "rows", int64(first), int64(n))
-		if rate > 0 {
-			time.Sleep(time.Until(began.Add(time.Duration(first) * time.Second / time.Duration(rate))))
-		}
+	for first := 0; first < total; first += 5000 {
+		records := recordsOf(t, "rows", int64(first), int64(min(5000, total-first)))
 		if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 			if t.Context().Err() == nil {
 				t.Error(err)
 			}
 			return
 		}
-		first += n
-		sent.Store(int64(first))
 	}
 }
