@@ -188,15 +188,11 @@ func TestScoreFollowsATopicOfPointers(t *testing.T) {
 	publish := func(passes string) { succeed(t, "train", "-c", job(passes)) }
 	succeed(t, "topics", "-c", job("{passes: 2}"))
 	start := func() *runningService { return startCommand(t, "score", "-c", s.score) }
-	await := func() []predictedRecord {
-		for range 500 {
-			if all := s.found(t, "predictions"); len(all) >= s.sent {
-				return all
-			}
-			time.Sleep(20 * time.Millisecond)
+	await := func() (all []predictedRecord) {
+		if !within(time.Minute, func() bool { all = s.found(t, "predictions"); return len(all) >= s.sent }) {
+			t.Fatalf("%d of %d rows have a prediction", len(all), s.sent)
 		}
-		t.Fatalf("%d of %d rows have a prediction", len(s.found(t, "predictions")), s.sent)
-		return nil
+		return all
 	}
 	s.send(t)
 	first := start()
@@ -329,13 +325,10 @@ func TestScoreOfATopicMadeAgain(t *testing.T) {
 			s.send(t)
 			message := endsBy(t, score, of.running, func(*runningService) {
 				client := own(t, s.address)
-				for range 1000 {
+				within(time.Minute, func() bool {
 					at, err := client.CommittedOffsets(t.Context(), group, "features", []int{0, 1})
-					if err == nil && at[0] == 30 && at[1] == 30 {
-						break
-					}
-					time.Sleep(20 * time.Millisecond)
-				}
+					return err == nil && at[0] == 30 && at[1] == 30
+				})
 			}, func() { s.remake(t, group, of.times) })
 			holds(t, message, `topic "features" is another one than`, "it was made again", "choose another group and another output "+output)
 			if n := len(found()); n != 60 {

@@ -34,23 +34,24 @@ func TestConsoleOfServices(t *testing.T) {
 		for path, has := range map[string]string{
 			"/metrics": want.metric, "/readyz": "ok", "/": idOf(t, readFile(t, filepath.Join(dir, "out", "current.json"))),
 		} {
-			said := ""
-			for range 200 { // until the folder has been read
-				var status int
-				if status, said = servingtest.Get(t, at+path); status == http.StatusOK && strings.Contains(said, has) {
-					said = ""
-					break
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			if said != "" {
-				t.Errorf("%s: %q is not on %s: %s", command, has, path, said)
-			}
+			answers(t, at+path, http.StatusOK, has) // when the folder has been read
 		}
 		r.end(t)
 	}
-	if found, err := filepath.Glob(filepath.Join(dir, "scored", "new", "*.parquet")); err != nil || len(found) != 2 {
-		t.Errorf("%q, %v", found, err)
+	if found := found(t, dir, "scored", "new", "*.parquet"); len(found) != 2 {
+		t.Errorf("%q", found)
+	}
+}
+
+// answers demands that a service comes to answer so.
+func answers(t *testing.T, url string, want int, has string) {
+	t.Helper()
+	status, said := 0, ""
+	if !within(time.Minute, func() bool {
+		status, said = servingtest.Get(t, url)
+		return status == want && strings.Contains(said, has)
+	}) {
+		t.Errorf("%s is %d, %s; want %d with %q", url, status, said, want, has)
 	}
 }
 
@@ -69,29 +70,19 @@ func TestServicesTellUnreadableFiles(t *testing.T) {
 		writeFile(t, c.file, []byte(text+"serve: {listen: '127.0.0.1:0'}\npoll: 100ms\n"))
 		r := startCommand(t, command, "-c", c.file)
 		at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
-		says := func(path, has string, want int) {
-			t.Helper()
-			status, said := 0, ""
-			for range 1000 {
-				if status, said = servingtest.Get(t, "http://"+at+path); status == want && strings.Contains(said, has) {
-					return
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			t.Errorf("%s: %s is %d, %s; want %d with %q", command, path, status, said, want, has)
-		}
-		says("/readyz", "half.parquet", http.StatusServiceUnavailable)
+		ready := "http://" + at + "/readyz"
+		answers(t, ready, http.StatusServiceUnavailable, "half.parquet")
 		if found := scrape(t, at); found[c.metric] != 1 {
 			t.Errorf("%s: %s is %v", command, c.metric, found[c.metric])
 		}
 		fatal.If(t, os.Remove(c.half))
-		says("/readyz", "ok", http.StatusOK)
+		answers(t, ready, http.StatusOK, "ok")
 		if command == "score" { // which trains no other one meanwhile
 			path := filepath.Join(dir, "out", sinklake.ModelName(current(t, filepath.Join(dir, "out")).Model))
 			fatal.If(t, os.Rename(path, path+".away"))
-			says("/readyz", "is missing", http.StatusServiceUnavailable)
+			answers(t, ready, http.StatusServiceUnavailable, "is missing")
 			fatal.If(t, os.Rename(path+".away", path))
-			says("/readyz", "ok", http.StatusOK)
+			answers(t, ready, http.StatusOK, "ok")
 		}
 		r.end(t)
 	}

@@ -66,15 +66,21 @@ func (w *utterances) says() string {
 // find waits until something is said, and returns the first part of it.
 func (w *utterances) find(t testing.TB, pattern string) string {
 	t.Helper()
-	form := regexp.MustCompile(pattern)
-	for range 1000 {
-		if found := form.FindStringSubmatch(w.says()); found != nil {
-			return found[1]
-		}
-		time.Sleep(20 * time.Millisecond)
+	form, found := regexp.MustCompile(pattern), []string(nil)
+	if !within(time.Minute, func() bool { found = form.FindStringSubmatch(w.says()); return found != nil }) {
+		t.Fatalf("it does not say %q: %s", pattern, w.says())
 	}
-	t.Fatalf("it does not say %q: %s", pattern, w.says())
-	return ""
+	return found[1]
+}
+
+// within waits until something is so, for as long, and reports whether it is.
+func within(limit time.Duration, is func() bool) bool {
+	for until := time.Now().Add(limit); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		if is() {
+			return true
+		}
+	}
+	return false
 }
 
 func startService(t testing.TB, args ...string) *runningService {
@@ -120,14 +126,8 @@ func certificates(t *testing.T, address, topic string) (all []certify.Certificat
 // awaitCertificates waits until so many are published.
 func awaitCertificates(t *testing.T, address string, n int, r *runningService) []certify.Certificate {
 	t.Helper()
-	return awaitOn(t, address, "pacsgp-certificates", func(found []certify.Certificate) bool { return len(found) >= n }, r)
-}
-
-// awaitOn waits until the certificates of a topic are enough.
-func awaitOn(t *testing.T, address, topic string, enough func([]certify.Certificate) bool, r *runningService) []certify.Certificate {
-	t.Helper()
 	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
-		if found := certificates(t, address, topic); enough(found) {
+		if found := certificates(t, address, "pacsgp-certificates"); len(found) >= n {
 			return found
 		}
 		select {

@@ -110,15 +110,10 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 		r := startCommand(t, "watch", "-c", path, "--follow")
 		at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 		r.find(t, "(new rows test certificate)")
-		got := -1.
-		for range 200 {
-			if got = scrape(t, at)["pacsgp_watch_alarm"]; got == want && (want == 0 || strings.Contains(r.says(), "ALARM, certificate")) {
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		if got != want {
-			t.Errorf("model %d: the alarm is %v, want %v: %s", i, got, want, r.says())
+		if !within(time.Minute, func() bool {
+			return scrape(t, at)["pacsgp_watch_alarm"] == want && (want == 0 || strings.Contains(r.says(), "ALARM, certificate"))
+		}) {
+			t.Errorf("model %d: the alarm is not %v: %s", i, want, r.says())
 		}
 		r.end(t)
 	}
