@@ -67,7 +67,7 @@ func (f residuals) String() string {
 	}
 	alone := ""
 	if f.Column > 0 {
-		alone = fmt.Sprintf("; the column of mean alone has RMSE %.4g", f.Column)
+		alone = fmt.Sprintf("; the column of the mean alone has RMSE %.4g", f.Column)
 	}
 	if f.Known {
 		alone += " (it may have been fitted on them)"

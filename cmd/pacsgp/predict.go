@@ -112,8 +112,8 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	for _, text := range p.Warnings(n) {
 		show.warning(text)
 	}
-	_, err = io.WriteString(w.stdout, p.Words(output, n))
-	return err
+	report.WriteWrapped(w.stdout, "", p.Words(output, n), w.style)
+	return nil
 }
 
 // mayWrite refuses an output that would replace a file that is read, and announces that predictions at

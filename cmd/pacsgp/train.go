@@ -106,8 +106,10 @@ func (o *outcome) report(w system) error {
 	if r.Exit != 0 { // it did not become the current model
 		which = path(r.Model) + " " + path(r.Certificate)
 	}
-	_, err := fmt.Fprintf(w.stdout, "\nfit        %s\nmodel      %s\n           %s, %s\nreport     %s\nrecord     %s\nnext       pacsgp verify %s %s%s\n",
-		r.Diagnostics.Residuals, path(r.Model), words.Count(r.Training.Inducing, "inducing point"), words.Count(r.Training.Steps, "step"),
+	fmt.Fprintln(w.stdout)
+	report.WriteWrapped(w.stdout, "fit        ", r.Diagnostics.Residuals.String(), w.style)
+	_, err := fmt.Fprintf(w.stdout, "model      %s\n           %s, %s\nreport     %s\nrecord     %s\nnext       pacsgp verify %s %s%s\n",
+		path(r.Model), words.Count(r.Training.Inducing, "inducing point"), words.Count(r.Training.Steps, "step"),
 		path(config.PlotFile), path(config.RunFile), which, report.Shells(o.task.Source.Arguments(), " "), retrain)
 	return err
 }

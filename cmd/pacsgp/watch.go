@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func watchCommand(w system) *cobra.Command {
@@ -144,7 +145,7 @@ func watched(w system, last config.Watched, asJSON bool) error {
 		}
 		err = printJSON(w.stdout, doc)
 	} else {
-		_, err = fmt.Fprintln(w.stdout, r.Statement)
+		report.WriteWrapped(w.stdout, "", r.Statement, w.style)
 	}
 	if err == nil && r.Alarm != "" { // also where files failed: it is not reported again
 		err = pipeline.NotCertified("alarm: %s (hint: %s)", r.Alarm, watch.Ends)

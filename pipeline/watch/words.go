@@ -28,12 +28,8 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		if r.Bound, err = certify.NextBound(t.Losses, c.Delta.Declared); err != nil {
 			return r, err
 		}
-		which := "new " + example
-		if n != 1 {
-			which += "s"
-		}
-		r.Statement = fmt.Sprintf("%s of %s %s were missed; on average at most %s can be expected (%s confidence)",
-			words.PercentNear(t.Losses.Upper()), words.Number(n), which, words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
+		r.Statement = fmt.Sprintf("%s of %s were missed; on average at most %s can be expected (%s confidence)",
+			words.PercentNear(t.Losses.Upper()), words.Count(n, "new "+example), words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
 		if t.Alarm.Bound < 1 {
 			r.Statement += fmt.Sprintf("; certified: at most %s", words.PercentUp(t.Alarm.Bound))
 		}
