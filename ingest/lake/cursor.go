@@ -6,6 +6,9 @@ import (
 	"io"
 	"math"
 
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -13,6 +16,10 @@ import (
 // checkedAtOnce is the number of values that are decoded and checked at a time, in the processor's
 // first cache.
 const checkedAtOnce = 2048
+
+// pieceValues is the number of values of a piece of a page that is read in pieces: each costs a system
+// call, and whole pages of all columns would not fit into the second cache.
+const pieceValues = 8192
 
 // A cursor reads the values of one chunk as numbers, in order, and checks them against the
 // footer.
@@ -35,6 +42,7 @@ func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, l *lane, slack in
 	c.walker.reset(src, col, width, ch, l)
 	c.make, c.null, c.slack, c.failed = c.numbers, ingest.Null.Cell(), slack, nil
 	c.seen = statistics{lo: math.Inf(1), hi: math.Inf(-1), finite: true}
+	c.pieces = col.kind == kindDouble && !col.Text && ch.codec == format.Uncompressed
 	if col.Text {
 		c.make, c.texts, c.known = c.labels, job.ColumnTexts{}, map[string]float64{}
 		c.bound(mostLabelPage)
@@ -43,6 +51,10 @@ func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, l *lane, slack in
 
 // numbers converts values.
 func (c *cursor) numbers(dst []float64, from *decoded, at int) {
+	if c.inPieces {
+		c.failed = c.pages.piece(arrow.Float64Traits.CastToBytes(dst))
+		return
+	}
 	c.col.plain(dst, from.fixed[at*max(c.col.width, 1):])
 }
 
@@ -51,11 +63,21 @@ func (c *cursor) numbers(dst []float64, from *decoded, at int) {
 func (c *cursor) read(dst []float64) (err error) {
 	c.seen.finite = true
 	for len(dst) > 0 {
-		n, err := c.next(dst[:min(len(dst), checkedAtOnce)])
+		atOnce := checkedAtOnce
+		if c.pieces {
+			atOnce = pieceValues
+		}
+		n, err := c.next(dst[:min(len(dst), atOnce)])
 		if err := errors.Join(err, c.failed); err != nil {
 			return err
 		}
 		lo, hi, finite := extent(dst[:n])
+		if c.inPieces && (!finite || lo < c.chunk.lo.value || hi > c.chunk.hi.value) {
+			if _, err := c.pages.body(); err != nil { // damage
+				return err
+			}
+			c.pages.header.Checked = false
+		}
 		if err := c.seen.add(dst[:n], lo, hi, finite, &c.chunk); err != nil {
 			return err
 		}

@@ -1,13 +1,19 @@
 package lake_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
@@ -124,4 +130,41 @@ func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
+}
+
+// A large page of doubles that is stored as it is is read in pieces: its checksum is compared with the
+// last one, or before a value that no file should have.
+func TestPagesInPieces(t *testing.T) {
+	values := make([]float64, 30_000)
+	for i := range values {
+		values[i] = float64(i) / 7
+	}
+	for _, version := range []int{1, 2} {
+		for depth, node := range []parquet.Node{parquet.Leaf(parquet.DoubleType), parquet.Optional(parquet.Leaf(parquet.DoubleType))} {
+			var file bytes.Buffer
+			w := parquet.NewGenericWriter[any](&file, parquet.NewSchema("pieces", parquet.Group{"x": node, "y": node}), parquet.PageBufferSize(1<<18), parquet.DataPageVersion(version))
+			for _, v := range values {
+				for j, column := range w.ColumnWriters() {
+					_, err := column.WriteRowValues([]parquet.Value{parquet.DoubleValue(v).Level(0, depth, j)})
+					fatal.If(t, err)
+				}
+			}
+			fatal.If(t, w.Close())
+			path := filepath.Join(t.TempDir(), "pieces.parquet")
+			cfg := lake.Config{Paths: []string{path}, Choice: dataset.Choice{Target: "y", Features: []string{"x"}, Mark: true}}
+			fatal.If(t, os.WriteFile(path, file.Bytes(), 0o600))
+			columns, _ := readMarked(t, open(t, cfg))
+			if !slices.Equal(columns[0], values) {
+				t.Errorf("version %d, depth %d: other values", version, depth)
+			}
+			at := bytes.Index(file.Bytes(), binary.LittleEndian.AppendUint64(nil, math.Float64bits(values[20_001])))
+			for _, bits := range []uint64{math.Float64bits(values[20_001]) ^ 1, math.Float64bits(math.NaN()), math.Float64bits(1e9)} {
+				binary.LittleEndian.PutUint64(file.Bytes()[at:], bits)
+				fatal.If(t, os.WriteFile(path, file.Bytes(), 0o600))
+				if _, err := readAll(t, open(t, cfg)); err == nil || !strings.Contains(err.Error(), "the checksum is wrong") {
+					t.Errorf("version %d, depth %d, bits %x: %v", version, depth, bits, err)
+				}
+			}
+		}
+	}
 }

@@ -38,6 +38,8 @@ type pageReader struct {
 
 	size, head int    // bytes of the current page, and of its header
 	ahead      []byte // its first bytes, which are in raw
+	read       int    // bytes of the page that were returned in pieces, or precede them
+	sum        uint32 // of those of the body
 }
 
 // next reads the header of the next page. After the last page it returns io.EOF.
@@ -88,10 +90,35 @@ func (p *pageReader) body() ([]byte, error) {
 	}
 	p.ahead, p.guess = b, p.size
 	stored := b[p.head:p.size]
-	if p.header.Checked && crc32.ChecksumIEEE(stored) != p.header.Sum {
-		return nil, fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
+	return stored, p.compare(crc32.ChecksumIEEE(stored))
+}
+
+// start puts p before the bytes after the first n of the page, for piece.
+func (p *pageReader) start(n int) {
+	p.read, p.sum = n, crc32.ChecksumIEEE(p.ahead[p.head:n])
+}
+
+// piece reads the next bytes of the body into dst. It compares the checksum at the end.
+func (p *pageReader) piece(dst []byte) error {
+	n := copy(dst, p.ahead[min(p.read, len(p.ahead)):])
+	if got, err := p.src.ReadAt(dst[n:], p.pos+int64(p.read+n)); got < len(dst)-n {
+		return fmt.Errorf("reading %d bytes at %d: %w", len(dst)-n, p.pos+int64(p.read+n), noEOF(err))
 	}
-	return stored, nil
+	if p.read += len(dst); !p.header.Checked {
+		return nil
+	}
+	if p.sum = crc32.Update(p.sum, crc32.IEEETable, dst); p.read < p.size {
+		return nil
+	}
+	return p.compare(p.sum)
+}
+
+// compare returns an error if the page has a checksum that is not sum.
+func (p *pageReader) compare(sum uint32) error {
+	if p.header.Checked && sum != p.header.Sum {
+		return fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
+	}
+	return nil
 }
 
 // extend returns at least the first n bytes of the page, or all bytes that the chunk has left. b

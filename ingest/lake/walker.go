@@ -33,6 +33,9 @@ type walker[V any] struct {
 	allowed  *allowance // nil means no limit
 	reserved int64      // own bytes of the allowance
 
+	pieces   bool // large pages of doubles that are stored as they are may be read in pieces
+	inPieces bool // the values of the current page are
+
 	rows  int    // rows of the page that are still to be read
 	level []byte // their levels; nil if none is null
 	at    int    // the values of the page that were read
@@ -252,8 +255,12 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	if n > mostValues && n/8 > c.pages.size {
 		return fmt.Errorf("a page claims %d values in %d bytes, of such pages at most %d are read: write smaller pages", n, c.pages.size, mostValues)
 	}
-	stored, err := c.pages.body()
-	if err != nil {
+	c.inPieces = c.isInPieces(h)
+	var stored []byte
+	var err error
+	if c.inPieces {
+		stored = c.pages.ahead[c.pages.head:]
+	} else if stored, err = c.pages.body(); err != nil {
 		return err
 	}
 	var levels []byte
@@ -270,9 +277,11 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 		}
 		levels, stored, size = stored[:h.Definition], stored[h.Definition:], size-int64(h.Definition)
 	}
-	b, err := c.unpacked(codec, stored, size, int64(n))
-	if err != nil {
-		return err
+	b := stored
+	if !c.inPieces {
+		if b, err = c.unpacked(codec, stored, size, int64(n)); err != nil {
+			return err
+		}
 	}
 	leveled := c.col.deep > 0 && (h.Kind == format.DataPage || h.Definition > 0)
 	if leveled && h.Kind == format.DataPage {
@@ -289,7 +298,16 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	if h.Kind == format.DataPageV2 && n-present != int(h.Nulls) {
 		return fmt.Errorf("the page has %d nulls, its header says %d: %w", n-present, h.Nulls, errMalformed)
 	}
-	if err := c.page.decode(h.Encoding, b, present); err != nil {
+	switch {
+	case !c.inPieces:
+		err = c.page.decode(h.Encoding, b, present)
+	case present < n:
+		err = errFewValues
+	default:
+		c.page.decoded = decoded{}
+		c.pages.start(len(c.pages.ahead) - len(b))
+	}
+	if err != nil {
 		return err
 	}
 	if c.page.indexed && present > 0 && len(c.table) == 0 {
@@ -297,6 +315,21 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	}
 	c.rows, c.at, c.left = n, 0, c.left-int64(n)
 	return nil
+}
+
+// isInPieces reports whether the values of a data page are read in pieces. All but its levels, which
+// are then in the bytes read with the header, must be doubles.
+func (c *walker[V]) isInPieces(h *parquetmeta.PageHeader) bool {
+	if !c.pieces || h.Encoding != format.Plain || h.Values < pieceValues {
+		return false
+	}
+	levels, ahead := int(h.Definition), c.pages.ahead[c.pages.head:]
+	if h.Kind == format.DataPage {
+		if levels = 0; c.col.deep > 0 && len(ahead) >= 4 {
+			levels = 4 + int(binary.LittleEndian.Uint32(ahead))
+		}
+	}
+	return levels <= len(ahead) && levels+8*int(h.Values) == int(h.Compressed) && h.Compressed == h.Uncompressed
 }
 
 // readLevels decodes the levels of n rows and returns how many of them are not null.
