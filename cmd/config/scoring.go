@@ -276,6 +276,9 @@ func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err err
 	if err := t.rows.Same(ctx); err != nil {
 		return err
 	}
+	if err := out.Continues(ctx); err != nil {
+		return err
+	}
 	if err := t.predict(ctx, out, sinklog.TopicDue, nil); err != nil {
 		return err
 	}

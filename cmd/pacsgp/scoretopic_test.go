@@ -253,8 +253,8 @@ func TestScoreOfATopicThatHasLostRows(t *testing.T) {
 
 // remake makes the topic with the rows again, with so many times all rows. The group keeps
 // its offsets and what stands next to them, as where brokers leave them or a tool takes them
-// along.
-func (s *aTopic) remake(t *testing.T, group string, times int) {
+// along, unless they are gone.
+func (s *aTopic) remake(t *testing.T, group string, times int, gone bool) {
 	t.Helper()
 	client := own(t, s.address)
 	partitions := []int{0, 1}
@@ -266,6 +266,9 @@ func (s *aTopic) remake(t *testing.T, group string, times int) {
 	s.sent = 0
 	for range times {
 		s.send(t)
+	}
+	if gone {
+		return
 	}
 	w, err := client.NewWriter(t.Context(), "")
 	fatal.If(t, err)
@@ -311,7 +314,8 @@ func TestScoreOfATopicMadeAgain(t *testing.T) {
 	for name, of := range map[string]struct {
 		directory, running bool
 		times              int
-	}{"to a topic": {times: 1}, "to a topic, running": {running: true, times: 3}, "to a directory, running": {directory: true, running: true}} {
+		gone               bool // a broker removes the offsets of a topic with it
+	}{"to a topic": {times: 1}, "to a topic, without offsets": {times: 1, gone: true}, "to a topic, running": {running: true, times: 3}, "to a directory, running": {directory: true, running: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits
 			s := topicOf(t, seededTopics(t), 60, "session_timeout: 1s\n")
@@ -329,8 +333,12 @@ func TestScoreOfATopicMadeAgain(t *testing.T) {
 					at, err := client.CommittedOffsets(t.Context(), group, "features", []int{0, 1})
 					return err == nil && at[0] == 30 && at[1] == 30
 				})
-			}, func() { s.remake(t, group, of.times) })
-			holds(t, message, `topic "features" is another one than`, "it was made again", "choose another group and another output "+output)
+			}, func() { s.remake(t, group, of.times, of.gone) })
+			want := `topic "features" is another one than`
+			if of.gone {
+				want = `topic "predictions" has predictions, but group "scorers" has no offsets of topic "features"`
+			}
+			holds(t, message, want, "it was made again", "choose another group and another output "+output)
 			if n := len(found()); n != 60 {
 				t.Errorf("%d predictions, want the 60 of the old rows", n)
 			}
@@ -346,7 +354,7 @@ func TestFilesSayWhichTopic(t *testing.T) {
 	s := topicOf(t, seededTopics(t), 60, "")
 	s.send(t)
 	succeed(t, "score", "-c", s.toLake(t, "first", "scored", ""), "--once")
-	s.remake(t, "first", 3)
+	s.remake(t, "first", 3, false)
 	second := s.toLake(t, "second", "scored", "")
 	said := filepath.Join(s.dir, "scored", "_topic-features.json")
 	pacsgp(t, "score", "-c", second, "--once").says(t, exitFailure, "than the one that "+said+" names")

@@ -3,7 +3,9 @@ package kafkalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -74,6 +76,39 @@ func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, e
 	}
 	p.writer, err = cfg.Client.NewWriter(ctx, transactional(cfg.id(), cfg.Share))
 	return p, err
+}
+
+// errFound ends a search.
+var errFound = errors.New("kafka: a record was found")
+
+// Continues returns an error if the topic has predictions and the group no offsets: brokers remove these with
+// the topic of the rows, and after some days without a member. Rows would be predicted twice.
+func (p *Predictions) Continues(ctx context.Context) error {
+	client, from, group := p.cfg.Client, p.cfg.Source, p.cfg.Group
+	partitions, err := client.Partitions(ctx, from)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		offsets, err := client.CommittedOffsets(ctx, group, from, partitions)
+		if err != nil || slices.Max(slices.Collect(maps.Values(offsets))) >= 0 {
+			return err
+		}
+		first, end, err := client.Bounds(ctx, p.to.name, p.to.partitions)
+		for _, i := range p.to.partitions {
+			if err == nil {
+				err = client.Read(ctx, broker.Range{Topic: p.to.name, Partition: i, First: first[i], End: end[i]}, func(*broker.Record) error { return errFound })
+			}
+		}
+		if !errors.Is(err, errFound) {
+			return err
+		}
+		// The first transaction of another member may have ended in this topic, and not yet in the group.
+		if err := broker.Pause(ctx, abortWithin); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("kafka: topic %q has predictions, but group %q has no offsets of topic %q: they have expired, or %w", p.to.name, group, from, broker.ErrAnother)
 }
 
 // A parcel has packed records of one partition.
