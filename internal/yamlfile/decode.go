@@ -16,32 +16,29 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// A decoder fills a configuration from the nodes of a file. The YAML library's own
+// value sets v to what a node says. What is null is left as it is. The decoder of the YAML library
 // stops at the first fault, cuts fractions to size where whole numbers are wanted, and
 // drops a whole section that has a key which is no text, as {step: 0,1} does, where a comma
 // stands for a decimal point.
-type decoder struct{ *File }
-
-// value sets v to what a node says. What is null is left as it is.
-func (d decoder) value(key string, node ast.Node, v reflect.Value) {
+func (t *File) value(key string, node ast.Node, v reflect.Value) {
 	if node == nil || node.Type() == ast.NullType {
 		return
 	}
-	if formed, ok := reflect.TypeAssert[Formed](v.Addr()); ok && d.formed(key, node, formed, v.Type()) {
+	if formed, ok := reflect.TypeAssert[Formed](v.Addr()); ok && t.formed(key, node, formed, v.Type()) {
 		return
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		to := reflect.New(v.Type().Elem())
-		d.value(key, node, to.Elem())
+		t.value(key, node, to.Elem())
 		v.Set(to)
 	case reflect.Struct, reflect.Map:
-		d.section(key, node, v)
+		t.section(key, node, v)
 	case reflect.Slice:
-		d.list(key, node, v)
+		t.list(key, node, v)
 	case reflect.Int, reflect.Int64, reflect.Uint64:
 		n, err := WholeNumber(node, v.Kind() == reflect.Uint64)
-		d.add(key, err)
+		t.add(key, err)
 		if v.CanInt() {
 			v.SetInt(n)
 		} else {
@@ -49,13 +46,13 @@ func (d decoder) value(key string, node ast.Node, v reflect.Value) {
 		}
 	default:
 		if err := yaml.NodeToValue(node, v.Addr().Interface()); err != nil {
-			d.add(key, At(node, "want "+wanted(v.Type())))
+			t.add(key, At(node, "want "+wanted(v.Type())))
 		}
 	}
 }
 
 // formed sets a value by its form; false: it is to be read by its keys.
-func (d decoder) formed(key string, node ast.Node, v Formed, of reflect.Type) bool {
+func (t *File) formed(key string, node ast.Node, v Formed, of reflect.Type) bool {
 	form, want := v.Form()
 	err := form.Read(node)
 	if errors.Is(err, ErrOther) {
@@ -64,20 +61,20 @@ func (d decoder) formed(key string, node ast.Node, v Formed, of reflect.Type) bo
 		}
 		err = At(node, want)
 	}
-	d.add(key, err)
+	t.add(key, err)
 	return true
 }
 
 // section sets the keys of a structure or a map. Other keys are faults.
-func (d decoder) section(key string, node ast.Node, v reflect.Value) {
+func (t *File) section(key string, node ast.Node, v reflect.Value) {
 	switch node.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 	default:
 		want := "want " + wanted(v.Type())
-		if example, ok := d.Kind.Examples[key]; ok {
+		if example, ok := t.Kind.Examples[key]; ok {
 			want += ", as in " + key + ": " + example
 		}
-		d.add(key, At(node, want))
+		t.add(key, At(node, want))
 		return
 	}
 	for _, entry := range Entries(node) {
@@ -91,41 +88,41 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 				v.Set(reflect.MakeMap(v.Type()))
 			}
 			of := reflect.New(v.Type().Elem()).Elem()
-			d.value(below, entry.Value, of)
+			t.value(below, entry.Value, of)
 			if formed, ok := reflect.TypeAssert[Formed](of.Addr()); ok && entry.Value.Type() == ast.NullType {
 				_, want := formed.Form()
-				d.add(below, At(entry.Value, want))
+				t.add(below, At(entry.Value, want))
 			}
 			v.SetMapIndex(reflect.ValueOf(name), of)
 			continue
 		}
 		if field, ok := maps.Collect(Keys(v.Type()))[name]; ok {
-			d.value(below, entry.Value, v.FieldByIndex(field.Index))
+			t.value(below, entry.Value, v.FieldByIndex(field.Index))
 			continue
 		}
-		meant := d.meant(name, key, v.Type())
-		text := fmt.Sprintf("unknown field %q; %s lists the keys", name, d.Kind.Page)
+		meant := t.meant(name, key, v.Type())
+		text := fmt.Sprintf("unknown field %q; %s lists the keys", name, t.Kind.Page)
 		if meant != "" {
 			meaning := listIndex.ReplaceAllString(meant, "")
 			if key != "" && !strings.Contains(meaning, ".") {
 				meaning += " outside of " + key
 			}
-			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, meaning, d.Kind.Page)
+			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, meaning, t.Kind.Page)
 		}
-		d.report(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
+		t.report(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
 	}
 }
 
 // list appends the entries of a list.
-func (d decoder) list(key string, node ast.Node, v reflect.Value) {
+func (t *File) list(key string, node ast.Node, v reflect.Value) {
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
-		d.add(key, At(node, "want "+wanted(v.Type())))
+		t.add(key, At(node, "want "+wanted(v.Type())))
 		return
 	}
 	all := reflect.MakeSlice(v.Type(), len(list.Values), len(list.Values))
 	for i, one := range list.Values {
-		d.value(fmt.Sprintf("%s[%d]", key, i), one, all.Index(i))
+		t.value(fmt.Sprintf("%s[%d]", key, i), one, all.Index(i))
 	}
 	v.Set(all)
 }

@@ -65,7 +65,7 @@ func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (stri
 	}
 	t.nodes = map[string]ast.Node{}
 	t.Root = t.index("", t.Root)
-	decoder{t}.value("", t.Root, reflect.ValueOf(&c).Elem())
+	t.value("", t.Root, reflect.ValueOf(&c).Elem())
 	return c, t
 }
 
