@@ -54,8 +54,7 @@ func (g inOrder) Fields() []parquet.Field {
 // certificate: it promises nothing for such rows. It is for one goroutine at a time.
 type Predictions struct {
 	w           *parquet.GenericWriter[any]
-	certificate []parquet.Value // pieceRows times the certificate
-	none        []parquet.Value // pieceRows times no reason
+	certificate parquet.Value
 	column      []parquet.Value // buffer for pieceRows values
 	kept        []int64         // for each kept column, bytes of values in the open page
 	buffered    int             // rows in the open row group
@@ -87,9 +86,7 @@ func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions 
 			// only their first bytes.
 			parquet.DataPageStatistics(false),
 		),
-		kept: make([]int64, len(keep)), column: make([]parquet.Value, pieceRows),
-		certificate: slices.Repeat([]parquet.Value{text(certificate, certificateColumn)}, pieceRows),
-		none:        slices.Repeat([]parquet.Value{text("", reasonColumn)}, pieceRows),
+		kept: make([]int64, len(keep)), column: make([]parquet.Value, pieceRows), certificate: text(certificate, certificateColumn),
 	}
 }
 
@@ -173,40 +170,29 @@ func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value
 // piece appends at most pieceRows predictions. Their values in the kept columns begin at from.
 func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parquet.Value) error {
 	writers, column := p.w.ColumnWriters(), p.column[:len(rows)]
-	write := func(c int, values []parquet.Value) error {
-		_, err := writers[c].WriteRowValues(values)
-		return err
-	}
 	each := func(c int, of func(row *pipeline.Prediction) parquet.Value) error {
 		for i := range rows {
 			column[i] = of(&rows[i])
 		}
-		return write(c, column)
+		_, err := writers[c].WriteRowValues(column)
+		return err
 	}
-	given := func(c int, of func(row *pipeline.Prediction) float64) error {
+	given := func(c int, of func(row *pipeline.Prediction) parquet.Value) error {
 		return each(c, func(row *pipeline.Prediction) parquet.Value {
 			if row.Reason != "" {
 				return parquet.Value{}.Level(0, 0, c)
 			}
-			return number(of(row), c)
+			return of(row)
 		})
 	}
 	err := errors.Join(
 		each(rowColumn, func(row *pipeline.Prediction) parquet.Value { return parquet.Int64Value(row.Ordinal) }),
-		given(meanColumn, func(row *pipeline.Prediction) float64 { return row.Mean }),
-		given(deviationColumn, func(row *pipeline.Prediction) float64 { return row.Deviation }),
-		given(predictiveColumn, func(row *pipeline.Prediction) float64 { return row.PredictiveDeviation }),
+		given(meanColumn, func(row *pipeline.Prediction) parquet.Value { return number(row.Mean, meanColumn) }),
+		given(deviationColumn, func(row *pipeline.Prediction) parquet.Value { return number(row.Deviation, deviationColumn) }),
+		given(predictiveColumn, func(row *pipeline.Prediction) parquet.Value { return number(row.PredictiveDeviation, predictiveColumn) }),
+		given(certificateColumn, func(*pipeline.Prediction) parquet.Value { return p.certificate }),
+		each(reasonColumn, func(row *pipeline.Prediction) parquet.Value { return text(row.Reason, reasonColumn) }),
 	)
-	if slices.ContainsFunc(rows, func(row pipeline.Prediction) bool { return row.Reason != "" }) {
-		err = errors.Join(err, each(certificateColumn, func(row *pipeline.Prediction) parquet.Value {
-			if row.Reason != "" {
-				return parquet.Value{}.Level(0, 0, certificateColumn)
-			}
-			return p.certificate[0]
-		}), each(reasonColumn, func(row *pipeline.Prediction) parquet.Value { return text(row.Reason, reasonColumn) }))
-	} else {
-		err = errors.Join(err, write(certificateColumn, p.certificate[:len(rows)]), write(reasonColumn, p.none[:len(rows)]))
-	}
 	for c, values := range kept {
 		err = errors.Join(err, p.keep(c, values[from:from+len(rows)]))
 	}
