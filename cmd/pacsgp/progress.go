@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -91,7 +92,7 @@ func (d *display) progress(p job.Progress) {
 		d.log.Info(string(p.Phase), attrs...)
 	default:
 		d.end()
-		d.line(phaseWords(p.Phase))
+		d.line(cmp.Or(phaseWords[p.Phase], string(p.Phase)))
 	}
 }
 
@@ -159,20 +160,12 @@ func (d *display) advance(head, words string, n, most int64) {
 	_ = d.bar.Set64(n) // a broken terminal stops no run
 }
 
-// phaseWords describes a phase without steps.
-func phaseWords(phase job.Phase) string {
-	switch phase {
-	case job.PhaseFirstPass:
-		return "first pass: the rows are read, split and scaled"
-	case job.PhaseStart:
-		return "start values: lengthscales, noise, number of inducing points"
-	case job.PhasePredictor:
-		return "predictions: least squares on all training rows"
-	case job.PhaseLastPass:
-		return "last pass: rows and model are read again, and every row's loss is bounded"
-	case job.PhaseTrain, job.PhasePublish:
-	}
-	return string(phase)
+// phaseWords describes phases without steps.
+var phaseWords = map[job.Phase]string{
+	job.PhaseFirstPass: "first pass: the rows are read, split and scaled",
+	job.PhaseStart:     "start values: lengthscales, noise, number of inducing points",
+	job.PhasePredictor: "predictions: least squares on all training rows",
+	job.PhaseLastPass:  "last pass: rows and model are read again, and every row's loss is bounded",
 }
 
 func (d *display) line(text string) { _, _ = fmt.Fprintln(d.w.stderr, text) }
