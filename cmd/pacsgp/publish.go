@@ -96,13 +96,7 @@ func promoteCommand(w system) *cobra.Command {
 			if who != pipeline.RequirePrediction && who != pipeline.RequireDraw {
 				return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", who, pipeline.RequirePrediction, pipeline.RequireDraw))
 			}
-			if from != "" {
-				return promoteOnTopics(cmd.Context(), w, from, args[0], args[1], who)
-			}
-			if err := config.Local(args[1]); err != nil {
-				return err
-			}
-			return promote(cmd.Context(), w, args[1], args[0], who)
+			return promote(cmd.Context(), w, from, args[0], args[1], who)
 		},
 	}
 	cmd.Flags().StringVar(&from, "kafka", "", "the topics: a job file, or brokers")
@@ -110,40 +104,28 @@ func promoteCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// promote moves the pointer of a folder to the artifact with this beginning of an id.
-func promote(ctx context.Context, w system, folder, id string, who pipeline.Required) (err error) {
-	whole, err := config.CertificateIn(folder, id)
+// promote moves the pointer of a name on topics or, without any, that of a folder to the artifact with this
+// beginning of an id, and prints which certificate is current.
+func promote(ctx context.Context, w system, topics, id, to string, who pipeline.Required) (err error) {
+	var c certify.Certificate
+	var before string
+	if topics != "" {
+		var s *config.ArtifactTopics
+		if s, err = artifactTopicsOf(ctx, w, topics); err == nil {
+			c, before, err = s.Promote(ctx, id, to, who)
+		}
+	} else if err = config.Local(to); err == nil {
+		if id, err = config.CertificateIn(to, id); err == nil {
+			c, before, err = schedule.Promote(ctx, config.OutputIn(to, w.fs), id, who, time.Now())
+		}
+		to = filepath.Join(to, config.CurrentFile)
+	}
 	if err != nil {
 		return err
 	}
-	out := config.OutputIn(folder, w.fs)
-	c, before, err := schedule.Promote(ctx, out, whole, who, time.Now())
-	if err != nil {
-		return err
-	}
-	return promoted(w, c, filepath.Join(folder, config.CurrentFile), whole, before)
-}
-
-// promoteOnTopics moves the pointer of a name on topics.
-func promoteOnTopics(ctx context.Context, w system, from, id, name string, who pipeline.Required) error {
-	s, err := artifactTopicsOf(ctx, w, from)
-	if err != nil {
-		return err
-	}
-	c, before, err := s.Promote(ctx, id, name, who)
-	if err != nil {
-		return err
-	}
-	return promoted(w, c, name, id, before)
-}
-
-// promoted prints which certificate is current.
-func promoted(w system, c certify.Certificate, where, id, before string) error {
-	show := newDisplay(w)
-	defer show.end()
 	for _, text := range report.ModelWarnings(c) {
-		show.warning(text)
+		newDisplay(w).warning(text)
 	}
-	_, err := fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", where, id, before)
+	_, err = fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", to, id, before)
 	return err
 }
