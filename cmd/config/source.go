@@ -14,13 +14,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Source is opened rows with facts about their columns, for a plan.
-type Source interface {
-	dataset.Opened
-	// Statistics returns those of the columns by the footers.
-	Statistics(ctx context.Context) ([]ColumnStatistics, error)
-}
-
 // ColumnStatistics are those of a column.
 type ColumnStatistics = ingestlake.ColumnStatistics
 

@@ -67,8 +67,10 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 		src = wrapped.Unwrap()
 	}
 	var columns []config.ColumnStatistics
-	if src, tells := src.(config.Source); tells {
-		if columns, err = src.Statistics(ctx); err != nil {
+	if footers, ok := src.(interface {
+		Statistics(ctx context.Context) ([]config.ColumnStatistics, error)
+	}); ok {
+		if columns, err = footers.Statistics(ctx); err != nil {
 			return err
 		}
 	}

@@ -86,8 +86,14 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	if err != nil {
 		return err
 	}
-	read, err := mayWrite(ctx, show, src, output, model, certificate)
-	if err != nil {
+	read := []string{model, certificate}
+	for _, f := range src.Files() {
+		read = append(read, f.Path)
+	}
+	if err := config.MayReplace(output, read); err != nil {
+		return err
+	}
+	if err := replaces(ctx, output, show.warning); err != nil {
 		return err
 	}
 	if p.Passthrough, err = config.OpenPassthrough(ctx, from, src, passthrough, res); err != nil {
@@ -114,18 +120,6 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	}
 	report.WriteWrapped(w.stdout, "", p.Words(output, n), w.style)
 	return nil
-}
-
-// mayWrite refuses an output that would replace a file that is read, and announces that predictions at
-// it are replaced. It returns the files that are read.
-func mayWrite(ctx context.Context, show *display, src dataset.Opened, output string, read ...string) ([]string, error) {
-	for _, f := range src.Files() {
-		read = append(read, f.Path)
-	}
-	if err := config.MayReplace(output, read); err != nil {
-		return nil, err
-	}
-	return read, replaces(ctx, output, show.warning)
 }
 
 // writePredictions writes the predictions of all rows to a file, which replaces none of those that were read.
