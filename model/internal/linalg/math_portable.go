@@ -103,15 +103,12 @@ func pdf(x float64) float64 {
 	return scaleBy(float64(p*scalars[rootTwoPi]), n)
 }
 
-func expPortable(dst, x []float64) {
-	for i, v := range x {
-		dst[i] = exp(v)
-	}
-}
-
-func cdfPortable(dst, x []float64) {
-	for i, v := range x {
-		dst[i] = cdf(v)
+// each returns f of slices.
+func each(f func(x float64) float64) func(dst, x []float64) {
+	return func(dst, x []float64) {
+		for i, v := range x {
+			dst[i] = f(v)
+		}
 	}
 }
 

@@ -26,8 +26,8 @@ var portable = kernelSet{
 	moments: func(x, y []float64, dst *[3]float64) {
 		*dst = [3]float64{dotPortable(x, y), dotPortable(x, x), sumPortable(x)}
 	},
-	exp:        expPortable,
-	cdf:        cdfPortable,
+	exp:        each(exp),
+	cdf:        each(cdf),
 	cdfPDF:     cdfPDFPortable,
 	kernelCols: 8,
 }

@@ -277,13 +277,6 @@ func prescale(beta float64, c Mat, lower bool, steps int) {
 // Gemm computes c = alpha·op(a)·op(b) + beta·c, where op transposes if tA or tB is set.
 // With beta = 0, c is not read.
 func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
-	_, k := a.dims(tA)
-	if tA && c.Cols == 1 && k > 0 {
-		checkGemm(tA, tB, a, b, c)
-		prescale(beta, c, false, k)
-		p.transTimesVector(alpha, a, column{b, tB}, beta == 0, c)
-		return
-	}
 	p.gemm(tA, tB, alpha, a, b, beta, c, false)
 }
 
@@ -295,20 +288,6 @@ func (p *Pool) GemmLower(tA, tB bool, alpha float64, a, b Mat, beta float64, c M
 }
 
 func (p *Pool) gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat, lower bool) {
-	k := checkGemm(tA, tB, a, b, c)
-	prescale(beta, c, lower, k)
-	p.multiply(product{
-		alpha: alpha,
-		a:     source{m: a, byRow: !tA},
-		b:     source{m: b, byRow: tB},
-		c:     c,
-		fresh: beta == 0,
-		lower: lower,
-	}, k)
-}
-
-// checkGemm panics unless the operands fit, and returns their inner dimension.
-func checkGemm(tA, tB bool, a, b, c Mat) int {
 	m, k := a.dims(tA)
 	kb, n := b.dims(tB)
 	a.check("a", a.Rows, a.Cols)
@@ -317,25 +296,26 @@ func checkGemm(tA, tB bool, a, b, c Mat) int {
 	if k != kb {
 		panic(fmt.Sprintf("linalg: gemm: inner dimensions %d and %d", k, kb))
 	}
-	return k
+	if tA && n == 1 && k > 0 && !lower {
+		prescale(beta, c, false, k)
+		p.transTimesVector(alpha, a, b, beta == 0, c)
+		return
+	}
+	p.multiplyAdd(product{alpha: alpha, a: source{m: a, byRow: !tA}, b: source{m: b, byRow: tB}, c: c, lower: lower}, beta, k)
+}
+
+// multiplyAdd runs the product over k steps, with beta·c added.
+func (p *Pool) multiplyAdd(q product, beta float64, k int) {
+	prescale(beta, q.c, q.lower, k)
+	q.fresh = beta == 0
+	p.multiply(q, k)
 }
 
 // Syrk computes the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a +
 // beta·c if tA is set. The strictly upper triangle is left alone. With beta = 0, c is
 // not read.
 func (p *Pool) Syrk(tA bool, alpha float64, a Mat, beta float64, c Mat) {
-	n, k := a.dims(tA)
-	a.check("a", a.Rows, a.Cols)
-	c.check("c", n, n)
-	prescale(beta, c, true, k)
-	p.multiply(product{
-		alpha: alpha,
-		a:     source{m: a, byRow: !tA},
-		b:     source{m: a, byRow: !tA},
-		c:     c,
-		fresh: beta == 0,
-		lower: true,
-	}, k)
+	p.GemmLower(tA, !tA, alpha, a, a, beta, c)
 }
 
 // SyrkWeighted computes the lower triangle of c = beta·c + Σ_r w[r]·a_rᵀ·a_r, where a_r
@@ -344,15 +324,7 @@ func (p *Pool) Syrk(tA bool, alpha float64, a Mat, beta float64, c Mat) {
 func (p *Pool) SyrkWeighted(w []float64, a Mat, beta float64, c Mat) {
 	a.check("a", len(w), a.Cols)
 	c.check("c", a.Cols, a.Cols)
-	prescale(beta, c, true, a.Rows)
-	p.multiply(product{
-		alpha: 1,
-		a:     source{m: a, w: w},
-		b:     source{m: a},
-		c:     c,
-		fresh: beta == 0,
-		lower: true,
-	}, a.Rows)
+	p.multiplyAdd(product{alpha: 1, a: source{m: a, w: w}, b: source{m: a}, c: c, lower: true}, beta, a.Rows)
 }
 
 // TrmmRightLower computes dst = b·c, where c is square and lower triangular; its
