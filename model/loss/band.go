@@ -1,9 +1,6 @@
 package loss
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // band is 1 where v−y leaves the open interval (−below, above). The zero-one
 // loss is the case below = above = ε. Of a share (RelativeZeroOne) both are the part ε of the size of the raw
@@ -16,20 +13,6 @@ type band struct {
 	kind         Kind
 	below, above float64 // or ε, twice
 	offset       float64 // of a share
-}
-
-func newBand(p parameters) (Loss, error) {
-	if !positive(p.below) || !positive(p.above) {
-		return nil, fmt.Errorf("%w: band loss needs below > 0 and above > 0, got %g and %g", ErrParameter, p.below, p.above)
-	}
-	return band{Band, p.below, p.above, 0}, nil
-}
-
-func newShare(p parameters) (Loss, error) {
-	if err := p.finiteOffset(RelativeZeroOne); err != nil {
-		return nil, err
-	}
-	return p.tolerant(band{RelativeZeroOne, p.epsilon, p.epsilon, p.offset})
 }
 
 func (l band) Kind() Kind { return l.kind }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A Kind names a loss.
@@ -48,29 +49,9 @@ type Loss interface {
 // ErrParameter says that a loss was asked for with an impossible tolerance.
 var ErrParameter = errors.New("loss: parameter out of range")
 
-// parameters are those of [New].
-type parameters struct{ epsilon, below, above, offset float64 }
-
-// losses are all losses with their constructors.
-var losses = []struct {
-	kind Kind
-	make func(p parameters) (Loss, error)
-}{
-	{ZeroOne, func(p parameters) (Loss, error) { return p.tolerant(band{ZeroOne, p.epsilon, p.epsilon, 0}) }},
-	{Band, newBand},
-	{RelativeZeroOne, newShare},
-	{Squared, func(p parameters) (Loss, error) { return p.tolerant(squared{p.epsilon}) }},
-	{Exponential, func(p parameters) (Loss, error) { return p.tolerant(exponential{p.epsilon}) }},
-	{Relative, newRelative},
-}
-
 // Kinds returns all of them.
 func Kinds() []Kind {
-	var all []Kind
-	for _, l := range losses {
-		all = append(all, l.kind)
-	}
-	return all
+	return []Kind{ZeroOne, Band, RelativeZeroOne, Squared, Exponential, Relative}
 }
 
 // New returns the named loss. All parameters are in scaled units (raw units
@@ -79,31 +60,30 @@ func Kinds() []Kind {
 // for the relative losses, whose |y| is that of the raw target. The epsilon of
 // relative-zero-one is a share. Parameters that the loss does not have are ignored.
 func New(kind Kind, epsilon, below, above, offset float64) (Loss, error) {
-	for _, l := range losses {
-		if l.kind == kind {
-			return l.make(parameters{epsilon, below, above, offset})
-		}
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+	switch {
+	case !slices.Contains(Kinds(), kind):
+		return nil, fmt.Errorf("%w: unknown loss %q (known: %q)", ErrParameter, kind, Kinds())
+	case kind == Band && !(positive(below) && positive(above)):
+		return nil, fmt.Errorf("%w: band loss needs below > 0 and above > 0, got %g and %g", ErrParameter, below, above)
+	case (kind == Relative || kind == RelativeZeroOne) && (math.IsNaN(offset) || math.IsInf(offset, 0)):
+		return nil, fmt.Errorf("%w: %s loss needs a finite target offset, got %g", ErrParameter, kind, offset)
+	case kind != Band && kind != Relative && !positive(epsilon):
+		return nil, fmt.Errorf("%w: %s loss needs a tolerance epsilon > 0, got %g", ErrParameter, kind, epsilon)
 	}
-	return nil, fmt.Errorf("%w: unknown loss %q (known: %q)", ErrParameter, kind, Kinds())
-}
-
-// positive reports whether a tolerance is one.
-func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
-
-// tolerant returns a loss with the tolerance epsilon.
-func (p parameters) tolerant(l Loss) (Loss, error) {
-	if !positive(p.epsilon) {
-		return nil, fmt.Errorf("%w: %s loss needs a tolerance epsilon > 0, got %g", ErrParameter, l.Kind(), p.epsilon)
+	switch kind {
+	case ZeroOne:
+		return band{kind, epsilon, epsilon, 0}, nil
+	case Band:
+		return band{kind, below, above, 0}, nil
+	case RelativeZeroOne:
+		return band{kind, epsilon, epsilon, offset}, nil
+	case Squared:
+		return squared{epsilon}, nil
+	case Exponential:
+		return exponential{epsilon}, nil
 	}
-	return l, nil
-}
-
-// finiteOffset returns an error unless the offset of a loss relative to the raw target is a number.
-func (p parameters) finiteOffset(kind Kind) error {
-	if math.IsNaN(p.offset) || math.IsInf(p.offset, 0) {
-		return fmt.Errorf("%w: %s loss needs a finite target offset, got %g", ErrParameter, kind, p.offset)
-	}
-	return nil
+	return relative{offset}, nil
 }
 
 // clampVariance raises a variance to MinVariance and reports whether that was necessary. NaN

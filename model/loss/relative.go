@@ -9,10 +9,6 @@ import "math"
 //	E = 1 − D + [g(Φ(C)−2Φ(H)+Φ(A)) + s(2φ(H)−φ(A)−φ(C))]/T
 type relative struct{ offset float64 }
 
-func newRelative(p parameters) (Loss, error) {
-	return relative{p.offset}, p.finiteOffset(Relative)
-}
-
 func (relative) Kind() Kind { return Relative }
 
 func (l relative) Point(y, f float64) float64 {
