@@ -18,6 +18,8 @@ type lossSumJSON struct {
 	Unproven int64      `json:"unproven,omitempty"`
 	Beyond   []stepJSON `json:"beyond,omitempty"` // the first tolerance is that of index 0
 	Groups   []Group    `json:"by_group,omitempty"`
+	// Spread has the parts at each multiple that has some, of a part of a pass. Documents have none.
+	Spread map[int]uint64 `json:"spread,omitempty"`
 }
 
 // A stepJSON is the tolerance of an index from which on so many rows are off by more.
@@ -26,16 +28,25 @@ type stepJSON struct {
 	Misses int64 `json:"misses"`
 }
 
-// keys are the keys in the order of files.
-func (all LossSums) keys() []LossKey { return slices.SortedFunc(maps.Keys(all), compareKeys) }
-
 // MarshalJSON writes a list, in the order of files.
-func (all LossSums) MarshalJSON() ([]byte, error) {
+func (all LossSums) MarshalJSON() ([]byte, error) { return json.Marshal(all.list(false)) }
+
+// list has the loss sums in the order of files, with their spreads or without.
+func (all LossSums) list(spreads bool) []lossSumJSON {
 	list := []lossSumJSON{}
-	for _, key := range all.keys() {
-		list = append(list, all[key].form(key))
+	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
+		j, spread := all[key].form(key), all[key].Spread
+		if spreads && spread != nil {
+			j.Spread = map[int]uint64{}
+			for i, parts := range spread {
+				if parts > 0 {
+					j.Spread[i] = parts
+				}
+			}
+		}
+		list = append(list, j)
 	}
-	return json.Marshal(list)
+	return list
 }
 
 // form is the loss sum of a key in a document.
@@ -61,8 +72,10 @@ func (all *LossSums) UnmarshalJSON(data []byte) error {
 	}
 	*all = make(LossSums, len(list))
 	for _, j := range list {
-		if _, err := j.readInto(*all); err != nil {
+		if t, err := j.readInto(*all); err != nil {
 			return err
+		} else if t.Spread != nil {
+			return errors.New("the spread of losses in a document")
 		}
 	}
 	return nil
@@ -71,7 +84,7 @@ func (all *LossSums) UnmarshalJSON(data []byte) error {
 // readInto adds the loss sum to others, and returns it.
 func (j lossSumJSON) readInto(all LossSums) (*LossSum, error) {
 	key := LossKey{j.Predictor, j.Subset}
-	if !slices.ContainsFunc(predictors, func(p predictorForm) bool { return p.predictor == j.Predictor }) || !slices.Contains(subsets, j.Subset) || all[key] != nil {
+	if !slices.Contains(predictors, j.Predictor) || !slices.Contains(subsets, j.Subset) || all[key] != nil {
 		return nil, fmt.Errorf("losses of a %q on %q rows, which are unknown or there twice", j.Predictor, j.Subset)
 	}
 	t := &LossSum{Unproven: j.Unproven, Groups: j.Groups, Bound: j.Bound}
@@ -99,39 +112,26 @@ func (j lossSumJSON) readInto(all LossSums) (*LossSum, error) {
 			return nil, fmt.Errorf("rows beyond a tolerance of the index %d", next[0].Index)
 		}
 	}
+	if j.Spread != nil {
+		t.Spread = &Spread{}
+	}
+	for i, parts := range j.Spread {
+		if i < 0 || i >= len(t.Spread) {
+			return nil, fmt.Errorf("%d parts at the multiple %d of 1/%d", parts, i, spreadCells)
+		}
+		t.Spread[i] = parts
+	}
 	all[key] = t
 	return t, nil
 }
 
-// A partSumJSON is a loss sum in a part of a pass. Documents have no spread.
-type partSumJSON struct {
-	lossSumJSON
-	Spread map[int]uint64 `json:"spread,omitempty"` // the parts at each multiple that has some
-}
-
 // MarshalPart returns the form for a part of a pass: that of MarshalJSON, with spreads.
-func (all LossSums) MarshalPart() ([]byte, error) {
-	list := []partSumJSON{}
-	for _, key := range all.keys() {
-		t := all[key]
-		j := partSumJSON{lossSumJSON: t.form(key)}
-		if t.Spread != nil {
-			j.Spread = map[int]uint64{}
-			for i, parts := range t.Spread {
-				if parts > 0 {
-					j.Spread[i] = parts
-				}
-			}
-		}
-		list = append(list, j)
-	}
-	return json.Marshal(list)
-}
+func (all LossSums) MarshalPart() ([]byte, error) { return json.Marshal(all.list(true)) }
 
 // ReadPart reads the form of MarshalPart, of loss sums of at most so many rows each. Any other bytes are
 // an error.
 func ReadPart(data []byte, rows int64) (LossSums, error) {
-	var list []partSumJSON
+	var list []lossSumJSON
 	if err := unmarshalStrict(data, &list); err != nil {
 		return nil, err
 	}
@@ -140,15 +140,6 @@ func ReadPart(data []byte, rows int64) (LossSums, error) {
 		t, err := j.readInto(all)
 		if err != nil {
 			return nil, err
-		}
-		if j.Spread != nil {
-			t.Spread = &Spread{}
-		}
-		for i, parts := range j.Spread {
-			if i < 0 || i >= len(t.Spread) {
-				return nil, fmt.Errorf("%d parts at the multiple %d of 1/%d", parts, i, spreadCells)
-			}
-			t.Spread[i] = parts
 		}
 		if err := t.fits(rows); err != nil {
 			return nil, fmt.Errorf("the losses of a %s on %s rows: %w", j.Predictor, j.Subset, err)
