@@ -37,19 +37,25 @@ func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 	if !exactly {
 		mean = math.Nextafter(mean, 1)
 	}
-	low, high := mean, KLInverse(mean, perExample(exact(rest), n))
-	for range 64 {
+	high := KLInverse(mean, perExample(exact(rest), n))
+	return narrowed(mean, high, func(p float64) bool { return tailBelow(k, n, p, choose, threshold) }), nil
+}
+
+// narrowed halves the interval from low to high, which is known to pass, until it is shorter than 2⁻⁴² of its upper
+// end, which it returns: every new one passes.
+func narrowed(low, high float64, passes func(p float64) bool) float64 {
+	for high-low > 0x1p-42*high {
 		middle := low + (high-low)/2
-		if middle <= low || middle >= high || high-low <= 0x1p-42*high {
+		if middle <= low || middle >= high {
 			break
 		}
-		if tailBelow(k, n, middle, choose, threshold) {
+		if passes(middle) {
 			high = middle
 		} else {
 			low = middle
 		}
 	}
-	return high, nil
+	return high
 }
 
 // tailBelow reports whether ln P(at most k of n) is proven to be below the

@@ -35,9 +35,9 @@ func Certify(ev Evidence) (Certificate, error) {
 		g.Baseline, g.shown = baseline, LossSum{}
 		g.Status = ev.status(*g)
 	}
-	// The first claim is for decisions: the least bound on predictions, which are deployed.
+	// The first claim is for decisions: the least bound on predictions, which are deployed. Draws come last.
 	slices.SortStableFunc(c.Claims, func(a, b Claim) int {
-		return cmp.Or(cmp.Compare(predictors[a.Predictor.number()].position, predictors[b.Predictor.number()].position), cmp.Compare(a.Bound, b.Bound))
+		return cmp.Or(cmp.Compare(slices.Index(predictors, b.Predictor), slices.Index(predictors, a.Predictor)), cmp.Compare(a.Bound, b.Bound))
 	})
 	return c, nil
 }

@@ -92,23 +92,22 @@ func (l Loss) Validate() error {
 	if l.Kind.form().kind == "" {
 		return fmt.Errorf("loss %q is unknown, want one of %s", l.Kind, List(LossKinds()))
 	}
+	symmetric, ok, want := l.Below == 0 && l.Above == 0, false, ""
 	switch l.Kind.Tolerances() {
 	case OneTolerance:
-		if !(positive(l.Epsilon) && l.Below == 0 && l.Above == 0) {
-			return fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes one tolerance epsilon > 0, in units of the target", l.Kind, l.Epsilon, l.Below, l.Above)
-		}
+		ok, want = symmetric && positive(l.Epsilon), "one tolerance epsilon > 0, in units of the target"
 	case ShareTolerance:
-		if !(positive(l.Epsilon) && l.Epsilon <= MostShare && l.Below == 0 && l.Above == 0) {
-			return fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes one tolerance epsilon > 0, a share of the target, at most %d", l.Kind, l.Epsilon, l.Below, l.Above, MostShare)
-		}
+		ok, want = symmetric && positive(l.Epsilon) && l.Epsilon <= MostShare, fmt.Sprintf("one tolerance epsilon > 0, a share of the target, at most %d", MostShare)
 	case TwoSided:
-		if !(positive(l.Below) && positive(l.Above) && positive(l.Below+l.Above) && l.Epsilon == 0) {
-			return fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes below > 0 and above > 0, in units of the target", l.Kind, l.Epsilon, l.Below, l.Above)
-		}
+		ok, want = positive(l.Below) && positive(l.Above) && positive(l.Below+l.Above) && l.Epsilon == 0, "below > 0 and above > 0, in units of the target"
 	case NoTolerance:
-		if !(l.Epsilon == 0 && l.Below == 0 && l.Above == 0) {
+		if !(symmetric && l.Epsilon == 0) {
 			return fmt.Errorf("loss %q takes no tolerance", l.Kind)
 		}
+		return nil
+	}
+	if !ok {
+		return fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes %s", l.Kind, l.Epsilon, l.Below, l.Above, want)
 	}
 	return nil
 }

@@ -10,20 +10,9 @@ import (
 
 // Predictors and subsets, in their order in files.
 var (
-	predictors = []predictorForm{
-		{PredictorDraw, 2},
-		{PredictorMean, 1},
-		{predictor: PredictorConstant}, // has no claims
-		{predictor: PredictorColumn},   // has none either
-		{predictor: PredictorAround},   // nor it
-	}
-	subsets = []Subset{SubsetTraining, SubsetHoldout}
+	predictors = []Predictor{PredictorDraw, PredictorMean, PredictorConstant, PredictorColumn, PredictorAround}
+	subsets    = []Subset{SubsetTraining, SubsetHoldout}
 )
-
-type predictorForm struct {
-	predictor Predictor
-	position  int // of its claims in the document
-}
 
 // A LossKey names the predictor and the rows of a loss sum.
 type LossKey struct {
@@ -36,19 +25,9 @@ func (k LossKey) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s on %s rows", k.Predictor, k.Subset), nil
 }
 
-// number is the position of the predictor in the list of all.
-func (p Predictor) number() int {
-	for i, each := range predictors {
-		if each.predictor == p {
-			return i
-		}
-	}
-	panic("certify: no predictor " + string(p)) // each is a constant of this package
-}
-
 // compareKeys is the order of loss sums in files.
 func compareKeys(a, b LossKey) int {
-	return cmp.Or(cmp.Compare(a.Predictor.number(), b.Predictor.number()), cmp.Compare(slices.Index(subsets, a.Subset), slices.Index(subsets, b.Subset)))
+	return cmp.Or(cmp.Compare(slices.Index(predictors, a.Predictor), slices.Index(predictors, b.Predictor)), cmp.Compare(slices.Index(subsets, a.Subset), slices.Index(subsets, b.Subset)))
 }
 
 // A LossSum holds the exact sums of one predictor's losses on the rows of one subset. Loss sums of

@@ -38,10 +38,7 @@ func (s Sample) inputs(l Counts) []string {
 // features are the columns before those that stand behind the features.
 func (s Sample) features(extra *Mean, by *Grouping, l Counts) []string {
 	inputs := s.inputs(l)
-	if extra != nil {
-		return inputs[:max(0, len(inputs)-1)]
-	}
-	if by != nil && by.NotAFeature {
+	if extra != nil || by != nil && by.NotAFeature {
 		return inputs[:max(0, len(inputs)-1)]
 	}
 	return inputs

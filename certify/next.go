@@ -51,22 +51,11 @@ func NextBound(losses RiskSum, delta float64) (float64, error) {
 		e := expNegUp(exact(rate))
 		terms = append(terms, nextTerm{empty().Sub(exact(1), e), empty().Mul(exact(-rate), sum)})
 	}
-	low, high := losses.Upper(), 1.0
-	if !nextReaches(terms, n, high, goal) {
+	reaches := func(p float64) bool { return nextReaches(terms, n, p, goal) }
+	if !reaches(1) {
 		return 1, nil
 	}
-	for high-low > 0x1p-42*high {
-		middle := low + (high-low)/2
-		if middle <= low || middle >= high {
-			break
-		}
-		if nextReaches(terms, n, middle, goal) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return high, nil
+	return narrowed(losses.Upper(), 1, reaches), nil
 }
 
 // A nextTerm has a lower bound on 1 − e^λ, gain, and λS, spent, of one λ < 0.
