@@ -92,17 +92,6 @@ type accuracyCase struct {
 	Share       float64 `json:"share"` // of the rows that are held out
 }
 
-// An accurate is what a model is worth on rows kept apart.
-type accurate struct {
-	Holdout  float64 `json:"bound"`
-	Draw     float64 `json:"-"` // bound of a draw; 0: of a peer
-	Risk     float64 `json:"risk"`
-	RMSE     float64 `json:"rmse"`
-	Coverage float64 `json:"coverage"`
-	Width    float64 `json:"width"`
-	Seconds  float64 `json:"seconds"` // of the processors
-}
-
 // accuracy compares risks, errors and intervals.
 func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 	p, err := b.start(ctx, "accuracy", []string{"OMP_NUM_THREADS=1"}, "accuracy.py")
@@ -118,10 +107,10 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 	for i, v := range variants {
 		names = slices.Insert(names, i, v.String())
 	}
-	found := map[string]map[string][]accurate{} // by set and name
+	found := map[string]map[string]rounds{} // by set and name
 	head := []string{""}
 	for _, set := range sets {
-		head, found[set.name] = append(head, set.name), map[string][]accurate{}
+		head, found[set.name] = append(head, set.name), map[string]rounds{}
 		for seed := range b.rounds {
 			if err := b.accuracySplit(ctx, binary, p, set, seed, found[set.name]); err != nil {
 				return "", fmt.Errorf("%s, split %d: %w", set.name, seed, err)
@@ -135,7 +124,7 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 		for _, name := range names {
 			cells, none := []string{name}, true
 			for _, set := range head[1:] {
-				cell := q.cell(meanAccuracy(found[set][name]))
+				cell := q.cell(found[set][name].mean)
 				cells, none = append(cells, cell), none && strings.HasPrefix(cell, "–")
 			}
 			if !none {
@@ -147,29 +136,30 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 	return text.String(), nil
 }
 
-// accuracyQuestions have a table each.
+// accuracyQuestions have a table each, of the means of what accuracy.py answers and certificates say; draw is the
+// bound of a draw, which peers have none of.
 var accuracyQuestions = []struct {
 	what string
-	cell func(accurate) string
+	cell func(mean func(string) float64) string
 }{
-	{"bound of predictions, share missed", func(a accurate) string { return fmt.Sprintf("%.4f, %.4f", a.Holdout, a.Risk) }},
-	{"RMSE, in deviations", func(a accurate) string { return fmt.Sprintf("%.4f", a.RMSE) }},
-	{"coverage of 95 % intervals, half-width", func(a accurate) string { return number(100*a.Coverage, "%.1f %%") + ", " + number(a.Width, "%.3f") }},
-	{"bound of a draw", func(a accurate) string { return number(a.Draw, "%.4f") }},
+	{"bound of predictions, share missed", func(mean func(string) float64) string { return fmt.Sprintf("%.4f, %.4f", mean("bound"), mean("risk")) }},
+	{"RMSE, in deviations", func(mean func(string) float64) string { return fmt.Sprintf("%.4f", mean("rmse")) }},
+	{"coverage of 95 % intervals, half-width", func(mean func(string) float64) string {
+		return number(100*mean("coverage"), "%.1f %%") + ", " + number(mean("width"), "%.3f")
+	}},
+	{"bound of a draw", func(mean func(string) float64) string { return number(mean("draw"), "%.4f") }},
 }
 
-// meanAccuracy is the mean of all splits.
-func meanAccuracy(all []accurate) (mean accurate) {
-	n := float64(len(all))
-	for _, a := range all {
-		mean.Holdout, mean.Draw, mean.Risk, mean.RMSE = mean.Holdout+a.Holdout/n, mean.Draw+a.Draw/n, mean.Risk+a.Risk/n, mean.RMSE+a.RMSE/n
-		mean.Coverage, mean.Width = mean.Coverage+a.Coverage/n, mean.Width+a.Width/n
+// mean is that of one value over all rounds.
+func (r rounds) mean(name string) (mean float64) {
+	for _, x := range r {
+		mean += x[name] / float64(len(r))
 	}
 	return mean
 }
 
 // accuracySplit adds what all make of one split.
-func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set set, seed int, found map[string][]accurate) error {
+func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set set, seed int, found map[string]rounds) error {
 	work, err := filepath.Abs(filepath.Join(b.work, fmt.Sprintf("accuracy-%s-%d", set.name, seed)))
 	if err != nil {
 		return err
@@ -198,7 +188,7 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set s
 		b.logf("%s %d %s: %+v", set.name, seed, v, a)
 	}
 	for _, c.Do = range accuratePeers {
-		var a accurate
+		var a round
 		if err := p.answer(c, &a); err != nil {
 			return err
 		}
@@ -224,7 +214,7 @@ func boost(ctx context.Context, binary string, p *peer, c accuracyCase) error {
 
 // ourAccuracy trains, predicts the rows kept apart, and scores the predictions. It also
 // returns the share of the rows that were held out.
-func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v variant) (a accurate, share float64, err error) {
+func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v variant) (a round, share float64, err error) {
 	r, err := measured.Train(ctx, binary, c.Work, v.job(c, v.rows("train")))
 	if err != nil {
 		return a, 0, err
@@ -246,10 +236,10 @@ func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v 
 	if err := p.answer(c, &a); err != nil {
 		return a, 0, err
 	}
-	a.Holdout = cert.About(certify.PredictorMean).Bound
+	a["bound"] = cert.About(certify.PredictorMean).Bound
 	if draw := cert.About(certify.PredictorDraw); draw.Status != certify.StatusVoid { // trees that know the training rows
-		a.Draw = draw.Bound
+		a["draw"] = draw.Bound
 	}
-	a.Seconds = (r.Process.UserTime() + r.Process.SystemTime()).Seconds()
+	a["seconds"] = (r.Process.UserTime() + r.Process.SystemTime()).Seconds()
 	return a, float64(cert.Counts.Holdout) / float64(cert.Counts.Rows), nil
 }

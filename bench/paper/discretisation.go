@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -13,10 +12,11 @@ import (
 
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/synth"
 )
 
 // What the paper says of its experiment on the discretisation of θ: three features, uniform
-// on [−3, 3], lengthscales between 1/e and e, rows for training and testing. What it does not
+// on [−3, 3], lengthscales between 1/e and e (those of synth), rows for training and testing. What it does not
 // say: the noise and the tolerance.
 const (
 	discretisedFeatures = 3
@@ -24,7 +24,6 @@ const (
 	discretisedTest     = 10_000
 	discretisedNoise    = 0.1 // deviation
 	discretisedEpsilon  = 0.6
-	fourierFeatures     = 2000 // of the function that is drawn
 )
 
 // discretisations are kl-PAC-GP, or with another -inducing kl-PAC-SGP, on coarser and finer grids of
@@ -58,7 +57,10 @@ func runDiscretisation(ctx context.Context, o options) error {
 	drawn := -1
 	err = complete(ctx, rows, o, func(u unit) (train, test measured.Dataset, err error) {
 		if u.Seed != drawn {
-			all, drawn = generated(u.Seed), u.Seed
+			if all, err = generated(u.Seed); err != nil {
+				return train, test, err
+			}
+			drawn = u.Seed
 		}
 		rows := make([]int, all.Rows())
 		for i := range rows {
@@ -102,49 +104,13 @@ func (r row) minus(other row) row {
 	return r
 }
 
-// generated draws a function from a Gaussian process with a squared exponential kernel of
-// variance 1, by random Fourier features, and rows of it.
-func generated(seed int) measured.Dataset {
-	rng := rand.New(rand.NewPCG(uint64(seed), 0x6469736372657465)) //nolint:gosec // reproducible by intent
-	var scale [discretisedFeatures]float64
-	for j := range scale {
-		scale[j] = math.Exp(2*rng.Float64() - 1)
+// generated are rows of a function that is drawn from a Gaussian process.
+func generated(seed int) (t measured.Dataset, err error) {
+	g, err := synth.New(synth.Config{Seed: uint64(seed), Features: discretisedFeatures, Noise: discretisedNoise}) //nolint:gosec // not negative
+	if err != nil {
+		return t, err
 	}
-	type wave struct {
-		frequency [discretisedFeatures]float64
-		phase     float64
-		weight    float64
-	}
-	waves := make([]wave, fourierFeatures)
-	for i := range waves {
-		w := &waves[i]
-		for j := range scale {
-			w.frequency[j] = rng.NormFloat64() / scale[j]
-		}
-		w.phase, w.weight = 2*math.Pi*rng.Float64(), math.Sqrt(2.0/fourierFeatures)*rng.NormFloat64()
-	}
-	t := measured.Dataset{Columns: make([][]float64, discretisedFeatures+1)}
-	for range discretisedTrain + discretisedTest {
-		y := discretisedNoise * rng.NormFloat64()
-		var x [discretisedFeatures]float64
-		for j := range x {
-			x[j] = 6*rng.Float64() - 3
-			t.Columns[j] = append(t.Columns[j], x[j])
-		}
-		for _, w := range waves {
-			angle := w.phase
-			for j, v := range x {
-				angle += w.frequency[j] * v
-			}
-			y += w.weight * math.Cos(angle)
-		}
-		t.Columns[discretisedFeatures] = append(t.Columns[discretisedFeatures], y)
-	}
-	for j := range discretisedFeatures {
-		t.Names = append(t.Names, fmt.Sprintf("x%d", j+1))
-	}
-	t.Names = append(t.Names, "y")
-	return t
+	return measured.Dataset{Names: g.Columns(), Columns: g.Rows(0, discretisedTrain+discretisedTest)}, nil
 }
 
 // lnTheta is ln |Θ| of a row: four hyper-parameters on its grid.

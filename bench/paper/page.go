@@ -76,7 +76,7 @@ func (o options) section(name string) (rows []row, text string, err error) {
 			test = r.paper["R_test"].text(3)
 		}
 		lines.Add(
-			r.label(), strconv.Itoa(r.reps), r.ours["B"].text(4), r.paper["B"].text(3), r.words(), r.ours["R_test"].text(4), test,
+			r.label(), strconv.Itoa(r.reps), r.ours["B"].text(4), r.paper["B"].text(3), r.verdict(), r.ours["R_test"].text(4), test,
 			fmt.Sprintf("%.0f", r.ours["M"].mean), fmt.Sprintf("%.0f", r.ours["gradients"].mean),
 		)
 	}

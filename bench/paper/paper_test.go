@@ -197,14 +197,14 @@ func TestVerdict(t *testing.T) {
 		want        string
 	}{
 		{estimate{.3332, .003}, estimate{.333, .004}, "as in the paper"},
-		{estimate{.350, .003}, estimate{.333, .004}, "higher"},
-		{estimate{.310, .003}, estimate{.333, .004}, "lower"},
+		{estimate{.350, .003}, estimate{.333, .004}, "higher by 0.0170"},
+		{estimate{.310, .003}, estimate{.333, .004}, "lower by 0.0230"},
 		{estimate{.0834, 0}, estimate{.083, 0}, "as in the paper"},
-		{estimate{.085, math.NaN()}, estimate{.083, 0}, "higher"},
+		{estimate{.085, math.NaN()}, estimate{.083, 0}, "higher by 0.0020"},
 		{estimate{math.NaN(), 0}, estimate{.083, 0}, "no number to compare with"},
 	} {
 		r := row{ours: map[string]estimate{"B": c.ours}, paper: map[string]estimate{"B": c.paper}}
-		if _, got := r.verdict("B"); got != c.want {
+		if got := r.verdict(); got != c.want {
 			t.Errorf("%v against %v: %q, want %q", c.ours, c.paper, got, c.want)
 		}
 	}

@@ -87,34 +87,32 @@ type searched struct {
 
 // search minimises from the published start: hyper-parameters and noise of 1, published centres. Its end is kept in
 // a folder, for other units too.
-func (u unit) search(ctx context.Context, dir string, c model.CollapsedConfig, rows model.Rows) (found searched, err error) {
-	path := filepath.Join(dir, u.ofSearch().name())
-	if ok, err := readJSON(path, &found); ok || err != nil {
-		return found, err
-	}
-	began := time.Now()
-	if !c.Exact {
-		if c.Z, found.Empty, err = publishedCentres(rows, u.Inducing); err != nil {
+func (u unit) search(ctx context.Context, dir string, c model.CollapsedConfig, rows model.Rows) (searched, error) {
+	return cached(filepath.Join(dir, u.ofSearch().name()), func() (found searched, err error) {
+		began := time.Now()
+		if !c.Exact {
+			if c.Z, found.Empty, err = publishedCentres(rows, u.Inducing); err != nil {
+				return found, err
+			}
+		}
+		c.Starts, c.Evaluations, c.Grids = []model.Start{{Theta: make([]float64, c.Parameters())}}, u.Most, u.searchGrids(c.Parameters())
+		t, p, err := minimised(ctx, c, rows)
+		if err != nil {
 			return found, err
 		}
-	}
-	c.Starts, c.Evaluations, c.Grids = []model.Start{{Theta: make([]float64, c.Parameters())}}, u.Most, u.searchGrids(c.Parameters())
-	t, p, err := minimised(ctx, c, rows)
-	if err != nil {
-		return found, err
-	}
-	_, at, err := t.Result()
-	if err != nil {
-		return found, err
-	}
-	for i, g := range c.Grids {
-		found.Theta = append(found.Theta, g.Value(at[i]))
-	}
-	if !c.Exact {
-		found.Z = p.Z
-	}
-	found.LnNoise, found.Steps, found.Seconds = math.Log(t.Noise()), t.Progress().Step, time.Since(began).Seconds()
-	return found, writeJSON(path, found)
+		_, at, err := t.Result()
+		if err != nil {
+			return found, err
+		}
+		for i, g := range c.Grids {
+			found.Theta = append(found.Theta, g.Value(at[i]))
+		}
+		if !c.Exact {
+			found.Z = p.Z
+		}
+		found.LnNoise, found.Steps, found.Seconds = math.Log(t.Noise()), t.Progress().Step, time.Since(began).Seconds()
+		return found, nil
+	})
 }
 
 // end is the end of the unit's search.

@@ -33,7 +33,8 @@ func TestPublishedCentres(t *testing.T) {
 
 // A grid within limits that the widest search keeps takes its end; the others search.
 func TestGridsShareASearch(t *testing.T) {
-	rows := generated(3)
+	rows, err := generated(3)
+	fatal.If(t, err)
 	few := make([]int, 40)
 	for i := range few {
 		few[i] = i

@@ -106,29 +106,31 @@ func (r row) label() string {
 	return strings.Join(words, " ")
 }
 
-// verdict compares a number with the paper's, in standard errors of the difference. The
+// verdict compares the bound with the paper's, in standard errors of the difference. The
 // paper prints three digits: half of the last one is no difference. A bound may be lower.
-func (r row) verdict(name string) (difference float64, words string) {
-	ours, paper := r.ours[name], r.paper[name]
-	difference = ours.mean - paper.mean
-	if math.IsNaN(paper.mean) || math.IsNaN(ours.mean) {
-		return math.NaN(), "no number to compare with"
-	}
-	own := ours.se
+func (r row) verdict() string {
+	ours, paper := r.ours["B"], r.paper["B"]
+	difference, own := ours.mean-paper.mean, ours.se
 	if math.IsNaN(own) {
 		own = paper.se // one split: as uncertain as a mean of ten at the least
 	}
 	const printed = 0.0003 // what rounding a standard error to three digits may hide
 	off := max(0, math.Abs(difference)-0.0005) / math.Hypot(printed, math.Hypot(own, paper.se))
-	switch {
-	case off <= 2:
-		words = "as in the paper"
-	case difference < 0:
-		words = "lower"
-	default:
-		words = "higher"
+	words := fmt.Sprintf("higher by %.4f", difference)
+	if difference < 0 {
+		words = fmt.Sprintf("lower by %.4f", -difference)
 	}
-	return difference, words
+	switch {
+	case math.IsNaN(difference):
+		return "no number to compare with"
+	case r.extra():
+		return fmt.Sprintf("%+.4f from %s in the paper", difference, r.setting().Method)
+	case off <= 2:
+		return "as in the paper"
+	case r.ours["cut_off"].mean > 0:
+		return words + ", cut off"
+	}
+	return words
 }
 
 // setting is the row of the paper that a row is compared with.
@@ -144,20 +146,6 @@ func (r row) setting() unit {
 
 // extra reports whether the paper has no such row.
 func (r row) extra() bool { return r.Method == freeForm || r.Method == "VFE" && r.Alpha == 0 }
-
-// words compares the row's bound with the paper's.
-func (r row) words() string {
-	difference, words := r.verdict("B")
-	switch {
-	case r.extra():
-		return fmt.Sprintf("%+.4f from %s in the paper", difference, r.setting().Method)
-	case (words == "lower" || words == "higher") && r.ours["cut_off"].mean > 0:
-		return fmt.Sprintf("%s by %.4f, cut off", words, math.Abs(difference))
-	case words == "lower" || words == "higher":
-		return fmt.Sprintf("%s by %.4f", words, math.Abs(difference))
-	}
-	return words
-}
 
 // text is a mean with its standard error, if there is one.
 func (e estimate) text(digits int) string {

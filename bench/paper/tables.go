@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/model"
@@ -134,42 +133,28 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 		}
 	}
 	found := make([][]result, len(rows))
-	var todo []unit
-	var of []int // rows of them
 	for seed := range o.reps {
 		for i, r := range rows {
 			u := r.unit
 			u.Seed = seed
-			if f, ok, err := stored(units, u); err != nil {
+			f, err := cached(filepath.Join(units, u.name()), func() (f result, err error) {
+				train, test, err := split(u)
+				if err != nil {
+					return f, err
+				}
+				if f, err = u.fit(ctx, searches, train, test); err == nil {
+					fmt.Fprintf(os.Stderr, "split %d of %d, row %d of %d, %s: B %.4f, test %.4f, %d gradients, %.0f s\n",
+						seed+1, o.reps, i+1, len(rows), r.label(), f.Bound, f.Test, f.Steps, f.Seconds)
+				}
+				return f, err
+			})
+			if err != nil {
 				return err
-			} else if ok {
-				found[i] = append(found[i], f)
-			} else {
-				todo, of = append(todo, u), append(of, i)
 			}
+			found[i] = append(found[i], f)
 		}
-	}
-	began := time.Now()
-	for i, u := range todo {
-		train, test, err := split(u)
-		if err != nil {
-			return err
-		}
-		f, err := u.fit(ctx, searches, train, test)
-		if err != nil {
-			return err
-		}
-		if err := writeJSON(filepath.Join(units, u.name()), f); err != nil {
-			return err
-		}
-		found[of[i]] = append(found[of[i]], f)
-		spent := time.Since(began)
-		left := spent / time.Duration(i+1) * time.Duration(len(todo)-i-1)
-		fmt.Fprintf(os.Stderr, "%d/%d %s, split %d: B %.4f, test %.4f, %d gradients, %.0f s; about %s left\n",
-			i+1, len(todo), row{unit: u}.label(), u.Seed, f.Bound, f.Test, f.Steps, f.Seconds, left.Round(time.Second))
 	}
 	for i := range rows {
-		slices.SortFunc(found[i], func(a, b result) int { return a.Seed - b.Seed })
 		rows[i].gather(found[i])
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -129,36 +128,25 @@ func (f result) cut() bool { return f.ends() && f.Steps >= f.Most }
 // ends reports whether the unit's search ends by itself.
 func (u unit) ends() bool { return u.Method != freeForm && u.Start != minibatch }
 
-// stored reads a unit's result, if there is one.
-func stored(dir string, u unit) (f result, ok bool, err error) {
-	if ok, err = readJSON(filepath.Join(dir, u.name()), &f); ok && f.unit != u {
-		err = fmt.Errorf("%s is of another unit", u.name())
-	}
-	return f, ok && err == nil, err
-}
-
-// readJSON reads a value from a file, if there is one.
-func readJSON(path string, v any) (bool, error) {
+// cached returns the value in a file, which it makes if there is none.
+func cached[T any](path string, value func() (T, error)) (v T, err error) {
 	text, err := os.ReadFile(path) //nolint:gosec // below the folder that the user named
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
 	if err == nil {
-		err = json.Unmarshal(text, v)
+		if err = json.Unmarshal(text, &v); err != nil {
+			err = fmt.Errorf("%s: %w; without the file it is computed again", path, err)
+		}
+		return v, err
 	}
-	if err != nil {
-		return false, fmt.Errorf("%s: %w; without the file it is computed again", path, err)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return v, err
 	}
-	return true, nil
-}
-
-// writeJSON writes a value to a file, whole or not at all.
-func writeJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
+	if v, err = value(); err != nil {
+		return v, err
 	}
-	return durable.WriteFile(durable.OS{}, path, append(text, '\n'))
+	if text, err = json.MarshalIndent(v, "", "  "); err != nil {
+		return v, err
+	}
+	return v, durable.WriteFile(durable.OS{}, path, append(text, '\n'))
 }
 
 // job is the paper's protocol, with the scaling of the table and a flat prior.
