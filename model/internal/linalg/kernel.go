@@ -40,7 +40,7 @@ type kernelBlock struct {
 //	√(variance·dst[i, j])·(C₁Δ + C₂δ) + dst[i, j]·Ru + variance·2⁻⁴⁰⁰
 //
 // with C₁ = 1.25, 0.46, 0.37 and C₂ = 1.5, 1.03, 1.15: docs/explanation/theory.md, section 10. Rows should spread
-// over no more than some thousand length scales. Values at a position where exp is below 2⁻⁴⁹⁷ become 0 or err by as much. A NaN in either
+// over no more than some thousand length scales. There is at least one feature. Values at a position where exp is below 2⁻⁴⁹⁷ become 0 or err by as much. A NaN in either
 // row gives NaN; an infinite distance gives 0; scaled elements must not overflow. An element
 // depends on its two rows and c alone, and not on their order.
 func (p *Pool) Kernel(profile *Profile, x, z Mat, origin, invScale []float64, variance float64, dst, slope Mat) {
@@ -57,15 +57,10 @@ func (p *Pool) Kernel(profile *Profile, x, z Mat, origin, invScale []float64, va
 			panic(fmt.Sprintf("linalg: slope has stride %d, dst %d", slope.Stride, dst.Stride))
 		}
 	}
-	if origin != nil && len(origin) != d {
+	if d == 0 || origin != nil && len(origin) != d {
 		panic(fmt.Sprintf("linalg: an origin of %d elements for %d features", len(origin), d))
 	}
 	if x.Rows == 0 || z.Rows == 0 {
-		return
-	}
-	if d == 0 {
-		fill(dst, variance)
-		fill(slope, profile.Steepness*variance)
 		return
 	}
 	set := current.Load()
@@ -143,14 +138,5 @@ func (b *kernelBlock) columns(rows int, x []float64, j, stride int, dst, slope [
 		}
 		squares(rows, d, cols, x, z, stride, dst)
 		b.profile.apply(rows, cols, stride, b.variance, steep, dst, slope)
-	}
-}
-
-func fill(m Mat, value float64) {
-	for i := range m.Rows {
-		row := m.Row(i)
-		for j := range row {
-			row[j] = value
-		}
 	}
 }
