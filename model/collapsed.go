@@ -319,7 +319,7 @@ func (c *Collapsed) Result() (*Posterior, []int, error) {
 	}
 	at := c.parametersAt(c.best.point)
 	c.cfg.toGrid(at.theta)
-	return c.cfg.posterior(at.theta, at.z, c.mean, square(c.precision, len(c.mean)))
+	return c.cfg.posterior(at.theta, at.z, c.mean, view(c.precision, len(c.mean)))
 }
 
 // StartInducing returns the start values of the inducing points, [M×d], sharing memory.

@@ -64,7 +64,7 @@ func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 	if theta := list(cfg.Parameters()); theta != nil {
 		c.start = c.newPosition(parameters{theta: theta, lnNoise: r.Float()})
 	}
-	c.start.z = linalg.Mat{Rows: m, Cols: cfg.Dim, Stride: cfg.Dim, Data: list(m * cfg.Dim)}
+	c.start.z = view(list(m*cfg.Dim), cfg.Dim)
 	for range r.Count(8 * int64(coordinates+1)) {
 		c.answers = append(c.answers, evaluation{r.Float(), list(coordinates)})
 	}

@@ -81,7 +81,7 @@ func newErrorTerms(pool *linalg.Pool, p *Posterior, origin, invScale []float64) 
 		e.far = max(e.far, e.distance(p.Z[i*d:(i+1)*d]))
 	}
 	s := linalg.NewMat(m, m)
-	pool.Syrk(false, 1, square(p.Factor, m), 0, s)
+	pool.Syrk(false, 1, view(p.Factor, m), 0, s)
 	pool.Mirror(s)
 	for i := range m {
 		row := 0.0
@@ -103,7 +103,7 @@ func norm(x []float64) float64 { return float64(math.Sqrt(linalg.Dot(x, x)) * ou
 func unwhiten(p *Posterior) (alpha []float64, residual float64) {
 	m := p.Inducing()
 	alpha = slices.Clone(p.Mean)
-	solveLowerTrans(square(p.L, m), alpha)
+	solveLowerTrans(view(p.L, m), alpha)
 	rest := make([]doubleDouble, m)
 	for again := 0; ; again++ {
 		for i, mean := range p.Mean {
@@ -122,7 +122,7 @@ func unwhiten(p *Posterior) (alpha []float64, residual float64) {
 		if again == 1 {
 			return alpha, residual * outwards
 		}
-		solveLowerTrans(square(p.L, m), correction)
+		solveLowerTrans(view(p.L, m), correction)
 		for i, c := range correction {
 			alpha[i] += c
 		}

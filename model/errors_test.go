@@ -199,7 +199,7 @@ func refactor(p *Posterior) bool {
 	defer pool.Close()
 	m, d := p.Inducing(), p.Dim()
 	clear(p.L)
-	return factorKuu(pool, p.Kernel, linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}, p.Jitter, square(p.L, m)) == nil
+	return factorKuu(pool, p.Kernel, view(p.Z, d), p.Jitter, view(p.L, m)) == nil
 }
 
 // A search for posteriors and rows whose fast results lie farthest from 106-bit

@@ -59,7 +59,7 @@ func TestErrorTermsAreThoseOfTheProof(t *testing.T) {
 		c := provenErrors(t, f)
 		pool := linalg.NewPool(1)
 		defer pool.Close()
-		z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
+		z := view(p.Z, d)
 		origin, inverse := medians(z), p.inverseScales()
 		e := newErrorTerms(pool, p, origin, inverse)
 		sigma := math.Sqrt(p.Kernel.Variance)

@@ -100,7 +100,7 @@ func newEvidence(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Sca
 	e := &evidence{
 		pool: pool, profile: family.Profile, rows: rows, of: scales.of(d), parameters: scales.lengthscales(d) + 1,
 		invScale: make([]float64, d),
-		x:        linalg.Mat{Rows: n, Cols: d, Stride: d, Data: rows.X},
+		x:        view(rows.X, d),
 		ones:     withOnes(rows),
 		k:        linalg.NewMat(n, n), l: linalg.NewMat(n, n), w: linalg.NewMat(n, n),
 		gx:    linalg.NewMat(n, d+1),

@@ -53,7 +53,7 @@ func isFar(row, middle, limit []float64) bool {
 
 // usualRows returns the rows near the others, or all if there are none.
 func usualRows(rows Rows) Rows {
-	x := linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: rows.X}
+	x := view(rows.X, rows.Dim)
 	middle, limit := medians(x), limits(x)
 	usual := Rows{Dim: rows.Dim}
 	for i, y := range rows.Y {

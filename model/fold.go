@@ -138,7 +138,7 @@ func (f *fold) gather(n int, k linalg.Mat) {
 		f.fitted += f.y[i] * f.scaled[i]
 	}
 	f.pool.SyrkWeighted(f.w[:n], k, 1, f.precise)
-	f.pool.Gemm(true, false, 1, k, column(f.scaled[:n]), 1, column(f.moment))
+	f.pool.Gemm(true, false, 1, k, view(f.scaled[:n], 1), 1, view(f.moment, 1))
 }
 
 func (f *fold) pull(n int, k, slope linalg.Mat) {
@@ -221,10 +221,6 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 
 // finite reports whether the sums of the pass are numbers.
 func (f *fold) finite() bool {
-	for _, v := range []float64{f.lnNoise, f.fitted, f.risk, f.dNoise, f.gTotal, f.gSelf} {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return firstNotFinite(f.moment) < 0 && firstNotFinite(f.h) < 0
+	numbers := []float64{f.lnNoise, f.fitted, f.risk, f.dNoise, f.gTotal, f.gSelf}
+	return firstNotFinite(numbers) < 0 && firstNotFinite(f.moment) < 0 && firstNotFinite(f.h) < 0
 }

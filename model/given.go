@@ -63,13 +63,11 @@ func (t *Trainer) setTheta(from *Posterior) {
 func (t *Trainer) invertCovariance(from *Posterior) error {
 	m := from.Inducing()
 	inverse := linalg.NewMat(m, m)
-	invertLower(t.pool, square(from.Factor, m), inverse)
+	invertLower(t.pool, view(from.Factor, m), inverse)
 	gramLower(t.pool, inverse, t.precision)
 	t.pool.Mirror(t.precision)
-	for _, v := range t.precision.Data {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("model: invert the covariance of the start values (M=%d): %w", m, ErrNotPositiveDefinite)
-		}
+	if firstNotFinite(t.precision.Data) >= 0 {
+		return fmt.Errorf("model: invert the covariance of the start values (M=%d): %w", m, ErrNotPositiveDefinite)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (p *Posterior) JitterCheck() (bound, limit float64, err error) {
 		p.Kernel.Row(residual.Row(i)[:i+1], p.Z[i*d:(i+1)*d], p.Z)
 		residual.Data[i*m+i] += p.Jitter
 	}
-	pool.Syrk(false, -1, square(p.L, m), 1, residual)
+	pool.Syrk(false, -1, view(p.L, m), 1, residual)
 
 	squares, trace := 0.0, 0.0
 	for i := range m {

@@ -27,7 +27,7 @@ type exactPath struct {
 
 func newExactPath(pool *linalg.Pool, p *Posterior) *exactPath {
 	m := p.Inducing()
-	return &exactPath{p.Kernel.Variance, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(square(p.Factor, m))}
+	return &exactPath{p.Kernel.Variance, pool.NewSolver(view(p.L, m)), pool.NewMultiplier(view(p.Factor, m))}
 }
 
 func (w *exactPath) backwards() bool { return false }
@@ -71,7 +71,7 @@ const fastPivot = 0x1p-40
 // newFastPath computes V and bounds the effect of its rounding.
 func newFastPath(pool *linalg.Pool, p *Posterior) *fastPath {
 	m := p.Inducing()
-	l := square(p.L, m)
+	l := view(p.L, m)
 	v, signs := fastRoot(pool, p)
 	flip(v)
 	f := &fastPath{variance: p.Kernel.Variance, root: pool.NewMultiplier(v), size: norm(v.Data)}
@@ -88,7 +88,7 @@ func newFastPath(pool *linalg.Pool, p *Posterior) *fastPath {
 		signs[i] = -signs[i]
 	}
 	pool.SyrkWeighted(signs, b, 0, rest)
-	pool.Syrk(false, -1, square(p.Factor, m), 1, rest)
+	pool.Syrk(false, -1, view(p.Factor, m), 1, rest)
 	for i := range m {
 		rest.Row(i)[i]++
 	}
@@ -123,7 +123,7 @@ func absoluteProduct(pool *linalg.Pool, v, l, dst linalg.Mat) linalg.Mat {
 func fastRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, signs []float64) {
 	m := p.Inducing()
 	a := linalg.NewMat(m, m)
-	pool.Syrk(false, -1, square(p.Factor, m), 0, a)
+	pool.Syrk(false, -1, view(p.Factor, m), 0, a)
 	for i := range m {
 		a.Row(i)[i]++
 	}
@@ -135,7 +135,7 @@ func fastRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, signs []float64) {
 	for i := range m {
 		clear(a.Row(i)[i+1:])
 	}
-	pool.TrsmRightLower(square(p.L, m), a)
+	pool.TrsmRightLower(view(p.L, m), a)
 	return a, signs
 }
 

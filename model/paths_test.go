@@ -26,7 +26,7 @@ func fittedPosterior(t *testing.T, f *kernel.Family, z []float64, d int, lengths
 	p.Jitter = jitter * p.Kernel.Variance
 	pool := linalg.NewPool(1)
 	defer pool.Close()
-	l, zz := square(p.L, m), linalg.Mat{Rows: m, Cols: d, Stride: d, Data: z}
+	l, zz := view(p.L, m), view(z, d)
 	fatal.If(t, factorKuu(pool, p.Kernel, zz, p.Jitter, l))
 	rows := testRows(4*m, d, 21)
 	for i := 3 * m * d; i < len(rows.X); i++ {
@@ -41,7 +41,7 @@ func fittedPosterior(t *testing.T, f *kernel.Family, z []float64, d int, lengths
 	for i := range m {
 		precision.Row(i)[i]++
 	}
-	fatal.If(t, covarianceFactor(pool, precision, square(p.Factor, m)))
+	fatal.If(t, covarianceFactor(pool, precision, view(p.Factor, m)))
 	return p
 }
 
@@ -49,7 +49,7 @@ func kernelColumns(pool *linalg.Pool, p *Posterior, rows Rows) linalg.Mat {
 	m, d := p.Inducing(), p.Dim()
 	k := linalg.NewMat(rows.Len(), m)
 	pool.Kernel(p.Kernel.Family.Profile, linalg.Mat{Rows: rows.Len(), Cols: d, Stride: d, Data: rows.X},
-		linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}, nil, p.inverseScales(), p.Kernel.Variance, k, linalg.Mat{})
+		view(p.Z, d), nil, p.inverseScales(), p.Kernel.Variance, k, linalg.Mat{})
 	return k
 }
 

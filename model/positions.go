@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
 // A position is the start of a search of a [Collapsed].
@@ -62,11 +61,11 @@ func (c *Collapsed) positions(rows, usual Rows) ([]position, error) {
 func (c *Collapsed) positionOf(s Start, rows, usual Rows) position {
 	p := c.newPosition(parameters{theta: s.Theta, lnNoise: s.LnNoise})
 	if c.cfg.Exact {
-		p.z = linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: append([]float64(nil), rows.X...)}
+		p.z = view(slices.Clone(rows.X), rows.Dim)
 		return p
 	}
 	if c.cfg.Z != nil {
-		p.z = linalg.Mat{Rows: len(c.cfg.Z) / rows.Dim, Cols: rows.Dim, Stride: rows.Dim, Data: slices.Clone(c.cfg.Z)}
+		p.z = view(slices.Clone(c.cfg.Z), rows.Dim)
 		return p
 	}
 	invScale := make([]float64, c.cfg.Dim)

@@ -92,9 +92,9 @@ func (p *Posterior) KL() float64 {
 	return 0.5 * sum
 }
 
-// square returns a view of a row-major m×m slice.
-func square(a []float64, m int) linalg.Mat {
-	return linalg.Mat{Rows: m, Cols: m, Stride: m, Data: a}
+// view returns row-major elements as a matrix of so many columns.
+func view(a []float64, cols int) linalg.Mat {
+	return linalg.Mat{Rows: len(a) / cols, Cols: cols, Stride: cols, Data: a}
 }
 
 // Arithmetic names the bits of the scores of rows: programs with one value give the same, with every

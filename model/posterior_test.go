@@ -43,8 +43,8 @@ func randomPosterior(t testing.TB, m, d int, seed uint64) *Posterior {
 	}
 	pool := linalg.NewPool(1)
 	defer pool.Close()
-	z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
-	fatal.If(t, factorKuu(pool, p.Kernel, z, p.Jitter, square(p.L, m)))
+	z := view(p.Z, d)
+	fatal.If(t, factorKuu(pool, p.Kernel, z, p.Jitter, view(p.L, m)))
 	return p
 }
 

@@ -62,7 +62,7 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 	}
 	m, d := p.Inducing(), p.Dim()
 	pool := linalg.NewPool(max(1, workers))
-	z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
+	z := view(p.Z, d)
 	r := &Predictor{
 		posterior: p,
 		pool:      pool,
@@ -88,7 +88,7 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 // use sets the way, and puts the inducing points and α in its order.
 func (r *Predictor) use(w way) {
 	r.way, r.alpha = w, slices.Clone(r.errors.alpha)
-	r.z = linalg.Mat{Rows: r.posterior.Inducing(), Cols: r.posterior.Dim(), Stride: r.posterior.Dim(), Data: r.posterior.Z}
+	r.z = view(r.posterior.Z, r.posterior.Dim())
 	if !w.backwards() {
 		return
 	}
@@ -175,7 +175,7 @@ func (r *Predictor) block(s *predictScratch, x, mean, variance []float64) {
 	n, m, d := len(mean), r.posterior.Inducing(), r.posterior.Dim()
 	k, t := s.k.Slice(0, n, 0, m), s.t.Slice(0, n, 0, m)
 	kernel := &r.posterior.Kernel
-	r.pool.Kernel(kernel.Family.Profile, linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.origin, r.invScale, kernel.Variance, k, linalg.Mat{})
+	r.pool.Kernel(kernel.Family.Profile, view(x, d), r.z, r.origin, r.invScale, kernel.Variance, k, linalg.Mat{})
 	linalg.Moments(k, r.alpha, mean, s.norm, s.sum)
 	r.way.predict(k, t, variance, s.image[:n])
 }

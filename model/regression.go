@@ -58,8 +58,8 @@ func NewRegression(p *Posterior, rows int64, workers int) (*Regression, error) {
 	m := p.Inducing()
 	pool := linalg.NewPool(max(1, workers))
 	r := &Regression{
-		posterior: p, pool: pool, solver: pool.NewSolver(square(p.L, m)),
-		invScale: p.inverseScales(), origin: medians(linalg.Mat{Rows: m, Cols: p.Dim(), Stride: p.Dim(), Data: p.Z}),
+		posterior: p, pool: pool, solver: pool.NewSolver(view(p.L, m)),
+		invScale: p.inverseScales(), origin: medians(view(p.Z, p.Dim())),
 		bits: bits, blockRows: min(sweepBlock, 1<<(exactBits-2*bits)),
 		sum:   linalg.NewMat(m+digits, m+digits),
 		total: make([]int64, (m+digits)*(m+digits+1)/2),
@@ -90,10 +90,10 @@ func (r *Regression) Add(x, y []float64) error {
 func (r *Regression) add(x, y []float64) {
 	n, m, d := len(y), r.posterior.Inducing(), r.posterior.Dim()
 	k := r.posterior.Kernel
-	z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: r.posterior.Z}
+	z := view(r.posterior.Z, d)
 	block := r.block.Slice(0, n, 0, m+digits)
 	phi := block.Slice(0, n, 0, m)
-	r.pool.Kernel(k.Family.Profile, linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, z, r.origin, r.invScale, k.Variance, phi, linalg.Mat{})
+	r.pool.Kernel(k.Family.Profile, view(x, d), z, r.origin, r.invScale, k.Variance, phi, linalg.Mat{})
 	r.solver.Solve(phi)
 	most := math.Ldexp(1, r.bits)
 	r.pool.For(n, func(i int) {
@@ -182,7 +182,7 @@ func (r *Regression) Fit() (*Fit, error) {
 	}
 	p := *r.posterior
 	p.Mean, p.Factor = s.mean, make([]float64, len(r.posterior.Factor))
-	if err := covarianceFactor(r.pool, s.precision, square(p.Factor, len(p.Mean))); err != nil {
+	if err := covarianceFactor(r.pool, s.precision, view(p.Factor, len(p.Mean))); err != nil {
 		return nil, err
 	}
 	return &Fit{Law: &p, Noise: noise, Condition: 1 + s.trace/noise, Least: best == lowest}, nil

@@ -192,7 +192,7 @@ func (t *Trainer) startPosterior(rows Rows) error {
 // away from their median: squares of heavy tails would drown the others.
 func clipped(rows Rows) Rows {
 	const spreads = 3
-	y := column(rows.Y)
+	y := view(rows.Y, 1)
 	low, middle, high := quantile(y, 0.1)[0], quantile(y, 0.5)[0], quantile(y, 0.9)[0]
 	if low == high {
 		return rows
@@ -248,7 +248,7 @@ func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 	k, whiten := t.sweep.k, t.pool.NewSolver(t.prior.white.l)
 	for from := 0; from < rows.Len(); from += sweepBlock {
 		some := rows.Slice(from, min(rows.Len(), from+sweepBlock))
-		x := linalg.Mat{Rows: some.Len(), Cols: d, Stride: d, Data: some.X}
+		x := view(some.X, d)
 		phi := k.Slice(0, some.Len(), 0, m)
 		t.pool.Kernel(t.sweep.profile, x, t.z, t.sweep.origin, t.sweep.invScale, t.sweep.variance, phi, linalg.Mat{})
 		addLeastSquares(t.pool, whiten, phi, some.Y, gram, moment)
@@ -261,5 +261,5 @@ func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 func addLeastSquares(pool *linalg.Pool, whiten *linalg.Solver, k linalg.Mat, y []float64, gram linalg.Mat, moment []float64) {
 	whiten.Solve(k)
 	pool.Syrk(true, 1, k, 1, gram)
-	pool.Gemm(true, false, 1, k, column(y), 1, column(moment))
+	pool.Gemm(true, false, 1, k, view(y, 1), 1, view(moment, 1))
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"math"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -132,7 +131,7 @@ func (s *sweep) flush() {
 	if s.valueOnly {
 		return
 	}
-	s.pool.Gemm(true, false, 1, k, column(s.g[:n]), 1, column(s.h))
+	s.pool.Gemm(true, false, 1, k, view(s.g[:n], 1), 1, view(s.h, 1))
 	s.pool.SyrkWeighted(s.curvature[:n], k, 1, s.bigH)
 	if s.back {
 		s.backward(n, k, slope.Slice(0, n, 0, m), p)
@@ -190,5 +189,5 @@ func (s *sweep) backward(n int, k, slope, p linalg.Mat) {
 
 // finite reports whether the sums are numbers.
 func (s *sweep) finite() bool {
-	return !math.IsNaN(s.risk) && !math.IsInf(s.gSelf, 0) && !math.IsNaN(s.gSelf) && firstNotFinite(s.h) < 0
+	return firstNotFinite([]float64{s.risk, s.gSelf}) < 0 && firstNotFinite(s.h) < 0
 }

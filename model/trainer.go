@@ -303,7 +303,7 @@ func (c Config) posterior(theta []float64, z linalg.Mat, mean []float64, precisi
 		return nil, nil, err
 	}
 	p.L = kuu.Data
-	if err := covarianceFactor(pool, precision, square(p.Factor, m)); err != nil {
+	if err := covarianceFactor(pool, precision, view(p.Factor, m)); err != nil {
 		return nil, nil, err
 	}
 	return p, indices, nil

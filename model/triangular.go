@@ -219,8 +219,3 @@ func solveLowerTrans(l linalg.Mat, x []float64) {
 		linalg.Axpy(-x[i], row[:i], x)
 	}
 }
-
-// column returns a view of v as a matrix of one column.
-func column(v []float64) linalg.Mat {
-	return linalg.Mat{Rows: len(v), Cols: 1, Stride: 1, Data: v}
-}

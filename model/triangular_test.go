@@ -71,8 +71,8 @@ func TestHalvesAgreeWithWholeMatrices(t *testing.T) {
 		check("solveBothSidesTrans", got, want, false)
 
 		for what, solve := range map[string][2]func(linalg.Mat, []float64){
-			"solveLower":      {solveLower, func(l linalg.Mat, x []float64) { pool.TrsmLeftLower(l, column(x)) }},
-			"solveLowerTrans": {solveLowerTrans, func(l linalg.Mat, x []float64) { pool.TrsmLeftLowerTrans(l, column(x)) }},
+			"solveLower":      {solveLower, func(l linalg.Mat, x []float64) { pool.TrsmLeftLower(l, view(x, 1)) }},
+			"solveLowerTrans": {solveLowerTrans, func(l linalg.Mat, x []float64) { pool.TrsmLeftLowerTrans(l, view(x, 1)) }},
 		} {
 			x, y := clone(a).Row(m-1), clone(a).Row(m-1)
 			solve[0](l, x)
