@@ -95,18 +95,15 @@ func (o options) keep(rows []row) error {
 		if err != nil {
 			return err
 		}
-		var fewer error
-		stored = slices.DeleteFunc(stored, func(r row) bool {
+		for _, r := range stored {
 			i := slices.IndexFunc(rows, func(s row) bool { return s.unit == r.unit })
 			if i >= 0 && rows[i].reps < r.reps {
-				fewer = fmt.Errorf("%s is stored with %d splits: -write leaves it as it is for %d", r.label(), r.reps, rows[i].reps)
+				return fmt.Errorf("%s is stored with %d splits: -write leaves it as it is for %d", r.label(), r.reps, rows[i].reps)
 			}
-			return i >= 0
-		})
-		if fewer != nil {
-			return fewer
+			if i < 0 {
+				all = append(all, r)
+			}
 		}
-		all = append(all, stored...)
 		for _, r := range rows {
 			if r.Table == table {
 				all = append(all, r)
