@@ -5,6 +5,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -16,6 +17,7 @@ type annotation struct {
 
 	name   string       // for people
 	why    string       // the remedy for a type that is not read; "" for others
+	kind   kind         // kindNone: values that are stored so are not read
 	digits int          // decimal places
 	zone   job.Meaning  // of timestamps
 	node   parquet.Node // in the schema of another file; nil: it depends on how values are stored, or is unknown
@@ -64,29 +66,63 @@ var textTypes = map[int16]func() parquet.Node{
 	parquetmeta.LogicalBSON: parquet.BSON, parquetmeta.LogicalUUID: parquet.UUID,
 }
 
+// unannotated are the types of leaves that the schema says no more of.
+var unannotated = map[format.Type]annotation{
+	format.Boolean: {name: aBoolean, kind: kindBoolean},
+	format.Int32:   {name: "int32", kind: kindInt32},
+	format.Int64:   {name: "int64", kind: kindInt64},
+	format.Int96:   {name: "timestamp(INT96)", kind: kindInt96},
+	format.Float:   {name: "float", kind: kindFloat},
+	format.Double:  {name: "double", kind: kindDouble},
+}
+
 func annotationOf(e *parquetmeta.Element) annotation {
-	a := annotation{Logical: logicalOf(e)}
+	a := annotation{Logical: logicalOf(e), kind: kindNone}
+	read := func(k kind, stored format.Type) {
+		if e.Physical == stored {
+			a.kind = k
+		}
+	}
 	switch a.Kind {
 	case parquetmeta.LogicalNone:
 		if e.Converted >= 0 {
 			a.name, a.why = fmt.Sprintf("of converted type %d", e.Converted), hintCast
+		} else if plain, known := unannotated[e.Physical]; known {
+			return plain
 		}
 	case parquetmeta.LogicalInteger:
 		if a.name = fmt.Sprintf("int%d", a.Bits); !a.Signed {
 			a.name = "u" + a.name
 		}
 		switch {
-		case a.Bits != 8 && a.Bits != 16 && a.Bits != 32 && a.Bits != 64:
-			a.why = hintCast
-		case a.Signed:
-			a.node = parquet.Int(int(a.Bits))
+		case a.Bits == 8 || a.Bits == 16:
+			read(kindNarrow, format.Int32)
+		case a.Bits == 32 && a.Signed:
+			read(kindInt32, format.Int32)
+		case a.Bits == 32:
+			read(kindUint32, format.Int32)
+		case a.Bits == 64 && a.Signed:
+			read(kindInt64, format.Int64)
+		case a.Bits == 64:
+			read(kindUint64, format.Int64)
 		default:
+			a.why = hintCast
+		}
+		if a.why == "" && a.Signed {
+			a.node = parquet.Int(int(a.Bits))
+		} else if a.why == "" {
 			a.node = parquet.Uint(int(a.Bits))
 		}
 	case parquetmeta.LogicalDecimal:
 		a.name, a.digits = fmt.Sprintf("decimal(%d,%d)", a.Precision, a.Scale), int(a.Scale)
+		read(kindDecimal, format.Int32)
+		read(kindDecimal, format.Int64)
+		if e.Length >= 1 && e.Length <= maxDecimalWidth {
+			read(kindDecimalBytes, format.FixedLenByteArray)
+		}
 	case parquetmeta.LogicalDate:
 		a.name, a.node = "date", parquet.Date()
+		read(kindDate, format.Int32)
 	case parquetmeta.LogicalTimestamp:
 		unit, known := timeUnits[a.Unit]
 		if !known {
@@ -103,6 +139,7 @@ func annotationOf(e *parquetmeta.Element) annotation {
 			a.zone = job.MeansLocalTime
 		}
 		a.node = parquet.TimestampAdjusted(unit, a.zone != job.MeansLocalTime)
+		read(kindTimestamp, format.Int64)
 	case parquetmeta.LogicalString, parquetmeta.LogicalEnum, parquetmeta.LogicalJSON, parquetmeta.LogicalBSON, parquetmeta.LogicalUUID:
 		a.name, a.why, a.node = "text", hintText, textTypes[a.Kind]()
 	case parquetmeta.LogicalTime:
@@ -113,7 +150,9 @@ func annotationOf(e *parquetmeta.Element) annotation {
 	case parquetmeta.LogicalNull:
 		a.name, a.why = "a column of nulls (the writer found no value and no type)", "write it as a column of numbers"
 	case parquetmeta.LogicalFloat16:
-		a.name = "float16"
+		if a.name = "float16"; e.Length == 2 {
+			read(kindFloat16, format.FixedLenByteArray)
+		}
 	default:
 		a.name, a.why = fmt.Sprintf("of logical type %d", a.Kind), hintCast
 	}

@@ -28,9 +28,9 @@ const (
 	kindDate64            // whole days in milliseconds; as kindDate, a fault between days
 	kindTimestamp         // units of 10^−digits s; seconds since 1970, correctly rounded
 	kindInt96             // nanoseconds of a day and the Julian day; as kindTimestamp
-	kindDecimal32         // unscaled integer; correctly rounded, a fault beyond its digits
-	kindDecimal64         // same; without a fraction a fault beyond 2⁵³
+	kindDecimal           // unscaled integer; correctly rounded, a fault beyond its digits and, without a fraction, beyond 2⁵³
 	kindDecimalBytes      // same, big endian
+	kindNone              // not read
 )
 
 const (
@@ -114,7 +114,7 @@ func (c *column) integerValue(v int64) float64 {
 		return ingest.Seconds(v, 3)
 	case kindTimestamp:
 		return ingest.Seconds(v, c.digits)
-	case kindDecimal32, kindDecimal64:
+	case kindDecimal:
 		return c.decimalValue(v)
 	default:
 		return exactInteger(v)

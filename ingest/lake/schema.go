@@ -206,96 +206,32 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 		return refuse("described in two ways that contradict each other ("+why+")", hintAgain)
 	}
 	a := annotationOf(e)
-	stored := map[int16]format.Type{parquetmeta.LogicalDate: format.Int32, parquetmeta.LogicalTimestamp: format.Int64}
 	switch {
 	case a.why != "":
 		c.Text = a.Kind == parquetmeta.LogicalString && c.physical == format.ByteArray
 		return refuse(a.name, a.why)
-	case a.Kind == parquetmeta.LogicalNone:
-		t, known := unannotated[c.physical]
-		if !known {
-			return refuse("binary ("+c.physical.String()+")", hintText)
-		}
-		if c.Type, c.kind, c.width = t.name, t.kind, t.width; c.kind == kindInt96 {
-			c.Use = ingest.OnRequest
-		}
-		return c
-	case a.Kind == parquetmeta.LogicalInteger:
-		return c.integer(a)
-	case a.Kind == parquetmeta.LogicalDecimal:
-		return c.decimal(e, a)
-	case a.Kind == parquetmeta.LogicalFloat16 && c.physical == format.FixedLenByteArray && e.Length == 2:
-		c.Type, c.kind, c.width = a.name, kindFloat16, 2
-		return c
-	case c.physical != stored[a.Kind]:
+	case a.kind == kindNone && a.Kind == parquetmeta.LogicalNone:
+		return refuse("binary ("+c.physical.String()+")", hintText)
+	case a.kind == kindNone:
 		return refuse(a.name+" stored as "+c.physical.String(), hintCast)
 	}
-	c.Type, c.Use, c.kind, c.width, c.digits, c.zone = a.name, ingest.OnRequest, kindDate, 4, a.digits, a.zone
-	if a.Kind == parquetmeta.LogicalTimestamp {
-		c.kind, c.width = kindTimestamp, 8
-	}
-	return c
-}
-
-// unannotated are the types of leaves that the schema says no more of.
-var unannotated = map[format.Type]struct {
-	name  string
-	kind  kind
-	width int
-}{
-	format.Boolean: {aBoolean, kindBoolean, 0},
-	format.Int32:   {"int32", kindInt32, 4},
-	format.Int64:   {"int64", kindInt64, 8},
-	format.Int96:   {"timestamp(INT96)", kindInt96, 12},
-	format.Float:   {"float", kindFloat, 4},
-	format.Double:  {"double", kindDouble, 8},
-}
-
-// integer reads a leaf that is annotated as an integer of some width.
-func (c column) integer(a annotation) column {
-	c.Type = a.name
-	switch {
-	case c.physical == format.Int32 && a.Bits < 32:
-		c.kind, c.width, c.highest = kindNarrow, 4, 1<<a.Bits-1
-		if a.Signed {
+	c.Type, c.kind, c.width, c.digits, c.zone = a.name, a.kind, plainWidth(&c), a.digits, a.zone
+	switch c.kind {
+	case kindInt96, kindDate, kindTimestamp:
+		c.Use = ingest.OnRequest
+	case kindNarrow:
+		if c.highest = 1<<a.Bits - 1; a.Signed {
 			c.lowest, c.highest = -1<<(a.Bits-1), 1<<(a.Bits-1)-1
 		}
-	case c.physical == format.Int32 && a.Bits == 32:
-		if c.kind, c.width = kindInt32, 4; !a.Signed {
-			c.kind = kindUint32
+	case kindDecimal, kindDecimalBytes:
+		c.lowest, c.highest = math.MinInt64, math.MaxInt64
+		if most := math.Pow10(max(int(a.Precision), 0)); most < math.MaxInt64 {
+			c.lowest, c.highest = 1-int64(most), int64(most)-1
 		}
-	case c.physical == format.Int64 && a.Bits == 64:
-		if c.kind, c.width = kindInt64, 8; !a.Signed {
-			c.kind = kindUint64
+		if a.Precision < 1 || c.digits < 0 || c.digits > int(a.Precision) || int(a.Precision) > mostDigits(c.width) {
+			return refuse(a.name, "that many digits do not fit; "+hintAgain)
 		}
 	default:
-		c.Type, c.Use, c.Why = a.name+" stored as "+c.physical.String(), ingest.Unusable, hintCast
-	}
-	return c
-}
-
-// decimal reads a leaf that is annotated as a decimal.
-func (c column) decimal(e *parquetmeta.Element, a annotation) column {
-	c.Type, c.digits = a.name, a.digits
-	switch c.physical {
-	case format.Int32:
-		c.kind, c.width = kindDecimal32, 4
-	case format.Int64:
-		c.kind, c.width = kindDecimal64, 8
-	case format.FixedLenByteArray:
-		c.kind, c.width = kindDecimalBytes, int(e.Length)
-	default: // no width: refused
-	}
-	switch {
-	case c.width < 1 || c.width > maxDecimalWidth:
-		c.Type += " stored as " + c.physical.String()
-		c.Use, c.Why = ingest.Unusable, hintCast
-	case a.Precision < 1 || c.digits < 0 || c.digits > int(a.Precision) || int(a.Precision) > mostDigits(c.width):
-		c.Use, c.Why = ingest.Unusable, "that many digits do not fit; "+hintAgain
-	}
-	c.lowest, c.highest = math.MinInt64, math.MaxInt64
-	if most := math.Pow10(max(int(a.Precision), 0)); most < math.MaxInt64 {
-		c.lowest, c.highest = 1-int64(most), int64(most)-1
 	}
 	return c
 }
