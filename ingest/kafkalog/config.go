@@ -82,6 +82,8 @@ type Config struct {
 	segmentRows int        // 0 means maxSegmentRows
 	fetchBytes  int32      // 0 means the client's default
 	files       durable.FS // nil means [durable.OS]
+	// fills, if not nil, returns Progress for a spool that has so many rows.
+	fills func(rows int64) func(rows int64)
 }
 
 // maxSegmentRows is the largest number of rows of a segment.

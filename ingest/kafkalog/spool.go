@@ -75,32 +75,6 @@ func (cfg Config) hintGone(err error, spooled bool) error {
 	return fmt.Errorf("%w (hint: %s)", err, strings.Join(steps, "; "))
 }
 
-// holds reports whether [Spool] can use the folder: it has a spool of this window, or none. It also
-// returns the number of rows there.
-func (cfg Config) holds() (rows int64, ours bool, err error) {
-	cfg, err = cfg.withDefaults()
-	if err != nil {
-		return 0, false, err
-	}
-	m, ours, err := cfg.manifest()
-	for _, g := range m.Segments {
-		rows += g.Rows
-	}
-	return rows, ours, err
-}
-
-// manifest reads the manifest in the folder, or begins one, and reports whether it is of this window.
-func (cfg Config) manifest() (m manifest, ours bool, err error) {
-	declared, err := cfg.declaration()
-	if err == nil {
-		m, err = readManifest(cfg.Folder)
-	}
-	if err == nil && m.Format == "" {
-		m = manifest{Format: spoolFormat, Declared: declared}
-	}
-	return m, err == nil && m.Format == spoolFormat && m.Declared == declared, err
-}
-
 // Replay consumes the rows of these segments into an empty folder. Another number of rows than a
 // segment states is [job.ErrRefused].
 func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Window, error) {
@@ -187,12 +161,18 @@ func openSpool(cfg Config) (*spool, error) {
 	if err := cfg.files.MkdirAll(cfg.Folder); err != nil {
 		return nil, fmt.Errorf("kafka: spool: %w", err)
 	}
-	m, ours, err := cfg.manifest()
+	declared, err := cfg.declaration()
 	if err != nil {
 		return nil, err
 	}
-	if !ours {
-		return nil, fmt.Errorf("kafka: %s holds the spool of another window (%s); remove it, or name another folder", cfg.Folder, m.Declared)
+	m, err := readManifest(cfg.Folder)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Format == "":
+		m = manifest{Format: spoolFormat, Declared: declared}
+	case m.Declared != declared:
+		return nil, otherWindow{fmt.Errorf("kafka: %s holds the spool of another window (%s); remove it, or name another folder", cfg.Folder, m.Declared)}
 	}
 	s := &spool{cfg: cfg, m: m, schemas: cfg.schemas()}
 	var bytes int64
@@ -201,8 +181,14 @@ func openSpool(cfg Config) (*spool, error) {
 		bytes += g.Bytes
 	}
 	cfg.Quota.set(cfg.Folder, bytes)
+	if cfg.fills != nil {
+		s.cfg.Progress = cfg.fills(s.read.Load())
+	}
 	return s, s.clean()
 }
+
+// otherWindow is the error of a folder with the spool of another window.
+type otherWindow struct{ error }
 
 // clean removes files of the folder that the manifest does not name.
 func (s *spool) clean() error {

@@ -2,6 +2,7 @@ package kafkalog
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -37,20 +38,20 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fill
 	if len(cfg.Partitions) == 0 { // later ones are in the next window, from their earliest offsets
 		cfg.Partitions = slices.Sorted(maps.Keys(cfg.From.Offsets))
 	}
+	var progress func(rows int64)
 	cfg.Folder = s.Folder(n)
-	held, ours, err := cfg.holds()
-	if err != nil {
-		return nil, err
+	cfg.fills = func(rows int64) func(rows int64) {
+		progress = fills(rows)
+		return progress
 	}
-	if !ours {
+	w, err := Spool(ctx, cfg)
+	if _, other := errors.AsType[otherWindow](err); other {
 		return nil, stream.ErrOther
 	}
-	cfg.Progress = fills(held)
-	w, err := Spool(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Progress(w.Rows()) // Spool may not have reported the last ones
+	progress(w.Rows()) // Spool may not have reported the last ones
 	return &stream.Window{N: n, Of: pipeline.TopicIdentity(w.Identity), Segments: w.Segments, Firsts: w.Firsts, Ends: w.Ends, Rows: s.Rows(w, cfg.Folder)}, nil
 }
 
