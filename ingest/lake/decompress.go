@@ -33,61 +33,57 @@ var codecs = map[format.CompressionCodec]int64{
 }
 
 // decompress decompresses src into dst. Another length than that of dst is an error.
-func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte) error {
+func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte) (err error) {
+	n := len(dst)
 	switch codec {
 	case format.Snappy:
-		n, err := snappy.DecodedLen(src)
-		if err != nil {
-			return err
+		if n, err = snappy.DecodedLen(src); err == nil && n == len(dst) {
+			_, err = snappy.Decode(dst, src)
 		}
-		if n != len(dst) {
-			return wrongLength(n, len(dst))
-		}
-		_, err = snappy.Decode(dst, src)
-		return err
 	case format.Lz4Raw:
-		n, err := lz4.UncompressBlock(src, dst)
-		if err == nil && n != len(dst) {
-			err = wrongLength(n, len(dst))
-		}
-		return err
+		n, err = lz4.UncompressBlock(src, dst)
 	case format.Zstd:
 		if d.zstd == nil {
 			// One worker, so that no goroutine is started; the capacity of the destination limits a
 			// whole frame, whatever it claims.
-			z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+			d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
 			if err != nil {
 				return err
 			}
-			d.zstd = z
 		}
-		out, err := d.zstd.DecodeAll(src, dst[:0:len(dst)])
-		if err == nil && len(out) != len(dst) {
-			err = wrongLength(len(out), len(dst))
-		}
-		return err
+		var out []byte
+		out, err = d.zstd.DecodeAll(src, dst[:0:len(dst)])
+		n = len(out)
 	case format.Gzip:
-		if err := d.gzip.Reset(bytes.NewReader(src)); err != nil {
-			return noEOF(err)
-		}
-		return fill(dst, &d.gzip)
+		return fill(dst, src, &d.gzip)
 	case format.Brotli:
 		if d.brotli == nil {
 			d.brotli = new(brotli.Reader)
 		}
-		if err := d.brotli.Reset(bytes.NewReader(src)); err != nil {
-			return noEOF(err)
-		}
-		return fill(dst, d.brotli)
+		return fill(dst, src, d.brotli)
 	default:
 		return fmt.Errorf("codec %v is not read", codec)
 	}
+	if err == nil && n != len(dst) {
+		return wrongLength(n, len(dst))
+	}
+	return err
 }
 
-// fill reads all of r into dst. Another length than that of dst is an error, but never io.EOF,
-// which would mean the end of the chunk.
-func fill(dst []byte, r io.Reader) error {
-	if _, err := io.ReadFull(r, dst); err != nil {
+// A streamer decompresses a stream.
+type streamer interface {
+	io.Reader
+	Reset(from io.Reader) error
+}
+
+// fill decompresses all of src into dst. Another length than that of dst is an error, but never
+// io.EOF, which would mean the end of the chunk.
+func fill(dst, src []byte, r streamer) error {
+	err := r.Reset(bytes.NewReader(src))
+	if err == nil {
+		_, err = io.ReadFull(r, dst)
+	}
+	if err != nil {
 		return noEOF(err)
 	}
 	var more [1]byte
