@@ -114,17 +114,17 @@ func (d *decoder) decodeDifferences(data []byte, n int) error {
 	}
 	if d.width == 4 {
 		values, err := parquet.DeltaBinaryPacked.DecodeInt32(arrow.Int32Traits.CastFromBytes(grow(&d.buf, 4*n)), data)
-		if err == nil && len(values) != n {
-			err = errFewValues
-		}
-		d.fixed = arrow.Int32Traits.CastToBytes(values)
-		return err
+		return d.set(arrow.Int32Traits.CastToBytes(values), n, err)
 	}
 	values, err := parquet.DeltaBinaryPacked.DecodeInt64(arrow.Int64Traits.CastFromBytes(grow(&d.buf, 8*n)), data)
-	if err == nil && len(values) != n {
-		err = errFewValues
+	return d.set(arrow.Int64Traits.CastToBytes(values), n, err)
+}
+
+// set takes n values of a fixed width from a decoder of the library.
+func (d *decoder) set(fixed []byte, n int, err error) error {
+	if d.fixed = fixed; err == nil && len(fixed) != n*d.width {
+		return errFewValues
 	}
-	d.fixed = arrow.Int64Traits.CastToBytes(values)
 	return err
 }
 
@@ -179,11 +179,8 @@ func (d *decoder) decodeTexts(encoding format.Encoding, data []byte, n int) (err
 		return err
 	}
 	if fixed {
-		d.fixed, err = parquet.DeltaByteArray.DecodeFixedLenByteArray(nil, data, d.width)
-		if err == nil && len(d.fixed) != n*d.width {
-			err = errFewValues
-		}
-		return err
+		values, err := parquet.DeltaByteArray.DecodeFixedLenByteArray(nil, data, d.width)
+		return d.set(values, n, err)
 	}
 	d.texts, d.offsets, err = parquet.LookupEncoding(encoding).DecodeByteArray(nil, data, nil)
 	if err == nil && len(d.offsets) != n+1 {
