@@ -41,7 +41,7 @@ func NewRecords(names []string, mark bool, encoded job.Encodings) *Records {
 		schema: arrow.NewSchema(fields, nil),
 		names:  names,
 		mark:   mark,
-		mem:    &pool{under: memory.NewGoAllocator()},
+		mem:    new(pool),
 	}
 }
 
@@ -185,8 +185,8 @@ func (r *Records) reason(columns [][]float64, i int) string {
 
 // pool is an allocator that keeps freed buffers for reuse.
 type pool struct {
-	under memory.Allocator
-	free  sync.Pool // of *[]byte
+	memory.GoAllocator
+	free sync.Pool // of *[]byte
 }
 
 // Allocate returns a buffer of the given size with arbitrary bytes.
@@ -196,18 +196,7 @@ func (p *pool) Allocate(size int) []byte {
 			return (*kept)[:size]
 		}
 	}
-	return p.under.Allocate(size)
-}
-
-// Reallocate returns a buffer of the given size that begins with the bytes of b.
-func (p *pool) Reallocate(size int, b []byte) []byte {
-	if size <= cap(b) {
-		return b[:size]
-	}
-	grown := p.Allocate(size)
-	copy(grown, b)
-	p.Free(b)
-	return grown
+	return p.GoAllocator.Allocate(size)
 }
 
 // Free keeps b for a later Allocate.
