@@ -19,9 +19,6 @@ import (
 	"math"
 )
 
-// Overhead is what a frame has next to its format and its content.
-const Overhead = 1 + sha256.Size
-
 // chunk is how many bytes of a long list are converted at once.
 const chunk = 4096
 
