@@ -307,7 +307,7 @@ func (u *Unpredicted) Hint(err error, output string) error {
 			"as with kafka-consumer-groups --group %s --topic %s:%d --reset-offsets --to-offset %d --execute; "+
 			"or predict all that is left, with another group and another output %s)", err, u.Group, gone.Topic, gone.Partition, gone.Start, output)
 	}
-	_, behind := errors.AsType[*behindError](err)
+	_, behind := errors.AsType[behindError](err)
 	if !behind && !errors.Is(err, broker.ErrAnother) {
 		return err
 	}

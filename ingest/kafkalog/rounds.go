@@ -12,16 +12,7 @@ import (
 const maxBehind = 30
 
 // A behindError says that a partition ends before the next offset to read.
-type behindError struct {
-	Topic     string
-	Partition int
-	End, Next int64 // offsets
-}
-
-// Error returns the message.
-func (e *behindError) Error() string {
-	return fmt.Sprintf("kafka: partition %d of topic %q ends at offset %d, and the next row was to be at %d or behind: the topic was made again, or has lost records", e.Partition, e.Topic, e.End, e.Next)
-}
+type behindError struct{ error }
 
 // rounds read the partitions of a topic one after the other, some offsets at a time, so that none waits
 // for the backlog of another.
@@ -41,7 +32,7 @@ func (t *rounds) round(ctx context.Context, cfg Config, partitions []int, most i
 	for _, p := range partitions {
 		if latest[p] < t.next[p] {
 			if short = true; t.behind >= maxBehind {
-				return false, true, &behindError{cfg.Topic, p, latest[p], t.next[p]}
+				return false, true, behindError{fmt.Errorf("kafka: partition %d of topic %q ends at offset %d, and the next row was to be at %d or behind: the topic was made again, or has lost records", p, cfg.Topic, latest[p], t.next[p])}
 			}
 			continue
 		}
