@@ -21,12 +21,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // cluster starts a broker in this process.
@@ -106,114 +103,6 @@ func fromTopic(c *kfake.Cluster, change jobFile) jobFile {
 	})
 	maps.Copy(job, change)
 	return job
-}
-
-// TestTopic: a job on a topic gives a certificate that names the segments, which is
-// verified by replaying them, and against the spool as a lake; the spool as the lake of a
-// job gives the same model and the same bound; a second run gives the same bytes; segments that
-// are not those of the rows are refused by a replay.
-func TestTopic(t *testing.T) {
-	c := smallTopic(t)
-	dir := t.TempDir()
-	job := fromTopic(c, nil).write(t, dir)
-	succeed(t, "train", "-c", job)
-	r, a := record(t, filepath.Join(dir, "out")), artifactIn(t, dir, filepath.Join(dir, "out"))
-	doc, err := certify.Parse(readFile(t, a.certificate))
-	fatal.If(t, err)
-	if g := doc.Sample.Segments; len(g) != 3 || g[1] != (certify.Segment{Topic: "rows", Partition: 1, First: 0, End: 60, Rows: 60}) {
-		t.Errorf("segments %+v", g)
-	}
-	pacsgp(t, "verify", a.model, a.certificate, "--source", job, "--require", "draw").says(t, 0, "were read again from the log", "VERIFIED")
-	pacsgp(t, "verify", a.model, a.certificate, filepath.Join(dir, "spool"), "--require", "draw").says(t, 0, "not checked: the rows are those of the topic", "VERIFIED")
-	temporary := t.TempDir()
-	t.Setenv("TMPDIR", temporary)
-	fromLog, fromSpool := filepath.Join(dir, "topic.parquet"), filepath.Join(dir, "lake.parquet")
-	succeed(t, "predict", a.model, a.certificate, "--source", job, "-o", fromLog)
-	succeed(t, "predict", a.model, a.certificate, filepath.Join(dir, "spool"), "-o", fromSpool)
-	if string(readFile(t, fromLog)) != string(readFile(t, fromSpool)) {
-		t.Error("predictions of the topic are not those of its spool")
-	}
-	if left := names(t, temporary); len(left) > 0 {
-		t.Errorf("left over: %q", left)
-	}
-
-	again := t.TempDir()
-	succeed(t, "train", "-c", fromTopic(c, nil).write(t, again))
-	if r2 := record(t, filepath.Join(again, "out")); r2.Certificate != r.Certificate || r2.Model != r.Model {
-		t.Errorf("a second run gave %s and %s, want %s and %s", r2.Certificate, r2.Model, r.Certificate, r.Model)
-	}
-
-	other := t.TempDir()
-	succeed(t, "train", "-c", tiny(jobFile{"features": "[x1, in.x2]", "source": fmt.Sprintf("{paths: [%q]}", filepath.Join(dir, "spool"))}).write(t, other))
-	r3 := record(t, filepath.Join(other, "out"))
-	if r3.Model != r.Model || r3.Bound != r.Bound {
-		t.Errorf("the spool as a lake gave %s with the bound %v, want %s with %v", r3.Model, r3.Bound, r.Model, r.Bound)
-	}
-
-	text := string(readFile(t, a.certificate))
-	forged := filepath.Join(dir, "forged.json")
-	writeFile(t, forged, []byte(strings.NewReplacer(`"partition": 1,`, `"partition": 2,`, `"partition": 2,`, `"partition": 1,`).Replace(text)))
-	pacsgp(t, "verify", a.model, forged, "--source", job).says(t, exitFailure, "have the digest")
-}
-
-// TestPublish: what is pulled from the topics are the files of the output directory, by
-// name and by id, also after the job was run again; every record is there once.
-func TestPublish(t *testing.T) {
-	t.Parallel()
-	c := smallTopic(t)
-	dir := t.TempDir()
-	job := fromTopic(c, jobFile{
-		"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, group: trainers}}",
-		"publish": "{kafka: {name: small}}",
-	}).write(t, dir)
-	pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
-	succeed(t, "topics", "-c", job)
-	pacsgp(t, "topics", "-c", job).says(t, 0, "pacsgp-current: was there")
-	for range 2 {
-		succeed(t, "train", "-c", job)
-	}
-	out := filepath.Join(dir, "out")
-	r := record(t, out)
-	for _, from := range [][]string{{"small", "--kafka", job}, {r.ID, "--kafka", c.ListenAddrs()[0]}} {
-		pulled := filepath.Join(t.TempDir(), "pulled")
-		succeed(t, append([]string{"pull", "-o", pulled}, from...)...)
-		for _, name := range []string{r.Model, r.Certificate, r.Row} {
-			if got, want := readFile(t, filepath.Join(pulled, name)), readFile(t, filepath.Join(out, name)); string(got) != string(want) {
-				t.Errorf("pulled %s is another file", name)
-			}
-		}
-		pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job, "--require", "draw").says(t, 0, "were read again from the log")
-		if p, err := sinklake.NewOutput(pulled, nil).Current(); err != nil || (p != nil) != (from[0] == "small") || p != nil && (p.ID != r.ID || p.Predictor != pipeline.RequireDraw) {
-			t.Errorf("pulled %s, current is %+v, %v", from[0], p, err)
-		}
-	}
-	for topic, want := range map[string]int{"pacsgp-certificates": 1, "pacsgp-models": 1, "pacsgp-current": 1} {
-		if got := committed(t, c, topic); got != want {
-			t.Errorf("%d records in %s, want %d", got, topic, want)
-		}
-	}
-	pacsgp(t, "pull", "other", "-o", dir, "--kafka", job).says(t, exitFailure, `model "other": not published`)
-	if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
-		t.Errorf("the spool was left in %q", left)
-	}
-	// A later certificate is rolled back, with all that the pointer said.
-	pointed := func() string {
-		all := committedRecords(t, c.ListenAddrs()[0], "pacsgp-current")
-		return string(all[len(all)-1].Value)
-	}
-	first := pointed()
-	sendRows(t, c.ListenAddrs()[0], 180, 180)
-	succeed(t, "train", "-c", job)
-	second := record(t, out)
-	if !strings.Contains(pointed(), second.ID) {
-		t.Fatalf("the second certificate is not current: %s", pointed())
-	}
-	pacsgp(t, "promote", r.ID, "small", "--kafka", job, "--require", "draw").says(t, 0, fmt.Sprintf("small: now %.12s, before %.12s", r.ID, second.ID))
-	if now := pointed(); now != first || !strings.Contains(now, `"source":{`) {
-		t.Errorf("rolled back, the pointer is %s, and was %s", now, first)
-	}
-	pacsgp(t, "promote", strings.Repeat("0", 64), "small", "--kafka", job).says(t, exitFailure, "not published")
-	pacsgp(t, "promote", r.ID[:12], "small", "--kafka", job).says(t, exitUsage, "whole id")
 }
 
 // committedRecords are what a reader of committed records of another make sees of a topic, in

@@ -149,31 +149,6 @@ func reasonsOf(all []predictedRecord) (reasons []string) {
 	return reasons
 }
 
-// Rows of a partition that the certificate does not speak of are predicted, and carry no
-// certificate: they may be of another population.
-func TestScoreOfOtherPartitions(t *testing.T) {
-	t.Parallel()
-	c := smallTopic(t)
-	const rows = 8 * 180
-	for first := int64(180); first < rows; first += 180 {
-		fillTopic(t, c.ListenAddrs()[0], first)
-	}
-	dir := t.TempDir()
-	job := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, partitions: [0, 2]}}"})
-	succeed(t, "train", "-c", job.write(t, dir))
-	s := &aTopic{address: c.ListenAddrs()[0]}
-	createTopic(t, s.address, "predictions", 3)
-	path := filepath.Join(dir, "score.yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: rows, group: scorers}}\noutput: {kafka: predictions}\n", s.address))
-	pacsgp(t, "score", "-c", path, "--once").logs(t, 0, `predictions of partition 1 of \"rows\" carry no certificate id`)
-	s.sent = rows
-	for _, p := range s.found(t, "predictions") {
-		if p.Mean == nil || (p.Certificate == nil) != (p.Partition == 1) {
-			t.Errorf("partition %d, offset %d: %+v", p.Partition, p.Offset, p)
-		}
-	}
-}
-
 // A service follows the topic of pointers while rows come; when one member ends, another
 // goes on behind it, and no row is predicted twice.
 func TestScoreFollowsATopicOfPointers(t *testing.T) {

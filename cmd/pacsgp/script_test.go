@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
@@ -38,6 +39,9 @@ func (t tests) Run() int { return t() }
 //
 //	status N command …   the command ends with this exit status
 //	rows DIR FIRST N     a Parquet file of other rows of that kind, which begin behind the first 180
+//	broker               a broker at $BROKER, with the topics rows and predictions, of three partitions
+//	send FIRST N         records of such rows on the topic rows
+//	records TOPIC        prints the values of committed records, one a line
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true,
@@ -52,12 +56,30 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": wantStatus,
 			"rows": func(ts *testscript.TestScript, _ bool, args []string) {
-				var first, n int64
-				_, err := fmt.Sscan(strings.Join(args[1:], " "), &first, &n)
-				ts.Check(errors.Join(err, smallRows(t).WriteLake(t.Context(), ts.MkAbs(args[0]), 1, first, n)))
+				first, n := span(ts, args[1:])
+				ts.Check(smallRows(t).WriteLake(t.Context(), ts.MkAbs(args[0]), 1, first, n))
+			},
+			"broker": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Setenv("BROKER", cluster(t, kfake.SeedTopics(3, "rows", "predictions")).ListenAddrs()[0])
+			},
+			"send": func(ts *testscript.TestScript, _ bool, args []string) {
+				first, n := span(ts, args)
+				sendRows(t, ts.Getenv("BROKER"), first, n)
+			},
+			"records": func(ts *testscript.TestScript, _ bool, args []string) {
+				for _, r := range committedRecords(t, ts.Getenv("BROKER"), args[0]) {
+					_, _ = fmt.Fprintln(ts.Stdout(), strings.ReplaceAll(strconv.Quote(string(r.Value)), `\"`, `"`))
+				}
 			},
 		},
 	})
+}
+
+// span reads the first one and the number of rows.
+func span(ts *testscript.TestScript, args []string) (first, n int64) {
+	_, err := fmt.Sscan(strings.Join(args, " "), &first, &n)
+	ts.Check(err)
+	return first, n
 }
 
 func wantStatus(ts *testscript.TestScript, not bool, args []string) {

@@ -252,14 +252,6 @@ func TestService(t *testing.T) {
 	}
 }
 
-// TestServiceIsRefused: what the group will never take ends the stream with a reason.
-func TestServiceIsRefused(t *testing.T) {
-	c := smallTopic(t)
-	job := serviceJob(t, c.ListenAddrs()[0], t.TempDir(), jobFile{"stream": "{session_timeout: 2h}"})
-	succeed(t, "topics", "-c", job)
-	pacsgp(t, "stream", "-c", job).says(t, exitFailure, `group "trainers"`, "session timeout")
-}
-
 // TestServiceStopsAtOnce: a stop is no error at any moment, the first one included.
 func TestServiceStopsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
