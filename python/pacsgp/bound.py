@@ -1,5 +1,5 @@
 """The arithmetic of the bounds (formats.md, 6)."""
-import functools
+import contextlib
 import math
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
@@ -16,13 +16,11 @@ WIDER = Decimal("1." + "0" * 49 + "1")  # what is rounded up is above an exact f
 DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
-def precise(check):
-    """A check that computes with 60 digits, and leaves the caller's as they are."""
-    @functools.wraps(check)
-    def checked(*args):
-        with localcontext(DIGITS):
-            return check(*args)
-    return checked
+@contextlib.contextmanager
+def precise():
+    """A check computes with 60 digits, and leaves the caller's as they are."""
+    with localcontext(DIGITS):
+        yield
 
 
 def gaussian_kl(mean, c):
@@ -92,10 +90,10 @@ def kl_inverse(q, c):
     return upward(outer)
 
 
-def upward(x):
-    """The smallest float64 that is not below a decimal number."""
+def upward(x, end=math.inf):
+    """The nearest float64 that is not below an exact number; with the end −inf, that is not above it."""
     nearest = float(x)
-    return nearest if Decimal(nearest) >= x else math.nextafter(nearest, math.inf)
+    return nearest if nearest == x or (nearest > x) == (end > 0) else math.nextafter(nearest, end)
 
 
 def per_example(inverse, n):
@@ -110,10 +108,7 @@ def close(stated, true, what):
 
 def mean_of(total, n, up):
     """total·2^-60/n, rounded to a float64 on the side asked for."""
-    exact = Fraction(total, n * UNIT)
-    nearest = float(exact)
-    wrong = nearest < exact if up else nearest > exact
-    return math.nextafter(nearest, math.inf if up else -math.inf) if wrong else nearest
+    return upward(Fraction(total, n * UNIT), math.inf if up else -math.inf)
 
 
 def ln_factorial(n):

@@ -21,10 +21,7 @@ def within(curve, share):
 
 
 covers = lambda bound, share: Decimal(bound) + Decimal(repr(share)) <= 1
-
-
-def tolerances(epsilon):
-    return np.array([math.ldexp(epsilon, i // 32 - 10) * (1 + i % 32 / 32) for i in range(TOLERANCES)])
+tolerances = lambda epsilon: np.array([math.ldexp(epsilon, i // 32 - 10) * (1 + i % 32 / 32) for i in range(TOLERANCES)])
 
 
 def ranks(n):

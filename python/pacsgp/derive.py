@@ -12,6 +12,8 @@ from .methods import applied, ended, total
 from .model import describe
 from .refusal import need
 
+inside = lambda cert: "mean" in cert and "outside" not in cert["counts"]  # training rows may have made the column of the mean
+
 
 def derive(model, job, cert, holds):
     """The document as it follows from model, job and facts about the rows, and its methods. Taken from the stated one are these facts,
@@ -51,11 +53,6 @@ def claims(cert, methods):
     void = lambda g: not cert["model"]["jitter"]["holds"] or (inside(cert) if g["subset"] == "training" else ended(cert))
     found = [{**g, "baseline": baseline, "status": "void" if void(g) else "certified" if useful(g) else "vacuous"} for g in found]
     return sorted(found, key=lambda g: (g["predictor"] != "prediction", g["bound"]))
-
-
-def inside(cert):
-    """Whether training rows may have made the column of the mean."""
-    return "mean" in cert and "outside" not in cert["counts"]
 
 
 def assumptions(cert):

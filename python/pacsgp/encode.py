@@ -9,6 +9,7 @@ from .refusal import need
 LEVELS, PERIODS = 256, 8
 LARGEST = 1e30            # the largest magnitude of a number
 FREQUENT, FEWEST, MOST = 200, 2, 64  # a value of one in so many prior rows, and of so many, is a level where the job lists none, and so many at most
+fills = lambda encodings: {e["column"] for e in encodings if "fill" in e}  # the columns with something that stands for missing values
 
 
 def width(encoding):
@@ -53,11 +54,6 @@ def open_levels(encoding):
 def open_fill(encoding):
     """Whether the median of the prior rows stands for missing values."""
     return "fill" in encoding and "with" not in encoding["fill"]
-
-
-def fills(encodings):
-    """The columns with something that stands for missing values."""
-    return {e["column"] for e in encodings if "fill" in e}
 
 
 def fits(job):

@@ -130,12 +130,6 @@ def labels(array, known):
     return np.array(found)[at]
 
 
-def within(v, low=-EXACT, high=EXACT):
-    """Integers as float64, those beyond a type or what float64 counts as NaN."""
-    low, high = max(low, -EXACT), min(high, EXACT)
-    return np.where((v >= v.dtype.type(low) if v.dtype.kind == "i" else True) & (v <= v.dtype.type(high)), v.astype(float), np.nan)
-
-
 def seconds(v, digits):
     """v·10^−digits, correctly rounded, of int64."""
     out = v.astype(float) / 10 ** digits
@@ -163,11 +157,12 @@ def numbers(column):
         found = seconds(column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), UNITS[t.unit])
     else:
         ints = (column.cast(pa.int64()) if pa.types.is_duration(t) else column).fill_null(0).to_numpy(zero_copy_only=False)
-        found = within(ints if ints.dtype == np.uint64 else ints.astype(np.int64))
+        ints = ints if ints.dtype == np.uint64 else ints.astype(np.int64)
+        found = np.where((ints <= EXACT) & (ints >= (-EXACT if ints.dtype == np.int64 else 0)), ints.astype(float), np.nan)
     return np.where(valid, found, np.nan)
 
 
-@precise
+@precise()
 def decimals(column, t):
     """Decimals as the nearest float64; without a fraction those whose integer float64 counts."""
     most = min(10 ** t.precision - 1, EXACT if t.scale <= 0 else 10 ** t.precision)

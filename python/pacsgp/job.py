@@ -8,14 +8,12 @@ from .losses import KINDS, MOST_SHARE
 from .methods import METHODS
 from .refusal import need
 
+affine = lambda a: {"name": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"]), **members(("values", a.get("values")))}
+
 
 def members(*pairs):
     """An object with its members in this order, those left out that are zero or empty."""
     return {name: value for name, value in pairs if value}
-
-
-def affine(a):
-    return {"name": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"]), **members(("values", a.get("values")))}
 
 
 def mean_column(job):

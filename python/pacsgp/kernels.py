@@ -20,8 +20,7 @@ def gamma(n):
     return n * U / (1 - n * U) * OUTWARDS
 
 
-def length(x):
-    return math.sqrt(float(np.sum(np.square(x)))) * OUTWARDS * (1 + gamma(np.size(x)))
+length = lambda x: math.sqrt(float(np.sum(np.square(x)))) * OUTWARDS * (1 + gamma(np.size(x)))
 
 
 def in_order(start, values):

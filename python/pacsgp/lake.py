@@ -21,16 +21,12 @@ def both(a, b):
 
 
 class Lake:
-    """The rows of the files that the paths mean, read in blocks. Unless rejected rows are
-    tolerated, the first one is an error."""
+    """The rows of the files that the paths mean, which have the features of a model, read in blocks. Unless rejected rows
+    are tolerated, the first one is an error. Of labels, columns that may be text, numbers are read (formats.md, 4.4); fills are
+    those that may have missing values; and grouped has, by column, the texts of its groups or levels by their numbers."""
 
-    tolerant = False
-    labels = ()  # columns that may be text, which is read as numbers (formats.md, 4.4)
-    fills = frozenset()  # columns that may have missing values
-    model = None  # whose features these rows have
-    grouped = {}  # by column: the texts of its groups or levels by their numbers
-
-    def __init__(self, paths):
+    def __init__(self, paths, model, tolerant, labels, fills, grouped):
+        self.model, self.tolerant, self.labels, self.fills, self.grouped = model, tolerant, labels, fills, grouped
         tables = [data_file(path) for path in listing(paths)]
         self.tables = [table for table in tables if any(table.groups)] or tables  # without rows a file may have any columns
         self.keys = [hive_keys(table.path) for table in self.tables]
@@ -57,7 +53,7 @@ class Lake:
                 need(len(depth) == 1, f"column {name!r} is in groups in one file, and in another it is not, or in others")
                 found[-1].append(mine[0] if mine else None)
         self.meanings = dict(zip(names, meanings))
-        self.fits(self.model.meta["features"] if self.model else [])
+        self.fits(self.model.meta["features"])
         return found
 
     def fits(self, features):

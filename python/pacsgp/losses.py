@@ -28,10 +28,7 @@ KINDS = {
     "relative": Kind(tolerances=frozenset(), relative=True)}
 
 ndtr = np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2, otypes=[float])  # Φ
-
-
-def density(x):
-    return np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+density = lambda x: np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
 class Losses:

@@ -41,9 +41,7 @@ class Predictor:
 
 def rows_for(model, paths):
     """The rows of files as a model takes them, in blocks."""
-    lake = Lake(paths)
-    lake.tolerant, lake.model = True, model
-    lake.fills, lake.labels = fills(model.encode.values()), may_be_text(model.encode.values())
+    lake = Lake(paths, model, True, may_be_text(model.encode.values()), fills(model.encode.values()), {})
     need("mean" not in model.meta or all(model.meta["mean"] in [c.name for c in table.columns] or model.meta["mean"] in keys for table, keys in zip(lake.tables, lake.keys)),
          f"the model corrects the column {model.meta.get('mean')!r}, predictions of another model: the rows need it too")
     return lake.blocks(model.inputs)

@@ -30,5 +30,4 @@ def plain(text):
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def ok(message):
-    print("ok   " + plain(message))
+ok = lambda message: print("ok   " + plain(message))

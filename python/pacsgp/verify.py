@@ -17,7 +17,7 @@ from .starts import check_default_features, check_peaks
 from .first_pass import FirstPass
 
 
-@precise
+@precise()
 def check_files(model, cert, document):
     """What follows from model file and certificate alone. Returns the job, the methods, and the verdict on the jitter."""
     need(cert["model"].get("digest") == model.digest, f"the certificate is about another model file than {model.digest}")
@@ -37,13 +37,12 @@ def check_files(model, cert, document):
     return job, methods, holds
 
 
-@precise
+@precise()
 def check_rows(model, cert, job, methods, holds, paths):
     """What follows from the rows."""
-    lake, data, columns = Lake(paths), cert["dataset"], cert["dataset"]["columns"]
-    lake.model, lake.tolerant, lake.labels = model, "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(job.get("encode", []))
-    lake.fills = fills(job.get("encode", []))
-    lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
+    data, columns, encoded = cert["dataset"], cert["dataset"]["columns"], job.get("encode", [])
+    grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
+    lake = Lake(paths, model, "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(encoded), fills(encoded), grouped)
     found, stated = (lake.rows, len(lake.groups)), (cert["counts"]["rows"], data["shards"])
     need(found == stated, f"the data have {found[0]} rows in {found[1]} shards, the certificate says {stated[0]} in {stated[1]}")
     first_pass = FirstPass(lake, columns, job)
