@@ -204,9 +204,10 @@ func TestPythonVerifiesRowsWithoutNoise(t *testing.T) {
 	verifytest.Script(t, `
 import sys, numpy as np, pyarrow as pa, pyarrow.parquet as pq
 a, b = np.random.default_rng(1).normal(size=(2, 1500))
-pq.write_table(pa.table({"a": a, "b": b, "customer_id": np.arange(1500)[::-1], "y": np.sin(2 * a) + b}), sys.argv[1])
+days = pa.array(np.array(["0001-01-01", "2026-11-29", "9999-12-31"], "datetime64[us]")[np.arange(1500) % 3])  # of which 64 bits hold one in ns
+pq.write_table(pa.table({"a": a, "b": b, "customer_id": np.arange(1500)[::-1], "day": days, "y": np.sin(2 * a) + b}), sys.argv[1], use_deprecated_int96_timestamps=True)
 `, in("lake/rows.parquet"))
-	for i, job := range []string{"loss: {epsilon: {std: 5e-5}}, inducing: 100", "loss: {epsilon: {std: 1e-3}}, inducing: 60"} {
+	for i, job := range []string{"loss: {epsilon: {std: 5e-5}}, inducing: 100", "loss: {epsilon: {std: 1e-3}}, inducing: 60", "loss: {epsilon: {std: 1e-3}}, features: [a, b, day]"} {
 		out := in(strconv.Itoa(i))
 		writeFile(t, in("job.yaml"), fmt.Appendf(nil, `{source: lake, target: y, %s, delta: 0.05, train: {objective: elbo}, output: %q}`, job, out))
 		succeed(t, "train", in("job.yaml"))

@@ -71,12 +71,16 @@ class ParquetFile:
         self.schema = self.file.schema_arrow
         self.columns = list(columns_of(self.schema))
         leaves = [self.file.schema.column(i) for i in range(meta.num_columns)]
-        old = {c.path for c in leaves if c.physical_type == "INT96" or c.converted_type.startswith("TIMESTAMP") and "from_converted_type=true" in str(c.logical_type)}
+        self.int96 = {c.path for c in leaves if c.physical_type == "INT96"}
+        old = self.int96 | {c.path for c in leaves if c.converted_type.startswith("TIMESTAMP") and "from_converted_type=true" in str(c.logical_type)}
         for c in self.columns:
+            c.int96 = c.name in self.int96
             c.meaning = "time" if c.name in old else c.meaning  # these do not state the zone
 
     def batches(self, group, names):
-        return self.file.iter_batches(batch_size=READ, row_groups=[group], columns=names)
+        """The batches with columns of these names; of INT96, which may be beyond 64 bits, in three units of time."""
+        files = [self.file] if self.int96.isdisjoint(names) else [pq.ParquetFile(self.path, page_checksum_verification=True, coerce_int96_timestamp_unit=unit) for unit in ("ns", "us", "s")]
+        return zip(*(file.iter_batches(batch_size=READ, row_groups=[group], columns=names) for file in files))
 
 
 class ArrowFile:
@@ -97,7 +101,7 @@ class ArrowFile:
             batch = pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=used or [0])).get_batch(group)
             batch.validate(full=True)
             for first in range(0, batch.num_rows, READ):
-                yield batch.slice(first, READ)
+                yield (batch.slice(first, READ),)
 
 
 def data_file(path):
@@ -109,13 +113,19 @@ def data_file(path):
         raise Refused(f"{path}: {err}") from None
 
 
-def values(batch, column, known):
+def values(batches, column, known):
     """Those of a column of a shard; known: the texts of groups or levels by their numbers."""
     path = column.name.split(".") if column.depth > 1 else [column.name]
-    array = batch.column(batch.schema.get_field_index(path[0]))
+    arrays = [batch.column(batch.schema.get_field_index(path[0])) for batch in batches]
     if len(path) > 1:
-        array = pc.struct_field(array, path[1:])
-    return labels(array, known or {}) if column.text else numbers(array)
+        arrays = [pc.struct_field(array, path[1:]) for array in arrays]
+    if column.text:
+        return labels(arrays[0], known or {})
+    near, *far = map(numbers, arrays)
+    if not far or not column.int96:
+        return near
+    days = np.abs(np.floor(far[1] / 86400))
+    return np.where(days <= 106_750, near, np.where(days <= 106_750_000, far[0], np.nan))
 
 
 def labels(array, known):

@@ -89,9 +89,9 @@ class Lake:
             return
         got = 0
         try:
-            for batch in table.batches(group, [c.name for c in columns]):
-                yield np.stack([values(batch, c, self.grouped.get(c.name)) for c in columns])
-                got += batch.num_rows
+            for batches in table.batches(group, [c.name for c in columns]):
+                yield np.stack([values(batches, c, self.grouped.get(c.name)) for c in columns])
+                got += batches[0].num_rows
         except pa.ArrowException as err:
             raise Refused(f"{table.path}: {err}") from None
         need(got == rows, f"{table.path} has {got} rows in a shard of {rows}")
