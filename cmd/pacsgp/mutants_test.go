@@ -51,7 +51,7 @@ func mutated(r *rand.Rand, document string) (changed, how string) {
 			strconv.FormatFloat(number*1.1, 'g', -1, 64), strconv.FormatFloat(number*0.9, 'g', -1, 64), strconv.FormatFloat(math.Nextafter(number, 0), 'g', -1, 64), strconv.FormatFloat(number+1, 'g', -1, 64),
 			"-"+old, "0", old+"e0", "NaN", "Infinity", "1e999", "null", "true", `"`+old+`"`, "["+old+"]")
 	default:
-		other = pick(r, "null", "0", "true", "false", `""`, "{}", "[]", `"x"`, strings.Replace(old, `"`, `"x`, 1), strings.ToUpper(old))
+		other = pick(r, "null", "0", "true", "false", `""`, "{}", "[]", `"x"`, strings.Replace(old, `"`, `"x`, 1), strings.Replace(old, `"`, `"’`, 1), strings.ToUpper(old), old+" ")
 	}
 	if other == document[from:to] {
 		return mutated(r, document)

@@ -35,7 +35,8 @@ type tests func() int
 func (t tests) Run() int { return t() }
 
 // The scripts in testdata/script; each begins in a folder of its own, with 180 rows in three Parquet
-// files in lake, and a job.yaml of a fraction of a second, unless it has its own. $EXAMPLES is examples/.
+// files in lake, and a job.yaml of a fraction of a second, unless it has its own. $EXAMPLES is examples/, and $PYTHON the
+// interpreter of the second verifier, if there is one.
 //
 //	status N command …   the command ends with this exit status
 //	rows DIR FIRST N     a Parquet file of other rows of that kind, which begin behind the first 180
@@ -47,6 +48,8 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("PYTHON", os.Getenv("PACSGP_PYTHON"))
+			e.Setenv("PYTHONPATH", filepath.Join(verifytest.Root(t), "python"))
 			e.Setenv("EXAMPLES", filepath.Join(verifytest.Root(t), "examples"))
 			if _, err := os.Stat(filepath.Join(e.WorkDir, "job.yaml")); errors.Is(err, os.ErrNotExist) {
 				tiny(nil).write(t, e.WorkDir)

@@ -5,35 +5,52 @@ import os
 import re
 from decimal import ROUND_CEILING, Context, Decimal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from . import dependence, unit
 from .curve import CURVE_SHARE, within
 from .forms import CERTIFICATE
 from .job import check_job, for_rows, mean_column, reference_count
-from .jsontext import fits, read_json
+from .jsontext import canonical, fits
 from .methods import total
+from .model import read_plain
 from .refusal import content, need, plain
 from .first_pass import ranked_rows
 
-TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}  # in the settings of a job
 
 
 def read_certificate(path, wanted):
-    """The certificate, its bytes as text, and its id. Of a row of Parquet the document is read."""
-    data = content(path, 16 << 20)
+    """The certificate and its id. Of a row of Parquet the document is read."""
+    data, row = content(path, 16 << 20), None
     if data.startswith(b"PAR1"):
-        table = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-        need(table.metadata.num_rows == 1 and "document" in table.schema_arrow.names, "it is Parquet, but no certificate")
-        data = table.read(["document"])["document"][0].as_py().encode()
+        table, _ = read_plain(data, "certificate")
+        need(table.num_rows == 1 and "document" in table.column_names, "it is Parquet, but no certificate")
+        row = table.to_pylist()[0]
+        data = row["document"].encode()
     found = hashlib.sha256(data).hexdigest()
     named = re.fullmatch(r"certificate-([0-9a-f]{64})\.(json|parquet)", os.path.basename(path))
     for expected in filter(None, (wanted, named and named.group(1))):
         need(found == expected, f"the certificate's id is {found}, not {expected}")
-    cert = read_json(data, "certificate")
+    document = data.decode()
+    cert = json.loads(document)
     fits(cert, CERTIFICATE, "the certificate")
-    return cert, data.decode(), found
+    values = canonical(cert["job"]["values"], 2).translate(ESCAPED).replace("\n", "\n    ")
+    need(document == canonical({**cert, "job": {**cert["job"], "values": 0}}, 2).replace('"values": 0', f'"values": {values}') + "\n", "the certificate is not in canonical form: was the file edited?")
+    need(row is None or [*row.items()] == [*row_of(cert, document, found).items()], "the columns of the certificate's row are not what its document gives")
+    return cert, found
+
+
+def row_of(cert, document, found):
+    """The columns of a certificate with this id as a row (formats.md, 7.2)."""
+    mean, draw = (min((g for g in cert["claims"] if g["predictor"] == of), key=lambda g: (g["status"] != "certified", g["bound"])) for of in ("prediction", "draw"))
+    loss, delta, counts, model, columns = cert["loss"], cert["delta"], cert["counts"], cert["model"], cert["dataset"]["columns"]
+    sequence, others = delta.get("sequence", {}), ("mean" in cert) + ("not_a_feature" in cert.get("groups", {})) + len(counts.get("units", {}).get("columns", []))
+    return {"certificate": found, "format": cert["format"], "status": mean["status"], "bound": mean["bound"], "claim": mean["id"],
+            "draw_status": draw["status"], "draw_bound": draw["bound"], "baseline": draw["baseline"], "target": loss["target"], "loss": loss["kind"],
+            **{name: loss.get(name) for name in ("epsilon", "below", "above", "unit")}, "delta": delta["declared"], "sequence_name": sequence.get("name"), "sequence_run": sequence.get("run"),
+            "accuracy": model["accuracy"], "kl": model["kl"], "warnings": len(cert["warnings"]),
+            **{name: counts[name] for name in ("rows", "prior", "training", "holdout", "duplicates", "rejected")}, "features": len(columns) - 1 - others,
+            "dataset": cert["dataset"]["digest"], "model": model["digest"], "job": cert["job"]["digest"], "kernel": model["kernel"]["family"], "document": document,
+            "claims": [{name: g.get(name) for name in ("id", "predictor", "subset", "status", "bound", "n", "risk", "misses", "ln_inverse_delta")} for g in cert["claims"]]}
 
 
 def claim(cert):
@@ -70,13 +87,10 @@ def model_warnings(cert):
     return [words[w["code"]].format(**w, share=w.get("count", 0) / w.get("of", 1)) for w in cert["warnings"]]
 
 
-def read_job(cert, document):
+def read_job(cert):
     """The job that a certificate states."""
-    stated = "".join(TOKENS.findall(document))
-    start = stated.index('"values":', stated.index('"job":{"digest":')) + len('"values":')
-    raw = stated[start:json.JSONDecoder().raw_decode(stated, start)[1]]
     job = cert["job"]["values"]
-    need(hashlib.sha256(raw.encode()).hexdigest() == cert["job"]["digest"] and json.loads(raw) == job, "the digest of the job is another one")
+    need(hashlib.sha256(canonical(job).translate(ESCAPED).encode()).hexdigest() == cert["job"]["digest"], "the digest of the job is another one")
     check_job(job)
     return for_rows(job, cert["counts"]["rows"])
 
@@ -99,16 +113,16 @@ def check_facts(cert, job):
     counts, duplicates, n, said = cert["counts"], cert["duplicates"], cert["counts"]["training"], cert["publisher"]
     k, rows, good = reference_count(counts["rows"], job), counts["rows"], counts["rows"] - counts["rejected"]
     policy, tolerated = job["duplicates"], job.get("rejected", {}).get("limit", 0)
-    drop = policy["policy"] == "drop"
+    drop, fewer = policy["policy"] == "drop", counts["duplicates"] + tolerated > 0
     need(counts["rejected"] <= tolerated * rows, f"{counts['rejected']} of {rows} rows are rejected, and the job tolerates {tolerated}")
     unit.check_units(cert, job)
     content = "unit" in job  # the split follows from values
-    need(content or counts["prior"] == k or (drop or tolerated) and counts["prior"] < k, f"the job makes {k} prior rows of {rows}, the certificate says {counts['prior']}")
+    need(content or counts["prior"] == k or fewer and counts["prior"] < k, f"the job makes {k} prior rows of {rows}, the certificate says {counts['prior']}")
     apart = [counts["holdout"], counts.get("outside", 0)]
     need([n > 0 for n in apart] == [job["split"].get(subset, 0) > 0 for subset in ("holdout", "outside")] and counts.get("outside") != 0, "the held-out rows or the outside rows are not the job's")
     if any(apart) and not content and rows <= 1 << 20:  # a second
         for stated, made in zip(apart, ranked_rows(job["split"], rows, 0)):
-            need(stated == len(made) or (drop or tolerated) and stated < len(made), f"the key makes {len(made)} held-out or outside rows, the certificate says {stated}")
+            need(stated == len(made) or fewer and stated < len(made), f"the key makes {len(made)} held-out or outside rows, the certificate says {stated}")
     need(n >= 1 and rows == counts["prior"] + n + sum(apart) + counts["duplicates"] + counts["rejected"] and counts["duplicates"] == (duplicates["found"] if drop else 0), "the counts do not add up")
     need(policy["policy"] != "limit" or not float(duplicates["found"]) > policy["limit"] * good, f"{duplicates['found']} of {good} rows are duplicates, and the job allows {policy['limit']}")
     need(duplicates["found"] < good, "the duplicates do not add up")
@@ -122,7 +136,7 @@ def check_facts(cert, job):
     reuse = cert["delta"].get("holdout_reuse")  # the publisher's word, as are name and number in the sequence
     need(reuse is None or counts["holdout"] and 0 < len(reuse["earlier"]) < 1000, "the earlier uses of the held-out rows are impossible")
     attempt, training = said["attempt"], said["training"]
-    need(attempt["on_these_rows"] <= attempt["in_this_log"], "there were more attempts on these rows than in all")
+    need(1 <= attempt["on_these_rows"] <= attempt["in_this_log"], "there were more attempts on these rows than in all")
     need("stopped_after" not in training or "time_seconds" in job["train"], "training was stopped by a time limit that the job does not have")
     need("parent" not in training or "warm_start" in job["train"], "training began with another model, which the job does not declare")
     check_segments(cert)

@@ -42,9 +42,10 @@ def check_job(job):
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
     wanted, share = KINDS[loss["kind"]].tolerances, loss["kind"] == "relative-zero-one"
     right = tolerances == wanted and not (share and loss["epsilon"] > MOST_SHARE) or wanted == {"epsilon"} and tolerances == {"epsilon_std"} and not share and mode == "prior"
-    method, last_or_any = job["train"].get("method"), any(METHODS[m].subset == "holdout" for m in methods)
+    train, method, last_or_any = job["train"], job["train"].get("method"), any(METHODS[m].subset == "holdout" for m in methods)
+    batches = train["mode"] == "mini-batch" and method in (None, "kl-PAC-SGP", "sqrt-PAC-SGP")
     for what, right in (
-            ("the loss takes other tolerances", right),
+            ("the loss takes other tolerances", right and sum(loss[name] for name in tolerances) < math.inf),
             ("the families of kernels are no list without repetition", 1 <= len(job["kernel"]["family"]) == len({*job["kernel"]["family"]})),
             ("delta is not below 1", 0 < job["delta"] < 1),
             ("the target is a feature", job["target"] not in job.get("features", [])),
@@ -58,13 +59,13 @@ def check_job(job):
             ("groups do not go with the other settings, or their values are out of order", fits_groups(job, methods)),
             ("encodings are of no features, or out of order, or do not go with the other settings", fits_encodings(job)),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods) and (last_or_any or "pac-bayes-mean" not in methods)),
-            ("a share of held-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["split"]) if last_or_any else held == 0 or "guarantees" not in job),
-            ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
+            ("a share of held-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["split"]) if last_or_any else held == 0),
+            ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None and job["duplicates"]["policy"] != "drop" or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
             ("the settings do not go with a column of the mean", column is None or not KINDS[loss["kind"]].relative),
-            ("a column of the mean that training rows may have made needs held-out rows", column is None or outside > 0 or "guarantees" not in job or last_or_any),
+            ("a column of the mean that training rows may have made needs held-out rows", column is None or outside > 0 or last_or_any),
             ("the settings do not go with units", unit.check(job)),
-            ("the settings of a method do not fit it", method is None or not {"objective", "batch", "buffer", "warm_start"} & job["train"].keys() and not (method in EXACT and "inducing" in job)),
+            ("the settings of a method do not fit it", ("buffer" in train) == (batches or method is None) and (method is None or not {"objective", "warm_start"} & train.keys() and (batches or "batch" not in train and train["mode"] == "full-pass") and not (method in EXACT and "inducing" in job))),
             ("a limit of duplicates belongs to the policy limit", job["duplicates"]["policy"] == "limit" or job["duplicates"]["limit"] == 0)):
         need(right, "configuration: " + what)
 

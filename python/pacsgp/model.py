@@ -1,5 +1,6 @@
 """The model file (formats.md, 2)."""
 import hashlib
+import json
 import math
 from decimal import Decimal
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 from .encode import inputs, right, width
 from .forms import METADATA, ROW_RULES
 from .job import affine, mean_column, members
-from .jsontext import fits, read_json
+from .jsontext import canonical, fits
 from .losses import KINDS
 from .refusal import content, need
 
@@ -19,20 +20,22 @@ COLUMNS = pa.schema([pa.field(name, pa.float64() if name in ("mean", "weight") e
 SEAL = b"pacsgp-sha256\x18\x40"
 
 
-def read_plain(data):
-    """The table in the bytes of a model file, and its metadata. Nothing in it is compressed or repeated by a
-    dictionary, so that no claim of its footer is larger than the file."""
+def read_plain(data, what):
+    """The table in the bytes of a file with a seal, and its metadata. Nothing in it is compressed, repeated by a
+    dictionary or stored in the same bytes, so that it is not larger than the file."""
+    at = data.rfind(SEAL) + len(SEAL)  # in the footer, where it has the checksum of itself
+    need(data[at:at + 64] == hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest().encode(), f"the {what} file is damaged, or has no checksum")
     file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-    meta = file.metadata
+    meta, left = file.metadata, len(data)
     for g in range(meta.num_row_groups):
         group = meta.row_group(g)
-        need(0 <= group.num_rows <= len(data), f"the model file claims {group.num_rows} rows in {len(data)} bytes")
+        need(0 <= group.num_rows <= len(data), f"the {what} file claims {group.num_rows} rows in {len(data)} bytes")
         for c in range(meta.num_columns):
             chunk = group.column(c)
+            left -= chunk.total_compressed_size
             need(chunk.compression == "UNCOMPRESSED" and not chunk.has_dictionary_page and 0 <= chunk.num_values <= len(data)
-                 and 0 <= chunk.total_uncompressed_size == chunk.total_compressed_size <= len(data), "the model file is compressed, has a dictionary, or claims more than its bytes")
-    need(b"pacsgp" in (meta.metadata or {}), "the model file has no metadata")
-    return file.read(), meta.metadata[b"pacsgp"].decode()
+                 and 0 <= chunk.total_uncompressed_size == chunk.total_compressed_size and left >= 0, f"the {what} file is compressed, has a dictionary, or claims more than its bytes")
+    return file.read(), meta.metadata
 
 
 class Model:
@@ -41,12 +44,13 @@ class Model:
     def __init__(self, path):
         data = content(path, 1 << 30)
         self.digest = hashlib.sha256(data).hexdigest()
-        at = data.rfind(SEAL) + len(SEAL)  # in the footer, where it has the checksum of itself
-        need(data[at:at + 64] == hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest().encode(),
-             "it is no model, but may be a certificate: are MODEL and CERTIFICATE swapped?" if data[:1] == b"{" else "the model file is damaged, or has no checksum")
-        table, text = read_plain(data)
-        self.meta = meta = read_json(text, "model's metadata")
+        need(data[:1] != b"{", "it is no model, but may be a certificate: are MODEL and CERTIFICATE swapped?")
+        table, keys = read_plain(data, "model")
+        need(b"pacsgp" in keys, "the model file has no metadata")
+        text = keys[b"pacsgp"].decode()
+        self.meta = meta = json.loads(text)
         fits(meta, METADATA, "the model's metadata")
+        need(canonical(meta) == text, "the model's metadata are not in canonical form")
         need(table.schema.equals(COLUMNS), f"the model file has the columns {table.schema}")
         need(table.num_rows == meta["inducing"], "the number of rows is not that of the metadata")
         self.encode = {e["column"]: e for e in meta.get("encode", [])}

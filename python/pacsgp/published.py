@@ -37,9 +37,9 @@ class Model:
         if certificate is None:
             path, certificate = current(path)
         model = ModelFile(path)
-        self.certificate, document, self.id = read_certificate(certificate, None)
+        self.certificate, self.id = read_certificate(certificate, None)
         with contextlib.redirect_stdout(io.StringIO()):
-            check_files(model, self.certificate, document)
+            check_files(model, self.certificate)
         self.features, self.target = list(model.inputs), model.target["name"]
         self._predictor = Predictor(model)
         self.claim = claim(self.certificate)

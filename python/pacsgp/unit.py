@@ -70,7 +70,7 @@ def check(job):
     """Whether the settings go with units, if there are some."""
     columns, methods = labels(job), job.get("guarantees", [])
     return "unit" not in job or bool(columns and len({*columns}) == len(columns) and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job
-                                      and "last" not in job["split"] and "curve" not in methods)
+                                      and "last" not in job["split"] and "curve" not in methods and job["duplicates"]["policy"] != "drop")
 
 
 def check_units(cert, job):

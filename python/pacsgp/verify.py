@@ -18,11 +18,11 @@ from .first_pass import FirstPass
 
 
 @precise()
-def check_files(model, cert, document):
+def check_files(model, cert):
     """What follows from model file and certificate alone. Returns the job, the methods, and the verdict on the jitter."""
     need(cert["model"].get("digest") == model.digest, f"the certificate is about another model file than {model.digest}")
     ok(f"the model file is the one that the certificate names, {model.digest[:12]}…")
-    job = read_job(cert, document)
+    job = read_job(cert)
     need(fine_enough(model.target, model.loss), f"float64 numbers around {model.target['centre']:.6g}, give or take {model.target['scale']:.3g}, are too coarse for the tolerance")
     check_facts(cert, job)
     scaling = [*model.meta["features"], {**model.meta["target"], **({"centre": 0.0} if mean_column(job) else {})}]
@@ -109,8 +109,8 @@ CHECKS = {"retraining": "pacsgp verify --retrain", "replay": "pacsgp verify --so
 def verify(path, certificate, data, expected, strict):
     """Checks a certificate, and prints what was found. Returns the exit status, the verdict, and what is not checked though it could be."""
     model = Model(path)
-    cert, document, found = read_certificate(certificate, expected)
-    job, methods, holds = check_files(model, cert, document)
+    cert, found = read_certificate(certificate, expected)
+    job, methods, holds = check_files(model, cert)
     if data:
         check_rows(model, cert, job, methods, holds, data)
     left = [f"{a['id']} (checked by {CHECKS[a['checked']]})" for a in cert["assumptions"] if a["checked"] in CHECKS] + ([] if data else ["prior, split and losses, for the rows were not read (give the data)"])
