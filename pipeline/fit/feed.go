@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -143,9 +144,6 @@ func (f *Feed) Chunks(ctx context.Context, order []int, use func(x, y []float64)
 	return use(x, y)
 }
 
-// packetRows is the number of rows in a packet of the producer of an epoch.
-const packetRows = 512
-
 // A Shuffled reader delivers the training rows in random order, epoch after epoch, without end. An
 // epoch passes all shards, in a random order of its own, through a shuffle buffer. The order
 // depends on the seed, the epoch and the size of the buffer alone. The reader's position is the
@@ -158,15 +156,14 @@ type Shuffled struct {
 
 	x, y []float64 // of the latest batch
 
-	// Of the current epoch: its producer is up to two packets ahead of the reader. It alone
-	// sends on packets and closes it.
-	packets <-chan packet
-	failed  <-chan error
-	cancel  context.CancelFunc // nil while no epoch is open
-	rest    packet             // of the latest packet
+	next func() (row, error, bool) // of the current epoch
+	stop func()                    // nil while no epoch is open
 }
 
-type packet struct{ x, y []float64 }
+type row struct {
+	x []float64
+	y float64
+}
 
 // Shuffled returns a reader that goes on where so many rows have been taken. Close it after use.
 func (f *Feed) Shuffled(seed uint64, buffer int, taken int64) *Shuffled {
@@ -178,122 +175,84 @@ func (r *Shuffled) Taken() int64 { return r.taken }
 
 // Take returns the next n rows. They are valid until the next call.
 func (r *Shuffled) Take(ctx context.Context, n int) (x, y []float64, err error) {
-	d := r.feed.scale.Inputs
 	r.x, r.y = r.x[:0], r.y[:0]
 	for len(r.y) < n {
-		if len(r.rest.y) == 0 {
-			if r.rest, err = r.receive(ctx); err != nil {
-				return nil, nil, err
-			}
+		one, err := r.row(ctx)
+		if err != nil {
+			return nil, nil, err
 		}
-		k := min(n-len(r.y), len(r.rest.y))
-		r.x, r.y = append(r.x, r.rest.x[:k*d]...), append(r.y, r.rest.y[:k]...)
-		r.rest = packet{r.rest.x[k*d:], r.rest.y[k:]}
-		r.taken += int64(k)
+		r.x, r.y = append(r.x, one.x...), append(r.y, one.y)
+		r.taken++
 	}
 	return r.x, r.y, nil
 }
 
-// receive returns the next packet, from the next epoch if this one has ended.
-func (r *Shuffled) receive(ctx context.Context) (packet, error) {
+// row returns the next row, from the next epoch if this one has ended. It is valid until the next call.
+func (r *Shuffled) row(ctx context.Context) (row, error) {
 	for range 2 {
-		if r.cancel == nil {
-			r.open(ctx)
+		if r.stop == nil {
+			n := r.feed.Split.Train()
+			r.next, r.stop = iter.Pull2(r.feed.epoch(ctx, r.seed, r.taken/n, r.buffer))
+			for range r.taken % n {
+				if _, err, _ := r.next(); err != nil {
+					return row{}, err
+				}
+			}
 		}
-		if p, ok := <-r.packets; ok {
-			return p, nil
+		if one, err, ok := r.next(); ok {
+			return one, err
 		}
-		if err := <-r.failed; err != nil {
-			return packet{}, err
-		}
-		r.cancel()
-		r.cancel = nil
+		r.Close()
 	}
-	return packet{}, errors.New("pipeline: the source has no more training rows")
+	return row{}, errors.New("pipeline: the source has no more training rows")
 }
 
-// open starts the producer of the epoch at the position of the reader.
-func (r *Shuffled) open(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	packets, failed := make(chan packet, 1), make(chan error, 1)
-	r.packets, r.failed, r.cancel = packets, failed, cancel
-	n := r.feed.Split.Train()
-	epoch, skip := r.taken/n, r.taken%n
-	go func() {
-		defer close(packets)
-		failed <- r.feed.shuffle(ctx, r.seed, epoch, r.buffer, func(p packet) error {
-			k := min(skip, int64(len(p.y)))
-			skip -= k
-			if p = (packet{p.x[k*int64(r.feed.scale.Inputs):], p.y[k:]}); len(p.y) == 0 {
-				return nil
-			}
-			select {
-			case packets <- p:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-	}()
-}
-
-// Close stops the producer and waits for its end.
+// Close ends the current epoch, and its reading of the source.
 func (r *Shuffled) Close() {
-	if r.cancel == nil {
-		return
+	if r.stop != nil {
+		r.stop()
+		r.stop = nil
 	}
-	r.cancel()
-	for range r.packets { // until the producer has closed it
-	}
-	r.cancel = nil
 }
 
-// shuffle delivers all training rows once, in the order of an epoch. The receiver owns the packets.
-func (f *Feed) shuffle(ctx context.Context, seed uint64, epoch int64, buffer int, use func(packet) error) error {
-	d := f.scale.Inputs
-	rng := rand.New(rand.NewPCG(seed, uint64(epoch))) //nolint:gosec // reproducible by intent
-	order := rng.Perm(len(f.src.Shards()))
-	capacity := int(min(int64(buffer), f.Split.Train()))
-	bx, by := make([]float64, 0, capacity*d), make([]float64, 0, capacity)
-	var out packet
-	emit := func(slot int) error {
-		if out.y == nil {
-			out = packet{make([]float64, 0, packetRows*d), make([]float64, 0, packetRows)}
-		}
-		out.x, out.y = append(out.x, bx[slot*d:(slot+1)*d]...), append(out.y, by[slot])
-		if len(out.y) < packetRows {
+// errStopped ends the reading of an epoch that is read no further.
+var errStopped = errors.New("pipeline: the epoch was stopped")
+
+// epoch yields all training rows once, in the order of an epoch, or an error at the end.
+func (f *Feed) epoch(ctx context.Context, seed uint64, epoch int64, buffer int) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		d := f.scale.Inputs
+		rng := rand.New(rand.NewPCG(seed, uint64(epoch))) //nolint:gosec // reproducible by intent
+		order := rng.Perm(len(f.src.Shards()))
+		capacity := int(min(int64(buffer), f.Split.Train()))
+		bx, by := make([]float64, 0, capacity*d), make([]float64, 0, capacity)
+		at := func(slot int) row { return row{bx[slot*d : (slot+1)*d], by[slot]} }
+		err := f.rows(ctx, order, func(x, y []float64) error {
+			for i, v := range y {
+				one := x[i*d : (i+1)*d]
+				if len(by) < capacity {
+					bx, by = append(bx, one...), append(by, v)
+					continue
+				}
+				slot := rng.IntN(capacity)
+				if !yield(at(slot), nil) {
+					return errStopped
+				}
+				copy(bx[slot*d:], one)
+				by[slot] = v
+			}
 			return nil
-		}
-		full := out
-		out = packet{}
-		return use(full)
-	}
-	err := f.rows(ctx, order, func(x, y []float64) error {
-		for i, v := range y {
-			row := x[i*d : (i+1)*d]
-			if len(by) < capacity {
-				bx, by = append(bx, row...), append(by, v)
-				continue
+		})
+		if err != nil {
+			if !errors.Is(err, errStopped) {
+				yield(row{}, err)
 			}
-			slot := rng.IntN(capacity)
-			if err := emit(slot); err != nil {
-				return err
+			return
+		}
+		for _, slot := range rng.Perm(len(by)) {
+			if !yield(at(slot), nil) {
+				return
 			}
-			copy(bx[slot*d:], row)
-			by[slot] = v
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, slot := range rng.Perm(len(by)) {
-		if err := emit(slot); err != nil {
-			return err
 		}
 	}
-	if len(out.y) == 0 {
-		return nil
-	}
-	return use(out)
 }
