@@ -193,8 +193,8 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 			found.Reason = b.Reasons.Value(i)
 		} else {
 			centre := p.of.Meta.Target.Centre
-			if column := w.Column(b); column != nil {
-				centre = column[i]
+			if means := p.of.Scale.Means(b); means != nil {
+				centre = means[i]
 			}
 			found.fill(s.Laws, i, centre, p.of.Meta, w.X[i*d:(i+1)*d])
 		}

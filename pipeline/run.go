@@ -151,9 +151,6 @@ func plotRows(job job.Job, rows dataset.RawRows, m pass.Model, workers int) (row
 		return rowsToPlot{}, err
 	}
 	defer s.Close()
-	if job.Groups.NotAFeature(job) {
-		s.Scale = s.Scale.Past()
-	}
 	w := pass.Workspace{Of: s}
 	w.GatherScaled(s.Scale.ScaleRaw(rows))
 	laws, err := w.Predict()

@@ -1,25 +1,23 @@
 package dataset
 
-import (
-	"slices"
-
-	"github.com/pacsgp/pacsgp/pipeline/job"
-)
+import "github.com/pacsgp/pacsgp/pipeline/job"
 
 // A Scaler makes scaled rows of blocks of raw columns: an input is a scaled feature, or one of an
 // encoded feature.
 type Scaler struct {
-	Used      []int           // the source's columns: features, the column of the mean if there is one, the target, which is the source's last
-	Features  []job.Affine    // of used[:len(features)]
+	columns   []int // of the features in the source, whose last one is the target
+	Features  []job.Affine
 	encoded   []*job.Encoding // of the features; nil: none
 	positions []int           // of the features' first inputs in a row
 	Inputs    int
+	mean      int // column that is subtracted from the target, instead of its centre; -1: none
 	Target    job.Affine
 }
 
-// NewScaler returns the scaler of features, which are the columns used of a source, and of a target.
-func NewScaler(used []int, features []job.Affine, encode job.Encodings, target job.Affine) Scaler {
-	s := Scaler{Used: used, Features: features, encoded: encode.By(NamesOf(features)), Target: target}
+// NewScaler returns the scaler of features, which are these columns of a source, and of a target. mean is the
+// column that is subtracted from the target, instead of its centre; -1: none is.
+func NewScaler(columns []int, features []job.Affine, encode job.Encodings, mean int, target job.Affine) Scaler {
+	s := Scaler{columns: columns, Features: features, encoded: encode.By(NamesOf(features)), mean: mean, Target: target}
 	for _, e := range s.encoded {
 		s.positions = append(s.positions, s.Inputs)
 		s.Inputs += e.Width()
@@ -27,24 +25,20 @@ func NewScaler(used []int, features []job.Affine, encode job.Encodings, target j
 	return s
 }
 
-// Past is the scaler of rows with a column between the features and what follows them.
-func (s Scaler) Past() Scaler {
-	s.Used = slices.Clone(s.Used)
-	for i := len(s.Features); i < len(s.Used); i++ {
-		s.Used[i]++
+// Means are the column of a block that is subtracted from the target; nil: there is none.
+func (s Scaler) Means(b Block) []float64 {
+	if s.mean < 0 {
+		return nil
 	}
-	return s
+	return b.Columns[s.mean]
 }
-
-// ByColumn reports whether a column is subtracted from the target, instead of its centre.
-func (s Scaler) ByColumn() bool { return len(s.Used) == len(s.Features)+2 }
 
 // CentreOf is what is subtracted from the target of a raw row.
 func (s Scaler) CentreOf(row []float64) float64 {
-	if s.ByColumn() {
-		return row[s.Used[len(s.Features)]]
+	if s.mean < 0 {
+		return s.Target.Centre
 	}
-	return s.Target.Centre
+	return row[s.mean]
 }
 
 // Put writes the inputs of feature j to a row.
@@ -60,7 +54,7 @@ func (s Scaler) Put(row []float64, j int, v float64) {
 // nil. A value does not depend on its row's position.
 func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
 	for j := range s.Features {
-		for i, v := range b.Columns[s.Used[j]][from:to] {
+		for i, v := range b.Columns[s.columns[j]][from:to] {
 			s.Put(x[i*s.Inputs:], j, v)
 		}
 	}
@@ -75,8 +69,8 @@ func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
 // TargetOf is the scaled target of row i of a block.
 func (s Scaler) TargetOf(b Block, i int) float64 {
 	centre := s.Target.Centre
-	if s.ByColumn() {
-		centre = b.Columns[s.Used[len(s.Features)]][i]
+	if means := s.Means(b); means != nil {
+		centre = means[i]
 	}
 	return (b.Columns[len(b.Columns)-1][i] - centre) / s.Target.Scale
 }
@@ -87,7 +81,7 @@ func (s Scaler) ScaleRaw(r RawRows) (x, y []float64) {
 	for i := range r.N {
 		row := r.Row(i)
 		for j := range s.Features {
-			s.Put(x[i*s.Inputs:], j, row[s.Used[j]])
+			s.Put(x[i*s.Inputs:], j, row[s.columns[j]])
 		}
 		y[i] = (row[len(row)-1] - s.CentreOf(row)) / s.Target.Scale
 	}

@@ -32,11 +32,10 @@ type FirstPass struct {
 	Repeats    bool // the job drops duplicates, and there are some
 	Warnings   []string
 
-	means   []job.Meaning    // of the columns, where the source states them
-	labels  int              // columns of units
-	grouped bool             // the column of the groups is next to the features
-	Groups  []float64        // values with a group of their own
-	Held    dataset.Multiset // the held-out rows
+	means  []job.Meaning    // of the columns, where the source states them
+	mean   int              // column of the mean; -1: none
+	Groups []float64        // values with a group of their own
+	Held   dataset.Multiset // the held-out rows
 
 	bad       string          // which rows are bad, in words
 	Reference dataset.RawRows // in ordinal order
@@ -48,7 +47,10 @@ type FirstPass struct {
 // job leaves rows out, it reads the rows twice, because a row's subset must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
 func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*FirstPass, error) {
-	s := &FirstPass{Columns: src.Columns(), means: meanings(src), labels: len(j.Labels()), grouped: j.Groups.NotAFeature(j)}
+	s := &FirstPass{Columns: src.Columns(), means: meanings(src), mean: -1}
+	if j.Mean.Given() {
+		s.mean = len(s.Columns) - 2
+	}
 	if err := j.Suits(s.Columns, dataset.RowsOf(src)); err != nil {
 		return nil, err
 	}
@@ -185,7 +187,7 @@ func (s *FirstPass) scale(j job.Job) error {
 	s.Start.Encoded = s.Reference.Encoded
 	s.Warnings = s.filled()
 	for i, name := range s.Columns {
-		if j.NotAFeature() != nil && i == last-1 || i < last && i >= last-s.labels {
+		if j.NotAFeature() != nil && i == last-1 || i < last && i >= last-len(j.Labels()) {
 			s.Used = append(s.Used, i)
 			continue
 		}
@@ -264,14 +266,9 @@ func (s *FirstPass) affine(j job.Job, i int) (a job.Affine, constant bool, err e
 	return a, !(a.Scale > 0), nil
 }
 
-// Scaler scales the rows of the source, and skips the columns of units and groups.
+// Scaler scales the rows of the source.
 func (s *FirstPass) Scaler() dataset.Scaler {
-	last := len(s.Used) - 1
-	used := slices.Concat(s.Used[:last-s.labels], s.Used[last:])
-	if s.grouped {
-		used = slices.Delete(used, len(s.Features), len(s.Features)+1)
-	}
-	return dataset.NewScaler(used, s.Features, s.Encode, s.Target)
+	return dataset.NewScaler(s.Used[:len(s.Features)], s.Features, s.Encode, s.mean, s.Target)
 }
 
 // Scaled are raw rows as the trainer gets them.

@@ -116,9 +116,6 @@ func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, h *T
 			return nil, err
 		}
 	}
-	if job.Groups.NotAFeature(job) {
-		p.scorer.Scale = p.scorer.Scale.Past()
-	}
 	return p, nil
 }
 
@@ -300,7 +297,7 @@ func (f *shardFold) score(b dataset.Block) error {
 	if err != nil {
 		return err
 	}
-	draw, column, to := f.lossSums.At(certify.PredictorDraw, certify.SubsetTraining), w.Column(b), &rowSums{}
+	draw, column, to := f.lossSums.At(certify.PredictorDraw, certify.SubsetTraining), w.Of.Scale.Means(b), &rowSums{}
 	err = f.each(b, at, rows, draw, func(i, at int) error {
 		if f.units != nil {
 			to = sumOf(f.units.train, f.unitOf.Unit(b, at))

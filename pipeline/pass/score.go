@@ -27,8 +27,9 @@ func ScaledLoss(spec certify.Loss, target job.Affine) (loss.Loss, error) {
 // A Scorer computes predictions and losses of a model. Several goroutines may use it, each with
 // its own workspace; they share its workers.
 type Scorer struct {
-	Meta ModelMeta
-	loss loss.Loss
+	Meta   ModelMeta
+	inputs int // columns: see [ModelMeta.Inputs]
+	loss   loss.Loss
 	// ofConstant bounds the loss of a constant from below: see constantLoss.
 	ofConstant func(y, c float64) float64
 	Scale      dataset.Scaler
@@ -58,9 +59,13 @@ func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
 	if err != nil {
 		return nil, err
 	}
+	mean, inputs := -1, len(m.Meta.Features)
+	if m.Meta.Mean != "" {
+		mean, inputs = inputs, inputs+1
+	}
 	s := &Scorer{
-		Meta: m.Meta, loss: l, ofConstant: constantLoss(m.Meta.Loss),
-		Scale:    dataset.NewScaler(dataset.Indices(len(m.Meta.Inputs())+1), m.Meta.Features, m.Meta.Encode, m.Meta.Target),
+		Meta: m.Meta, inputs: inputs, loss: l, ofConstant: constantLoss(m.Meta.Loss),
+		Scale:    dataset.NewScaler(dataset.Indices(len(m.Meta.Features)), m.Meta.Features, m.Meta.Encode, mean, m.Meta.Target),
 		accuracy: Accuracy(m.Meta.Loss, m.Meta.Target) / m.Meta.Target.Scale * (1 + 0x1p-40), // rounded up
 	}
 	if m.Predictive != nil {
@@ -101,19 +106,11 @@ func (w *Workspace) Reset(n int) {
 func (w *Workspace) Gather(b dataset.Block, from, to int) {
 	d := w.Of.Scale.Inputs
 	var y []float64
-	if len(b.Columns) >= len(w.Of.Scale.Used) {
+	if len(b.Columns) > w.Of.inputs {
 		y = w.Y[w.N:]
 	}
 	w.Of.Scale.Scale(b, from, to, w.X[w.N*d:], y)
 	w.N += to - from
-}
-
-// Column is the column of the mean in a block; nil: there is none.
-func (w *Workspace) Column(b dataset.Block) []float64 {
-	if !w.Of.Scale.ByColumn() {
-		return nil
-	}
-	return b.Columns[w.Of.Scale.Used[len(w.Of.Scale.Features)]]
 }
 
 // GatherRow replaces the gathered rows by one raw row without its target.
