@@ -18,25 +18,26 @@ import (
 // Certify publishes the certificate that follows from a pass over all rows, whole or merged
 // from parts. Of env it uses Sink, Resources, Observer and Software. A pass that lacks rows,
 // or belongs to another training state, is an error that wraps [pass.ErrPart].
-func Certify(ctx context.Context, h *pass.TrainingState, p *pass.Pass, env fit.Environment) (*Result, error) {
-	job, err := h.Job()
-	if err := errors.Join(err, env.Needs("Sink", "Software")); err != nil {
+func Certify(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env fit.Environment) (*Result, error) {
+	return certifyPass(ctx, h, all, env, time.Now())
+}
+
+// certifyPass is [Certify] in a run that began before.
+func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env fit.Environment, began time.Time) (*Result, error) {
+	j, err := h.Job()
+	if err := errors.Join(err, job.Needs("Sink of the environment", env.Sink != nil), job.Needs("Software of the environment", env.Software != "")); err != nil {
 		return nil, err
 	}
 	if h.First() {
 		return nil, pass.ErrUntrained
 	}
 	env.Resources = env.Resources.WithDefaults()
-	if err := errors.Join(h.Owns(job, p), p.Missing()); err != nil {
+	if err := errors.Join(h.Owns(j, all), all.Missing()); err != nil {
 		return nil, err
 	}
-	if err := h.SameSplit(ctx, job, p, env.Resources); err != nil {
+	if err := h.SameSplit(ctx, j, all, env.Resources); err != nil {
 		return nil, err
 	}
-	return certifyTrainingState(ctx, h, job, p, env, time.Now())
-}
-
-func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job, all *pass.Pass, env fit.Environment, began time.Time) (*Result, error) {
 	j.Reuse = h.Reuse
 	m, err := env.Sink.GetModel(ctx, h.Model)
 	if err != nil {
@@ -88,15 +89,11 @@ func certifyTrainingState(ctx context.Context, h *pass.TrainingState, j job.Job,
 // Prepare prepares the pass that the training state is for. It opens the source again, and reads the model of a
 // last pass back. Of env it uses Open, Sink and Resources.
 func Prepare(ctx context.Context, h *pass.TrainingState, env fit.Environment) (*pass.Prepared, error) {
-	job, err := h.Job()
-	if err := errors.Join(err, env.Needs("Open", "Sink")); err != nil {
+	j, err := h.Job()
+	if err := errors.Join(err, job.Needs("Open of the environment", env.Open != nil), job.Needs("Sink of the environment", env.Sink != nil)); err != nil {
 		return nil, err
 	}
 	env.Resources = env.Resources.WithDefaults()
-	return prepare(ctx, h, job, env)
-}
-
-func prepare(ctx context.Context, h *pass.TrainingState, j job.Job, env fit.Environment) (*pass.Prepared, error) {
 	if h.First() {
 		src, err := env.Open(ctx, nil)
 		if err != nil {
@@ -118,8 +115,8 @@ func prepare(ctx context.Context, h *pass.TrainingState, j job.Job, env fit.Envi
 // TrainForParts is [Train] up to the last pass: it puts a training state into the output, for
 // [Prepare] and [CertifyParts].
 func TrainForParts(ctx context.Context, j job.Job, rows dataset.Rows, out Output, how RunConfig) (err error) {
-	s := newStage(j, rows, out, how)
-	if err := errors.Join(j.Complete(), j.Sequenced(), s.needs("Rows", "Output", "Software")); err != nil {
+	s, err := newStage(j, rows, out, how)
+	if err := errors.Join(err, j.Sequenced()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Release(false)) }()
@@ -164,8 +161,8 @@ func TrainForParts(ctx context.Context, j job.Job, rows dataset.Rows, out Output
 // once all parts of the last pass are merged. There is no manifest if the rows cannot be
 // opened here.
 func CertifyParts(ctx context.Context, h *pass.TrainingState, m pass.Model, all *pass.Pass, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
-	s := newStage(job, rows, out, how)
-	if err := errors.Join(job.Complete(), s.needs("Rows", "Output", "Software")); err != nil {
+	s, err := newStage(job, rows, out, how)
+	if err != nil {
 		return nil, err
 	}
 	release, err := out.Hold()

@@ -120,12 +120,11 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Repeats = h.Repeats
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseLastPass, Elapsed: job.Seconds(time.Since(began))})
 	read := time.Now()
 	again := *h
 	again.Order = nil // the split is found again
-	prepared, err := prepare(ctx, &again, j, env)
+	prepared, err := Prepare(ctx, &again, env)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +134,7 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 		return nil, err
 	}
 	took := time.Since(read)
-	r, err := certifyTrainingState(ctx, h, j, pass, env, began)
+	r, err := certifyPass(ctx, &again, pass, env, began)
 	if err = errors.Join(err, pass.Close()); err != nil {
 		return nil, err
 	}

@@ -76,8 +76,8 @@ type Publisher interface {
 // defaults of the job, are one error before anything is opened. An error next to an outcome is
 // about the removal of old files: all is published, and the run is recorded as finished.
 func Train(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
-	s := newStage(job, rows, out, how)
-	if err := errors.Join(job.Complete(), job.Sequenced(), s.needs("Rows", "Output", "Software")); err != nil {
+	s, err := newStage(job, rows, out, how)
+	if err := errors.Join(err, job.Sequenced()); err != nil {
 		return nil, err
 	}
 	published := false
@@ -119,19 +119,14 @@ type stage struct {
 	state *RunState
 }
 
-func newStage(job job.Job, rows dataset.Rows, out Output, how RunConfig) *stage {
+// newStage returns an error that names all that is missing.
+func newStage(j job.Job, rows dataset.Rows, out Output, how RunConfig) (*stage, error) {
 	if how.Required == "" {
 		how.Required = RequirePrediction
 	}
 	how.Resources = how.Resources.WithDefaults()
-	return &stage{how: how, job: job, rows: rows, out: out, began: time.Now()}
-}
-
-// needs returns an error for each of these that is not set.
-func (s *stage) needs(fields ...string) error {
-	return job.Unset("", map[string]bool{
-		"Rows": s.rows == nil, "Output": s.out == nil, "Software": s.how.Software == "",
-	}, fields)
+	err := errors.Join(j.Complete(), job.Needs("Rows", rows != nil), job.Needs("Output", out != nil), job.Needs("Software", how.Software != ""))
+	return &stage{how: how, job: j, rows: rows, out: out, began: time.Now()}, err
 }
 
 // begin opens the rows, asks the publisher, and holds the output, in this

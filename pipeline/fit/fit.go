@@ -22,7 +22,11 @@ import (
 func Fit(ctx context.Context, j job.Job, env Environment) (*pass.TrainingState, error) {
 	began := time.Now()
 	env.Resources = env.Resources.WithDefaults()
-	if err := errors.Join(j.Complete(), j.Sequenced(), env.Needs("Open", "Sink", "Log", "Checkpoints", "Software")); err != nil {
+	err := errors.Join(
+		j.Complete(), j.Sequenced(), job.Needs("Open of the environment", env.Open != nil), job.Needs("Sink of the environment", env.Sink != nil),
+		job.Needs("Log of the environment", env.Log != nil), job.Needs("Checkpoints of the environment", env.Checkpoints != nil), job.Needs("Software of the environment", env.Software != ""),
+	)
+	if err != nil {
 		return nil, err
 	}
 	src, s, attempt, err := begin(ctx, j, env)
@@ -165,14 +169,6 @@ type Environment struct {
 	Software    string // names the program in the certificate
 
 	StoppedAfter *int64 // steps before the time limit, of a repeated training; nil: the clock decides
-}
-
-// Needs returns an error for each of these fields that is not set.
-func (e Environment) Needs(fields ...string) error {
-	return job.Unset(" of the environment", map[string]bool{
-		"Open": e.Open == nil, "Sink": e.Sink == nil, "Log": e.Log == nil, "Checkpoints": e.Checkpoints == nil,
-		"Software": e.Software == "",
-	}, fields)
 }
 
 // Untrainable reports whether an error of training is a fault of the rows, which no retry mends.

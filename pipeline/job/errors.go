@@ -17,15 +17,12 @@ var ErrConfig = errors.New("bad job")
 // Nothing is published.
 var ErrChanged = errors.New("changed since training")
 
-// Unset returns an error for each of these fields that lacks its value.
-func Unset(of string, lacks map[string]bool, fields []string) error {
-	var faults []error
-	for _, field := range fields {
-		if lacks[field] {
-			faults = append(faults, fmt.Errorf("%w: %s%s is not set", ErrConfig, field, of))
-		}
+// Needs returns an error if a setting that is needed is not there.
+func Needs(setting string, there bool) error {
+	if there {
+		return nil
 	}
-	return errors.Join(faults...)
+	return fmt.Errorf("%w: %s is not set", ErrConfig, setting)
 }
 
 // The longest quoted text, word (such as a path) and line of a message, in bytes.
