@@ -48,26 +48,20 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 	if s.how.Rejected != nil && !s.how.Rejected.Kept() { // a new run keeps them again
 		return nil, nil
 	}
-	for _, a := range r.Artifacts {
-		c, err := s.out.GetCertificate(ctx, a.ID)
-		if err != nil {
-			return nil, ctx.Err()
-		}
-		list, err := s.out.GetManifest(c, a.ID)
-		if err != nil || !list.holds(files) {
-			return nil, ctx.Err()
-		}
-	}
-	best := r.Artifacts[0]
-	c, err := s.out.GetCertificate(ctx, best.ID)
-	if err != nil {
-		return nil, err
-	}
-	m, err := s.out.GetModel(ctx, best.Model)
+	made := r.Artifacts[0]
+	c, err := s.out.GetCertificate(ctx, made.ID)
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	if _, err := Verify(ctx, c, m, best.Model, nil, s.how.Resources); err != nil {
+	list, err := s.out.GetManifest(c, made.ID)
+	if err != nil || !list.holds(files) {
+		return nil, ctx.Err()
+	}
+	m, err := s.out.GetModel(ctx, made.Model)
+	if err == nil {
+		_, err = Verify(ctx, c, m, made.Model, nil, s.how.Resources)
+	}
+	if err != nil {
 		return nil, ctx.Err() // no run has written this
 	}
 	if _, err := s.out.PutCertificate(ctx, c); err != nil { // adds the signature of another key
@@ -80,12 +74,12 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 	record.Required, record.Limit = s.how.Required, s.how.Limit
 	g := s.how.Required.Of(c)
 	record.Status, record.Bound = g.Status, g.Bound
-	o := &Outcome{Result: &Result{Certificate: c, ID: best.ID, ModelDigest: best.Model, Model: m}, Record: record}
+	o := &Outcome{Result: &Result{Certificate: c, ID: made.ID, ModelDigest: made.Model, Model: m}, Record: record}
 	o.concluded(s.how)
 	current, damaged := s.out.Current()
 	missing := damaged != nil || current == nil
 	if o.Record.Exit == 0 && s.how.Conclude == nil && (missing || *r.Exit != 0) { // the limit has changed since
-		err = PointTo(s.out, c, best, s.how.Required, time.Now())
+		err = PointTo(s.out, c, made, s.how.Required, time.Now())
 	}
 	return o, err
 }
