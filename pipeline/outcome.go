@@ -73,10 +73,10 @@ type Verdict struct {
 	Bound  float64        `json:"bound"`
 }
 
-// outcome makes the outcome of a result.
-func (how RunConfig) outcome(r *Result, began time.Time) *Outcome {
+// outcome is that of a result, of which it stores the report.
+func (how RunConfig) outcome(r *Result, began time.Time) (*Outcome, error) {
 	mean, draw, required := RequirePrediction.Of(r.Certificate), RequireDraw.Of(r.Certificate), how.Required.Of(r.Certificate)
-	return &Outcome{Result: r, Record: RunRecord{
+	o := &Outcome{Result: r, Record: RunRecord{
 		Format: "pacsgp-run/2", Run: how.Run, Warnings: r.Certificate.Warnings,
 		Mean: Verdict{mean.Status, mean.Bound}, Draw: Verdict{draw.Status, draw.Bound},
 		Required: how.Required, Status: required.Status, Bound: required.Bound, Limit: how.Limit,
@@ -85,6 +85,11 @@ func (how RunConfig) outcome(r *Result, began time.Time) *Outcome {
 		Software: how.Software, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Workers: how.Resources.Workers, Memory: how.Resources.Memory, Diagnostics: r.Diagnostics, Training: r.Training,
 	}}
+	o.concluded(how)
+	if how.Report == nil {
+		return o, nil
+	}
+	return o, how.Report(o)
 }
 
 // The names of the files of an artifact, by content.

@@ -257,8 +257,8 @@ func (s *stage) run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := s.how.outcome(r, s.began)
-	if err := s.close(o); err != nil {
+	o, err := s.how.outcome(r, s.began)
+	if err != nil {
 		return nil, err
 	}
 	if p := s.how.Publisher; p != nil {
@@ -267,16 +267,6 @@ func (s *stage) run(ctx context.Context) (*Outcome, error) {
 		}
 	}
 	return o, nil
-}
-
-// close completes the record of an outcome, and stores the report.
-func (s *stage) close(o *Outcome) error {
-	o.Record.Seconds = time.Since(s.began).Seconds()
-	o.concluded(s.how)
-	if s.how.Report == nil {
-		return nil
-	}
-	return s.how.Report(o)
 }
 
 // list writes the manifest of a result on files.
