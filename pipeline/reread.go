@@ -26,14 +26,6 @@ type shardRead struct {
 	digests []dataset.ColumnDigest
 }
 
-// readOnce is the source, whose rows are kept if they fit into half of so many bytes of memory.
-func readOnce(src dataset.Source, memory int64) dataset.Source {
-	if dataset.RowsOf(src)*int64(len(src.Columns()))*8 > memory/2 {
-		return src
-	}
-	return &reread{Source: src, whole: map[int]shardRead{}}
-}
-
 // Open reads shard i, unless it has been read.
 func (s *reread) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	s.mu.Lock()

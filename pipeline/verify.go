@@ -58,10 +58,14 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	if n != c.Counts.Rows {
 		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", job.ErrRefused, words.Count(n, "row"), c.Counts.Rows)
 	}
-	if err := segmented(src, c.Sample.Segments); err != nil {
-		return nil, fmt.Errorf("%w: %w", job.ErrRefused, err)
+	for i, shard := range src.Shards() {
+		if all := c.Sample.Segments; i < len(all) && shard.Rows != all[i].Rows {
+			return nil, fmt.Errorf("%w: %s has %s, the segment that the certificate names has %d", job.ErrRefused, shard.Name, words.Count(shard.Rows, "row"), all[i].Rows)
+		}
 	}
-	src = readOnce(src, v.res.Memory)
+	if n*int64(len(src.Columns()))*8 <= v.res.Memory/2 {
+		src = &reread{Source: src, whole: map[int]shardRead{}}
+	}
 	found, err := pass.Last(ctx, src, m, v.job, c.Constant.Value, c.GroupValues(), v.res)
 	if err != nil {
 		return nil, err
@@ -88,16 +92,6 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	v.note("every number, computed again from model and rows, is the same")
 	v.Evidence = true
 	return v, nil
-}
-
-// segmented demands that each shard has as many rows as its segment, if there are segments.
-func segmented(src dataset.Source, segments []dataset.Segment) error {
-	for i, shard := range src.Shards() {
-		if i < len(segments) && shard.Rows != segments[i].Rows {
-			return fmt.Errorf("%s has %s, the segment that the certificate names has %d", shard.Name, words.Count(shard.Rows, "row"), segments[i].Rows)
-		}
-	}
-	return nil
 }
 
 // compare makes the certificate again and demands the same.
@@ -141,15 +135,11 @@ func (v *Verification) files(ctx context.Context, modelDigest string) error {
 		return fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Counts.Rows, c.Counts.Prior)
 	}
 	rule := dataset.RuleOf(j, c.Counts.Rows)
-	for _, apart := range []struct {
-		share  float64
-		has    func(dataset.Rank) bool
-		stated int64
-		subset string
-	}{{j.Split.Holdout, rule.HeldOut, c.Counts.Holdout, "held-out"}, {j.Split.Outside, rule.Outside, c.Counts.Outside, "outside"}} {
-		if err := statedApart(ctx, c.Counts.Rows, j, apart.share, apart.has, apart.stated, apart.subset); err != nil {
-			return err
-		}
+	if err := statedApart(ctx, c.Counts.Rows, j, j.Split.Holdout, rule.HeldOut, c.Counts.Holdout, "held-out"); err != nil {
+		return err
+	}
+	if err := statedApart(ctx, c.Counts.Rows, j, j.Split.Outside, rule.Outside, c.Counts.Outside, "outside"); err != nil {
+		return err
 	}
 	return v.compare(&pass.Found{Evidence: c.Evidence})
 }
