@@ -35,23 +35,20 @@ func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int
 	err = dataset.Stream(ctx, src, nil, workers, func(b dataset.Block) error {
 		w.Reset(b.Rows)
 		w.Gather(b, 0, b.Rows)
-		for _, each := range []struct {
-			score func() (pass.Scored, error)
-			to    *certify.RiskSum
-		}{{w.Score, &draw}, {w.ScoreMeans, &mean}} {
-			rows, err := each.score()
-			for i := 0; err == nil && i < len(rows.Hi); i++ {
-				err = each.to.Add(rows.Hi[i])
-			}
-			if err != nil {
-				return err
-			}
+		if err := w.Score(); err != nil {
+			return err
+		}
+		if err := w.AddTo(&draw); err != nil {
+			return err
+		}
+		if err := w.ScoreMeans(); err != nil {
+			return err
 		}
 		for i, y := range w.Y[:w.N] {
 			off := (y - w.Laws.Mean[i]) * m.Meta.Target.Scale
 			e.Squared += float64(off * off)
 		}
-		return nil
+		return w.AddTo(&mean)
 	})
 	if err != nil {
 		return e, err

@@ -145,11 +145,10 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	w := p.space()
 	defer p.spaces.Put(w)
 	w.GatherRow(values)
-	laws, err := w.Predict()
-	if err != nil {
+	if err := w.Predict(); err != nil {
 		return found, err
 	}
-	found.fill(laws, 0, p.of.Scale.CentreOf(values), p.of.Meta, w.X[:p.of.Scale.Inputs])
+	found.fill(w.Laws, 0, p.of.Scale.CentreOf(values), p.of.Meta, w.X[:p.of.Scale.Inputs])
 	return found, nil
 }
 
@@ -169,14 +168,11 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 	w.Gather(b, 0, b.Rows)
 	inputs, d := p.of.Meta.Inputs(), p.of.Scale.Inputs
 	labelled := len(b.Columns) > len(inputs)
-	var s pass.Scored
-	var err error
+	predict := w.Predict
 	if labelled {
-		s, err = w.ScoreMeans()
-	} else {
-		s.Laws, err = w.Predict()
+		predict = w.ScoreMeans
 	}
-	if err != nil {
+	if err := predict(); err != nil {
 		return out, err
 	}
 	strict := p.of.Meta.Encode.Strict(inputs, dataset.Indices(len(inputs)))
@@ -184,10 +180,11 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 		found := Prediction{Ordinal: b.First + int64(i)}
 		good := b.Reasons == nil || b.Reasons.IsNull(i)
 		if labelled && good {
-			found.Labelled = true
-			if found.Loss, err = certify.Units(s.Hi[i]); err != nil {
+			var err error
+			if found.Loss, err = certify.Units(w.Losses()[i]); err != nil {
 				return out, err
 			}
+			found.Labelled = true
 		}
 		if !good && (!labelled || slices.ContainsFunc(strict, func(c int) bool { return job.Missing(b.Columns[c][i]) })) {
 			found.Reason = b.Reasons.Value(i)
@@ -196,7 +193,7 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 			if means := p.of.Scale.Means(b); means != nil {
 				centre = means[i]
 			}
-			found.fill(s.Laws, i, centre, p.of.Meta, w.X[i*d:(i+1)*d])
+			found.fill(w.Laws, i, centre, p.of.Meta, w.X[i*d:(i+1)*d])
 		}
 		out = append(out, found)
 	}

@@ -77,12 +77,11 @@ func (v *Verification) priorLosses(s *pass.FirstPass) error {
 	if g.Predictor == certify.PredictorDraw {
 		score = w.Score
 	}
-	found, err := score()
-	if err != nil {
+	if err := score(); err != nil {
 		return err
 	}
 	mean := 0.0
-	for _, loss := range found.Hi {
+	for _, loss := range w.Losses() {
 		mean += loss / n
 	}
 	far := func(apart, p float64) bool { return apart > 5*math.Sqrt(max(p*(1-p), 1/n)/n) }

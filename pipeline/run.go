@@ -152,12 +152,11 @@ func plotRows(job job.Job, rows dataset.RawRows, m pass.Model, workers int) (row
 	defer s.Close()
 	w := pass.Workspace{Of: s}
 	w.GatherScaled(s.Scale.ScaleRaw(rows))
-	laws, err := w.Predict()
-	if err != nil {
+	if err := w.Predict(); err != nil {
 		return rowsToPlot{}, err
 	}
 	o := rowsToPlot{Observed: rows.Column(rows.Columns - 1)}
-	for i, mean := range laws.Mean {
+	for i, mean := range w.Laws.Mean[:w.N] {
 		o.Mean = append(o.Mean, mean*s.Scale.Target.Scale+s.Scale.CentreOf(rows.Row(i)))
 		if m.Meta.Mean != "" {
 			o.Column = append(o.Column, s.Scale.CentreOf(rows.Row(i)))

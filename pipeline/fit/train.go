@@ -327,16 +327,10 @@ func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	shards, _ := t.feed.enough(t.job.Split.Key)
 	err = t.feed.Chunks(ctx, shards, func(x, y []float64) error {
 		w.GatherScaled(x, y)
-		rows, err := w.Score()
-		if err != nil {
+		if err := w.Score(); err != nil {
 			return err
 		}
-		for _, upper := range rows.Hi {
-			if err := risk.Add(upper); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.AddTo(&risk)
 	})
 	if err != nil {
 		return 0, err

@@ -277,9 +277,9 @@ func (f *shardFold) gather(b dataset.Block, runs iter.Seq2[int, int]) []int {
 
 // each calls add for the gathered rows, with their numbers among them and their positions in the block. It
 // counts those that are not proven.
-func (f *shardFold) each(b dataset.Block, at []int, rows Scored, sum *certify.LossSum, add func(i, at int) error) error {
+func (f *shardFold) each(b dataset.Block, at []int, sum *certify.LossSum, add func(i, at int) error) error {
 	for i, at := range at {
-		if !(rows.Laws.MeanError[i] <= f.space.Of.accuracy) {
+		if !(f.space.Laws.MeanError[i] <= f.space.Of.accuracy) {
 			sum.Unproven++
 		}
 		if err := add(i, at); err != nil {
@@ -293,16 +293,15 @@ func (f *shardFold) each(b dataset.Block, at []int, rows Scored, sum *certify.Lo
 func (f *shardFold) score(b dataset.Block) error {
 	w, targets := f.space, b.Columns[len(b.Columns)-1]
 	at := f.gather(b, f.pass.split.Runs(b))
-	rows, err := w.Score()
-	if err != nil {
+	if err := w.Score(); err != nil {
 		return err
 	}
 	draw, column, to := f.lossSums.At(certify.PredictorDraw, certify.SubsetTraining), w.Of.Scale.Means(b), &rowSums{}
-	err = f.each(b, at, rows, draw, func(i, at int) error {
+	err := f.each(b, at, draw, func(i, at int) error {
 		if f.units != nil {
 			to = sumOf(f.units.train, f.unitOf.Unit(b, at))
 		}
-		err := to.draw.Add(rows.Hi[i])
+		err := to.draw.Add(w.hi[i])
 		if err == nil {
 			err = to.constant.AddLower(w.Of.ofConstant(targets[at], f.pass.of.constant))
 		}
@@ -322,50 +321,48 @@ func (f *shardFold) score(b dataset.Block) error {
 
 // scoreAround adds the losses of draws around predictions of the training rows that were gathered.
 func (f *shardFold) scoreAround(b dataset.Block, at []int) error {
-	rows, err := f.space.scoreDraws(f.space.Of.around)
-	if err != nil {
+	if err := f.space.scoreDraws(f.space.Of.around); err != nil {
 		return err
 	}
 	sum := f.lossSums.At(certify.PredictorAround, certify.SubsetTraining)
 	to := &sum.Risk
-	return f.each(b, at, rows, sum, func(i, at int) error {
+	return f.each(b, at, sum, func(i, at int) error {
 		if f.units != nil {
 			to = &sumOf(f.units.train, f.unitOf.Unit(b, at)).around
 		}
-		return to.Add(rows.Hi[i])
+		return to.Add(f.space.hi[i])
 	})
 }
 
 // scoreHoldout adds the losses of predictions on the held-out rows of a block.
 func (f *shardFold) scoreHoldout(b dataset.Block) error {
-	at := f.gather(b, f.pass.split.HeldOut(b))
+	w, at := f.space, f.gather(b, f.pass.split.HeldOut(b))
 	if len(at) == 0 {
 		return nil
 	}
-	rows, err := f.space.ScoreMeans()
-	if err != nil {
+	if err := w.ScoreMeans(); err != nil {
 		return err
 	}
 	mean := f.lossSums.At(certify.PredictorMean, certify.SubsetHoldout)
 	add := mean.AddSpread
-	if f.space.Of.Meta.Loss.Kind.Counts() {
+	if w.Of.Meta.Loss.Kind.Counts() {
 		add = mean.Risk.Add
 	}
-	return f.each(b, at, rows, mean, func(i, at int) error {
+	return f.each(b, at, mean, func(i, at int) error {
 		if f.units != nil {
 			add = sumOf(f.units.holdout, f.unitOf.Unit(b, at)).Add
 		}
-		if err := add(rows.Hi[i]); err != nil {
+		if err := add(w.hi[i]); err != nil {
 			return err
 		}
 		if f.pass.curve {
 			// The error of every reader's prediction; it is beyond every tolerance without a proof.
 			const outwards = 1 + 0x1p-38
-			meta := f.space.Of.Meta
-			mean.AddError(f.space.off(rows, i)*meta.Target.Scale*outwards, meta.Loss.Epsilon, rows.Hi[i] > 0)
+			meta := w.Of.Meta
+			mean.AddError(w.off(i)*meta.Target.Scale*outwards, meta.Loss.Epsilon, w.hi[i] > 0)
 		}
 		if by := f.pass.grouping; by != nil {
-			mean.AddGroup(by.Of(b.Columns[f.pass.grouped][at]), len(by.Values)+1, rows.Hi[i] > 0)
+			mean.AddGroup(by.Of(b.Columns[f.pass.grouped][at]), len(by.Values)+1, w.hi[i] > 0)
 		}
 		return nil
 	})

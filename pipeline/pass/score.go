@@ -89,7 +89,7 @@ type Workspace struct {
 	N    int       // rows gathered
 	X, Y []float64 // scaled
 	Laws model.Laws
-	hi   []float64 // of the losses
+	hi   []float64 // upper bounds on the expected loss of a random draw, or on the loss of a prediction
 }
 
 // Reset makes room for n rows and drops gathered ones.
@@ -130,37 +130,40 @@ func (w *Workspace) GatherScaled(x, y []float64) {
 	w.N = len(y)
 }
 
-// Predict returns the laws of predictions of the gathered rows. They are valid until the next call.
-func (w *Workspace) Predict() (model.Laws, error) {
-	laws := w.Laws.Slice(0, w.N)
-	return laws, w.Of.predictor.PredictLaws(w.X[:w.N*w.Of.Scale.Inputs], laws)
+// Predict finds the laws of predictions of the gathered rows.
+func (w *Workspace) Predict() error {
+	return w.Of.predictor.PredictLaws(w.X[:w.N*w.Of.Scale.Inputs], w.Laws.Slice(0, w.N))
 }
 
-// Scored has laws and losses of rows with targets.
-type Scored struct {
-	y    []float64 // scaled targets
-	Laws model.Laws
-	Hi   []float64 // upper bounds on the expected loss of a random draw, or on the loss of a prediction
+// Score finds the laws and losses of draws from Q of the gathered rows, which have targets.
+func (w *Workspace) Score() error { return w.scoreDraws(w.Of.draws) }
+
+func (w *Workspace) scoreDraws(from *model.Predictor) error {
+	return from.PredictLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], w.Y[:w.N], w.Laws.Slice(0, w.N), w.hi[:w.N])
 }
 
-// Score returns the losses of draws from Q of the gathered rows. They are valid until the next call.
-func (w *Workspace) Score() (Scored, error) { return w.scoreDraws(w.Of.draws) }
-
-func (w *Workspace) scoreDraws(from *model.Predictor) (Scored, error) {
-	s := Scored{w.Y[:w.N], w.Laws.Slice(0, w.N), w.hi[:w.N]}
-	return s, from.PredictLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], s.y, s.Laws, s.Hi)
+// ScoreMeans is Score with the laws and losses of predictions.
+func (w *Workspace) ScoreMeans() error {
+	return w.Of.predictor.PredictMeanLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], w.Y[:w.N], w.Laws.Slice(0, w.N), w.hi[:w.N])
 }
 
-// ScoreMeans is score with the laws and losses of predictions.
-func (w *Workspace) ScoreMeans() (Scored, error) {
-	s := Scored{w.Y[:w.N], w.Laws.Slice(0, w.N), w.hi[:w.N]}
-	return s, w.Of.predictor.PredictMeanLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], s.y, s.Laws, s.Hi)
+// Losses are upper bounds on the losses of the scored rows, valid until other rows are gathered or scored.
+func (w *Workspace) Losses() []float64 { return w.hi[:w.N] }
+
+// AddTo adds the losses to a sum.
+func (w *Workspace) AddTo(sum *certify.RiskSum) error {
+	for _, loss := range w.Losses() {
+		if err := sum.Add(loss); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // off is an upper bound but for rounding, in scaled units, on the distance from the target of row i to
 // every prediction within the accuracy. It is +Inf if the prediction is not proven.
-func (w *Workspace) off(s Scored, i int) float64 {
-	m, y, err := s.Laws.Mean[i], s.y[i], s.Laws.MeanError[i]
+func (w *Workspace) off(i int) float64 {
+	m, y, err := w.Laws.Mean[i], w.Y[i], w.Laws.MeanError[i]
 	if !(err <= w.Of.accuracy) {
 		return math.Inf(1)
 	}
