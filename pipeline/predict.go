@@ -12,7 +12,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/inorder"
-	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
@@ -148,7 +147,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	if err := w.Predict(); err != nil {
 		return found, err
 	}
-	found.fill(w.Laws, 0, p.of.Scale.CentreOf(values), p.of.Meta, w.X[:p.of.Scale.Inputs])
+	found.fill(w, 0, p.of.Scale.CentreOf(values))
 	return found, nil
 }
 
@@ -166,21 +165,25 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 	defer p.spaces.Put(w)
 	w.Reset(b.Rows)
 	w.Gather(b, 0, b.Rows)
-	inputs, d := p.of.Meta.Inputs(), p.of.Scale.Inputs
-	labelled := len(b.Columns) > len(inputs)
-	predict := w.Predict
+	labelled := p.of.Labelled(b)
+	var err error
 	if labelled {
-		predict = w.ScoreMeans
+		err = w.ScoreMeans()
+	} else {
+		err = w.Predict()
 	}
-	if err := predict(); err != nil {
+	if err != nil {
 		return out, err
 	}
-	strict := p.of.Meta.Encode.Strict(inputs, dataset.Indices(len(inputs)))
+	var strict []int
+	if b.Reasons != nil {
+		inputs := p.of.Meta.Inputs()
+		strict = p.of.Meta.Encode.Strict(inputs, dataset.Indices(len(inputs)))
+	}
 	for i := range b.Rows {
 		found := Prediction{Ordinal: b.First + int64(i)}
 		good := b.Reasons == nil || b.Reasons.IsNull(i)
 		if labelled && good {
-			var err error
 			if found.Loss, err = certify.Units(w.Losses()[i]); err != nil {
 				return out, err
 			}
@@ -193,17 +196,18 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 			if means := p.of.Scale.Means(b); means != nil {
 				centre = means[i]
 			}
-			found.fill(w.Laws, i, centre, p.of.Meta, w.X[i*d:(i+1)*d])
+			found.fill(w, i, centre)
 		}
 		out = append(out, found)
 	}
 	return out, nil
 }
 
-// fill sets the numbers from the law of row i, at scaled features x and around a centre, or the
-// reason why they are not known well enough.
-func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta pass.ModelMeta, x []float64) {
-	target := meta.Target
+// fill sets the numbers from the law of row i around a centre, or the reason why they are not known well
+// enough.
+func (p *Prediction) fill(w *pass.Workspace, i int, centre float64) {
+	laws, meta, d := w.Laws, w.Of.Meta, w.Of.Scale.Inputs
+	target, x := meta.Target, w.X[i*d:(i+1)*d]
 	mean := laws.Mean[i]*target.Scale + centre
 	// Three operations round, each relative to what the mean is made of.
 	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(centre))

@@ -41,8 +41,8 @@ func (s Scaler) CentreOf(row []float64) float64 {
 	return row[s.mean]
 }
 
-// Put writes the inputs of feature j to a row.
-func (s Scaler) Put(row []float64, j int, v float64) {
+// put writes the inputs of feature j to a row.
+func (s Scaler) put(row []float64, j int, v float64) {
 	if e := s.encoded[j]; e != nil {
 		e.Put(row[s.positions[j]:], v, s.Features[j])
 	} else {
@@ -55,7 +55,7 @@ func (s Scaler) Put(row []float64, j int, v float64) {
 func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
 	for j := range s.Features {
 		for i, v := range b.Columns[s.columns[j]][from:to] {
-			s.Put(x[i*s.Inputs:], j, v)
+			s.put(x[i*s.Inputs:], j, v)
 		}
 	}
 	if y == nil {
@@ -75,14 +75,19 @@ func (s Scaler) TargetOf(b Block, i int) float64 {
 	return (b.Columns[len(b.Columns)-1][i] - centre) / s.Target.Scale
 }
 
+// Row writes the inputs of a raw row.
+func (s Scaler) Row(x, row []float64) {
+	for j, c := range s.columns {
+		s.put(x, j, row[c])
+	}
+}
+
 // ScaleRaw scales raw rows: x row-major [n×d], y [n].
 func (s Scaler) ScaleRaw(r RawRows) (x, y []float64) {
 	x, y = make([]float64, r.N*s.Inputs), make([]float64, r.N)
 	for i := range r.N {
 		row := r.Row(i)
-		for j := range s.Features {
-			s.Put(x[i*s.Inputs:], j, row[s.columns[j]])
-		}
+		s.Row(x[i*s.Inputs:], row)
 		y[i] = (row[len(row)-1] - s.CentreOf(row)) / s.Target.Scale
 	}
 	return x, y

@@ -74,6 +74,9 @@ func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
 	return s, err
 }
 
+// Labelled reports whether a block has targets.
+func (s *Scorer) Labelled(b dataset.Block) bool { return len(b.Columns) > s.inputs }
+
 // Close releases what the scorer holds.
 func (s *Scorer) Close() {
 	for _, p := range []*model.Predictor{s.draws, s.predictor, s.around} {
@@ -106,7 +109,7 @@ func (w *Workspace) Reset(n int) {
 func (w *Workspace) Gather(b dataset.Block, from, to int) {
 	d := w.Of.Scale.Inputs
 	var y []float64
-	if len(b.Columns) > w.Of.inputs {
+	if w.Of.Labelled(b) {
 		y = w.Y[w.N:]
 	}
 	w.Of.Scale.Scale(b, from, to, w.X[w.N*d:], y)
@@ -116,9 +119,7 @@ func (w *Workspace) Gather(b dataset.Block, from, to int) {
 // GatherRow replaces the gathered rows by one raw row without its target.
 func (w *Workspace) GatherRow(values []float64) {
 	w.Reset(1)
-	for j := range w.Of.Scale.Features {
-		w.Of.Scale.Put(w.X, j, values[j])
-	}
+	w.Of.Scale.Row(w.X, values)
 	w.N = 1
 }
 
