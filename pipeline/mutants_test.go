@@ -102,7 +102,7 @@ func splitMutants() []mutant {
 		{"subset separation: trained on outside rows", "pipeline", "TestNothingLooksAtOutsideRows", []edit{{"pipeline/dataset/split.go", " && !r.OutsideRows.Has(ordinal)", ""}}},
 		{"the claim of a headline", "certify", "TestAbout", []edit{{"certify/document.go", "			return 0\n", "			return 2\n"}}},
 		{"training again: the bytes of the model", "pipeline", "TestForgedTrainingIsConditionalAndRefused", []edit{{"pipeline/retrain.go", "case got == c.Model.Digest:", "case got != \"\":"}}},
-		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/fit/train.go", "return int64(len(t.state.Trace)) == *steps", "return int64(len(t.state.Trace)) >= *steps-1 && *steps > 0"}}},
+		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/fit/train.go", "return int64(len(t.state.trace)) == *steps", "return int64(len(t.state.trace)) >= *steps-1 && *steps > 0"}}},
 		{"the number of held-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},
 		{"the split that a training state has", "pipeline", "TestTrainingStateHasTheSplitOfItsKey", []edit{{"pipeline/pass/trainingstate.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
 		{"subset separation: prior rows are held-out rows too", "pipeline", "TestHoldoutSplit", []edit{{"pipeline/dataset/split.go", "r.HeldOutRows.Add(x.Ordinal)", "r.HeldOutRows.Add(x.Ordinal); return false"}}},

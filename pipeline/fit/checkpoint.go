@@ -19,16 +19,16 @@ import (
 type checkpoint struct {
 	// Identity. A checkpoint of another job, sample, version or instruction set is not
 	// resumed: the bytes of the result would not be those of an uninterrupted run.
-	Configuration, Sample, Instructions string
+	configuration, sample, instructions string
 
-	Candidate    int       // being trained
-	Centre       []float64 // of the peaks of the prior, if the job has one family of kernels; nil: unknown
-	Finished     [][]byte  // states of finished trainers
-	Trainer      []byte    // state of the current one; nil before its first step
-	Taken        int64     // rows taken from the shuffled reader
-	StoppedAfter int       // steps of all candidates before the time limit was reached; 0: it was not
-	Spent        time.Duration
-	Trace        []job.Progress
+	candidate    int       // being trained
+	centre       []float64 // of the peaks of the prior, if the job has one family of kernels; nil: unknown
+	finished     [][]byte  // states of finished trainers
+	trainer      []byte    // state of the current one; nil before its first step
+	taken        int64     // rows taken from the shuffled reader
+	stoppedAfter int       // steps of all candidates before the time limit was reached; 0: it was not
+	spent        time.Duration
+	trace        []job.Progress
 }
 
 // checkpointFormat names the version of the bytes. checkpointVersion is part of the identity: it
@@ -56,62 +56,62 @@ func (t *Training) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ours := stored.Configuration == t.state.Configuration && stored.Sample == t.state.Sample && stored.Instructions == t.state.Instructions
-	if ours && len(stored.Centre) > 0 {
-		t.state.Centre = stored.Centre
+	ours := stored.configuration == t.state.configuration && stored.sample == t.state.sample && stored.instructions == t.state.instructions
+	if ours && len(stored.centre) > 0 {
+		t.state.centre = stored.centre
 	}
 	if err := t.nominate(); err != nil {
 		return err
 	}
 	var other string
 	switch {
-	case stored.Configuration != t.state.Configuration:
+	case stored.configuration != t.state.configuration:
 		other = "another configuration"
-	case stored.Sample != t.state.Sample:
+	case stored.sample != t.state.sample:
 		other = "other rows (the files have changed, or another job here differs in nothing but its files)"
-	case stored.Instructions != t.state.Instructions:
-		other = "the instruction set " + stored.Instructions
+	case stored.instructions != t.state.instructions:
+		other = "the instruction set " + stored.instructions
 	case !t.resumable(stored):
 		other = "another version of the trainer"
 	default:
 		t.state, t.resumed = stored, true
-		t.env.Observer.ReportEvent(fmt.Sprintf("resumed from the checkpoint after %s", words.Count(len(stored.Trace), "step")))
+		t.env.Observer.ReportEvent(fmt.Sprintf("resumed from the checkpoint after %s", words.Count(len(stored.trace), "step")))
 		return nil
 	}
-	t.env.Observer.ReportWarning(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts again and will replace it", words.Count(len(stored.Trace), "step"), other))
+	t.env.Observer.ReportWarning(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts again and will replace it", words.Count(len(stored.trace), "step"), other))
 	return nil
 }
 
 // encode returns the bytes of a checkpoint.
 func (c checkpoint) encode() ([]byte, error) {
 	const rest = 4 << 10 // texts and single numbers
-	size := rest + len(c.Trace)*traceBytes
-	for _, state := range append(slices.Clone(c.Finished), c.Trainer) {
+	size := rest + len(c.trace)*traceBytes
+	for _, state := range append(slices.Clone(c.finished), c.trainer) {
 		size += len(state)
 	}
 	var out bytes.Buffer
 	out.Grow(size) // once: the states can be most of a run's memory
 	w := frame.NewWriter(&out, checkpointFormat)
-	w.Text(c.Configuration)
-	w.Text(c.Sample)
-	w.Text(c.Instructions)
-	w.Integers(int64(c.Candidate), c.Taken, int64(c.StoppedAfter), int64(c.Spent), int64(len(c.Centre)))
-	w.Floats(c.Centre...)
-	w.Integers(int64(len(c.Trace)))
-	for _, p := range c.Trace {
+	w.Text(c.configuration)
+	w.Text(c.sample)
+	w.Text(c.instructions)
+	w.Integers(int64(c.candidate), c.taken, int64(c.stoppedAfter), int64(c.spent), int64(len(c.centre)))
+	w.Floats(c.centre...)
+	w.Integers(int64(len(c.trace)))
+	for _, p := range c.trace {
 		w.Text(string(p.Phase))
 		w.Text(p.Stage)
 		w.Integers(int64(p.Inducing), int64(p.Step), int64(p.Steps), int64(p.Elapsed))
 		w.Floats(p.Bound, p.Risk, p.KL)
 	}
-	w.Integers(int64(len(c.Finished)))
-	for _, state := range c.Finished {
+	w.Integers(int64(len(c.finished)))
+	for _, state := range c.finished {
 		w.Integers(int64(len(state)))
 		w.Bytes(state)
 	}
 	// There is no empty state.
-	w.Integers(int64(len(c.Trainer)))
-	w.Bytes(c.Trainer)
+	w.Integers(int64(len(c.trainer)))
+	w.Bytes(c.trainer)
 	err := w.Close()
 	return out.Bytes(), err
 }
@@ -128,25 +128,25 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 		}
 		return data[from:r.Read():r.Read()]
 	}
-	c := checkpoint{Configuration: r.Text(longest), Sample: r.Text(longest), Instructions: r.Text(longest)}
-	c.Candidate, c.Taken, c.StoppedAfter, c.Spent = int(r.Integer()), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
+	c := checkpoint{configuration: r.Text(longest), sample: r.Text(longest), instructions: r.Text(longest)}
+	c.candidate, c.taken, c.stoppedAfter, c.spent = int(r.Integer()), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
 	if n := r.Count(8); n > 0 {
-		c.Centre = make([]float64, n)
-		r.Floats(c.Centre)
+		c.centre = make([]float64, n)
+		r.Floats(c.centre)
 	}
 	for range r.Count(traceBytes) {
-		c.Trace = append(c.Trace, job.Progress{
+		c.trace = append(c.trace, job.Progress{
 			Phase: job.Phase(r.Text(longest)), Stage: r.Text(longest),
 			Inducing: int(r.Integer()), Step: int(r.Integer()), Steps: int(r.Integer()), Elapsed: job.Seconds(r.Integer()),
 			Bound: r.Float(), Risk: r.Float(), KL: r.Float(),
 		})
 	}
 	for range r.Count(8) {
-		c.Finished = append(c.Finished, state())
+		c.finished = append(c.finished, state())
 	}
-	c.Trainer = state()
+	c.trainer = state()
 	err := r.Close()
-	if err == nil && (c.Candidate < 0 || c.Taken < 0 || c.StoppedAfter < 0 || c.Spent < 0) {
+	if err == nil && (c.candidate < 0 || c.taken < 0 || c.stoppedAfter < 0 || c.spent < 0) {
 		err = errors.New("a count is out of range")
 	}
 	if err != nil {
@@ -157,9 +157,9 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 
 // resumable reports whether the trainers of a checkpoint can be restored.
 func (t *Training) resumable(stored checkpoint) bool {
-	states := stored.Finished
-	if stored.Trainer != nil {
-		states = append(slices.Clone(states), stored.Trainer)
+	states := stored.finished
+	if stored.trainer != nil {
+		states = append(slices.Clone(states), stored.trainer)
 	}
 	for i, state := range states {
 		if i >= len(t.candidates) {
@@ -177,7 +177,7 @@ func (t *Training) resumable(stored checkpoint) bool {
 // checkpoint saves the state between two steps.
 func (t *Training) checkpoint(ctx context.Context, trainer trainer) error {
 	var err error
-	if t.state.Trainer, err = trainer.MarshalBinary(); err != nil {
+	if t.state.trainer, err = trainer.MarshalBinary(); err != nil {
 		return err
 	}
 	return t.save(ctx)
@@ -189,7 +189,7 @@ func (t *Training) save(ctx context.Context) error {
 		return nil
 	}
 	state := t.state
-	state.Spent = t.spent()
+	state.spent = t.spent()
 	data, err := state.encode()
 	if err != nil {
 		return err

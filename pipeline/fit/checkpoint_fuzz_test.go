@@ -16,12 +16,12 @@ import (
 func FuzzCheckpoint(f *testing.F) {
 	for _, c := range []checkpoint{
 		{},
-		{Configuration: checkpointVersion + "c", Sample: "s", Instructions: "avx2", Trainer: []byte("state"), Taken: 7, Spent: time.Second},
-		{Finished: [][]byte{{1, 2}, {3}, make([]byte, 300)}, Candidate: 2, StoppedAfter: 2, Trace: []job.Progress{{Bound: 0.5}, {Bound: 0.25}}},
-		{Candidate: -1},
-		{Taken: -1},
-		{StoppedAfter: -1},
-		{Spent: -1},
+		{configuration: checkpointVersion + "c", sample: "s", instructions: "avx2", trainer: []byte("state"), taken: 7, spent: time.Second},
+		{finished: [][]byte{{1, 2}, {3}, make([]byte, 300)}, candidate: 2, stoppedAfter: 2, trace: []job.Progress{{Bound: 0.5}, {Bound: 0.25}}},
+		{candidate: -1},
+		{taken: -1},
+		{stoppedAfter: -1},
+		{spent: -1},
 	} {
 		data, err := c.encode()
 		if err != nil {
@@ -41,7 +41,7 @@ func FuzzCheckpoint(f *testing.F) {
 		if again, err := c.encode(); err != nil || !bytes.Equal(again, data) {
 			t.Errorf("written again it is another checkpoint: %v", err)
 		}
-		if c.Candidate < 0 || c.Taken < 0 || c.StoppedAfter < 0 || c.Spent < 0 {
+		if c.candidate < 0 || c.taken < 0 || c.stoppedAfter < 0 || c.spent < 0 {
 			t.Errorf("a negative count: %+v", c)
 		}
 	})

@@ -51,7 +51,7 @@ func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 		return limit > 0 && t.spent() > limit
 	}
 	if steps := env.StoppedAfter; steps != nil {
-		t.late = func() bool { return int64(len(t.state.Trace)) == *steps }
+		t.late = func() bool { return int64(len(t.state.trace)) == *steps }
 	}
 	if err := dataset.NearMean(job.Mean, s.BaselineRows(), s.Target.Scale); err != nil {
 		return nil, err
@@ -67,9 +67,9 @@ func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 	if err != nil {
 		return nil, err
 	}
-	t.state = checkpoint{Configuration: checkpointVersion + configuration.String(), Sample: s.Digest.String(), Instructions: model.InstructionSet()}
+	t.state = checkpoint{configuration: checkpointVersion + configuration.String(), sample: s.Digest.String(), instructions: model.InstructionSet()}
 	if job.Train.WarmStart && env.Parent != nil {
-		t.state.Configuration += " from " + env.Parent.Model
+		t.state.configuration += " from " + env.Parent.Model
 	}
 	return t, t.resume(ctx)
 }
@@ -77,11 +77,11 @@ func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 // Run fits the candidates one after the other and returns the best. Q may depend on all rows:
 // choosing among candidates by the bound is free.
 func (t *Training) Run(ctx context.Context) (m pass.Model, how pass.Training, err error) {
-	for t.state.Candidate < len(t.candidates) {
-		if t.state.StoppedAfter > 0 && len(t.state.Finished) > 0 {
-			c := t.candidates[t.state.Candidate]
+	for t.state.candidate < len(t.candidates) {
+		if t.state.stoppedAfter > 0 && len(t.state.finished) > 0 {
+			c := t.candidates[t.state.candidate]
 			t.env.Observer.ReportWarning("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
-			t.state.Candidate++
+			t.state.candidate++
 			continue
 		}
 		if err := t.fit(ctx); err != nil {
@@ -119,12 +119,12 @@ func (t *Training) nominate() error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", job.ErrConfig, err)
 		}
-		theta, centre, err := parameters(j, s, family, t.state.Centre, t.env.Resources.Workers)
+		theta, centre, err := parameters(j, s, family, t.state.centre, t.env.Resources.Workers)
 		if err != nil {
 			return err
 		}
 		if len(j.Kernel.Family) == 1 { // else each family has a centre of its own
-			t.state.Centre = centre
+			t.state.centre = centre
 		}
 		c := model.Config{
 			Dim: t.start.Dim, N: s.Split.Train(), Delta: j.Delta * j.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
@@ -194,12 +194,12 @@ func Estimate(job job.Job, s *pass.FirstPass, family *kernel.Family, workers int
 
 // fit trains the current candidate to its end, from its checkpoint if there is one.
 func (t *Training) fit(ctx context.Context) error {
-	trainer, err := t.newTrainer(t.candidates[t.state.Candidate], t.state.Trainer)
+	trainer, err := t.newTrainer(t.candidates[t.state.candidate], t.state.trainer)
 	if err != nil {
 		return err
 	}
 	defer trainer.Close()
-	batches := t.feed.Shuffled(t.job.Train.Seed, t.job.Train.Buffer, t.state.Taken)
+	batches := t.feed.Shuffled(t.job.Train.Seed, t.job.Train.Buffer, t.state.taken)
 	defer batches.Close()
 	for !trainer.Done() {
 		if err := ctx.Err(); err != nil {
@@ -211,7 +211,7 @@ func (t *Training) fit(ctx context.Context) error {
 		if err := t.step(ctx, trainer, batches); err != nil {
 			return err
 		}
-		t.state.Taken = batches.taken
+		t.state.taken = batches.taken
 		if time.Since(t.saved) < t.env.Resources.Checkpoint {
 			continue
 		}
@@ -223,9 +223,9 @@ func (t *Training) fit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.state.Finished = append(t.state.Finished, state)
-	t.state.Candidate++
-	t.state.Trainer, t.state.Taken = nil, 0
+	t.state.finished = append(t.state.finished, state)
+	t.state.candidate++
+	t.state.trainer, t.state.taken = nil, 0
 	return t.save(ctx)
 }
 
@@ -283,10 +283,10 @@ func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 		Phase: job.PhaseTrain, Inducing: trainer.Inducing(), Stage: p.Phase.String(), Step: p.Step, Steps: p.Steps,
 		Bound: p.Bound, Risk: p.Risk, KL: p.KL, Elapsed: job.Seconds(time.Since(t.began)),
 	}
-	t.state.Trace = append(t.state.Trace, progress)
+	t.state.trace = append(t.state.trace, progress)
 	t.env.Observer.ReportProgress(progress)
-	if t.state.StoppedAfter == 0 && t.late() {
-		t.state.StoppedAfter = len(t.state.Trace)
+	if t.state.stoppedAfter == 0 && t.late() {
+		t.state.stoppedAfter = len(t.state.trace)
 		trainer.Settle()
 	}
 	return nil
@@ -296,13 +296,13 @@ func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 // computes the risk of each.
 func (t *Training) best(ctx context.Context) (m pass.Model, how pass.Training, err error) {
 	least := math.Inf(1)
-	for i, state := range t.state.Finished {
+	for i, state := range t.state.finished {
 		one, training, err := t.finish(t.candidates[i], state)
 		if err != nil {
 			return m, how, err
 		}
 		bound := 0.0
-		if len(t.state.Finished) > 1 {
+		if len(t.state.finished) > 1 {
 			if bound, err = t.bound(ctx, one); err != nil {
 				return m, how, err
 			}
@@ -373,12 +373,12 @@ func (t *Training) finish(c candidate, state []byte) (m pass.Model, how pass.Tra
 	}
 	how = pass.Training{
 		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
-		StoppedAfter: t.state.StoppedAfter, Machine: Machine(), Resumed: t.resumed, Trace: t.state.Trace,
+		StoppedAfter: t.state.stoppedAfter, Machine: Machine(), Resumed: t.resumed, Trace: t.state.trace,
 	}
 	if t.warm != nil {
 		how.Parent = &t.env.Parent.Parent
 	}
-	if t.state.StoppedAfter > 0 {
+	if t.state.stoppedAfter > 0 {
 		how.StoppedBy = "time"
 	}
 	if c, ok := trainer.(*model.Collapsed); ok {
@@ -405,7 +405,7 @@ func (t *Training) predictor(ctx context.Context, m *pass.Model) error {
 }
 
 // spent is the time of training without the first pass, in this process and earlier ones.
-func (t *Training) spent() time.Duration { return t.state.Spent + time.Since(t.entered) }
+func (t *Training) spent() time.Duration { return t.state.spent + time.Since(t.entered) }
 
 // Machine names what decides how training rounds: the architecture, its level where the
 // compiler may use one that fuses multiplication and addition, and the instruction set
