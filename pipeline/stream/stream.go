@@ -54,7 +54,7 @@ func (s *Stream) windows(ctx context.Context, windows Windows, log Log) error {
 		return err
 	}
 	both, ctx := errgroup.WithContext(ctx)
-	w := &work{Stream: s, Windows: windows, Log: log, full: make(chan *Window, manyWindows)}
+	w := &work{Stream: s, rows: windows, log: log, full: make(chan *Window, manyWindows)}
 	both.Go(func() error { return w.fill(ctx) })
 	both.Go(func() error {
 		for {
@@ -85,8 +85,8 @@ func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) (Point
 // A work is the work of two goroutines in a session, until they are overtaken.
 type work struct {
 	*Stream
-	Windows Windows
-	Log     Log
+	rows Windows
+	log  Log
 
 	full chan *Window
 }
@@ -104,10 +104,10 @@ func (w *work) fill(ctx context.Context) error {
 	}
 	var behind *Window
 	for ; ; n++ {
-		window, err := w.Windows.Fill(ctx, n, behind, w.Events.Fills)
+		window, err := w.rows.Fill(ctx, n, behind, w.Events.Fills)
 		if errors.Is(err, ErrOther) {
 			if err = w.discard(left, n); err == nil {
-				window, err = w.Windows.Fill(ctx, n, behind, w.Events.Fills)
+				window, err = w.rows.Fill(ctx, n, behind, w.Events.Fills)
 			}
 		}
 		if err != nil {
@@ -129,7 +129,7 @@ func (w *work) discard(left []int64, from int64) error {
 		if n < from {
 			continue
 		}
-		if err := errors.Join(w.Windows.Discard(n), w.Folders.Folder(n).Remove()); err != nil {
+		if err := errors.Join(w.rows.Discard(n), w.Folders.Folder(n).Remove()); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (w *work) discard(left []int64, from int64) error {
 
 // certify makes the artifact of a window and publishes it.
 func (w *work) certify(ctx context.Context, full *Window) (err error) {
-	folder, publisher := w.Folders.Folder(full.N), w.Log.Publisher(full)
+	folder, publisher := w.Folders.Folder(full.N), w.log.Publisher(full)
 	if full.Count() == 0 { // it has no records
 		if err := publisher.Publish(ctx, nil, nil); err != nil {
 			return err
@@ -151,14 +151,14 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	current, err := w.point(ctx, w.Log, out) // it may have been promoted by hand
+	current, err := w.point(ctx, w.log, out) // it may have been promoted by hand
 	if err != nil {
 		return err
 	}
 	if unknown := (pipeline.TopicIdentity{}); current.Of != full.Of && current.Of != unknown && full.Of != unknown {
 		return fmt.Errorf("topic %q is another one than that of certificate %s, which is current: it was made again, or is on another cluster, and the same offsets would be in two certificates (hint: choose another source.kafka.group, publish.kafka.name and output)", w.Topic, current.ID)
 	}
-	reserved, err := w.reserve(ctx, w.Log, full, out)
+	reserved, err := w.reserve(ctx, w.log, full, out)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ type deciding struct {
 func (d *deciding) Publish(ctx context.Context, r *pipeline.Result, verdict error) error {
 	var points []string
 	if verdict == nil {
-		locations, err := d.work.Log.Locations(ctx, d.full)
+		locations, err := d.work.log.Locations(ctx, d.full)
 		if err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (d *deciding) stays(ctx context.Context, at Location, r *pipeline.Result) (
 	if w.Promote.Within == 0 || at.Current.ID == "" || at.Current.Of != d.full.Of {
 		return "", nil
 	}
-	current, err := w.certificate(ctx, w.Log, d.out, at.Current.ID)
+	current, err := w.certificate(ctx, w.log, d.out, at.Current.ID)
 	if unfit, ok := errors.AsType[unfitError](err); ok {
 		w.How.Observer.ReportWarning(fmt.Sprintf("certificate %.12s…, which is current, is compared with no other: %v", at.Current.ID, unfit))
 		return "", nil
