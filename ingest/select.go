@@ -57,7 +57,7 @@ func OrLeaveOut(c dataset.Choice, column string) string {
 
 // A ChoiceError is a fault of the choice. Only another choice helps.
 type ChoiceError struct {
-	Key   string // target, features, exclude or unit
+	Key   string // target, features, exclude, unit, or behind (of [dataset.Choice])
 	Index int    // of the name in the list of that key; −1: the key has no list, or all of it is at fault
 	Text  string
 }
@@ -79,7 +79,7 @@ func Select(tables []Table, want dataset.Choice) (names, warnings []string, err 
 	}
 	features, warnings, err := c.features(tables, index)
 	errs := []error{err}
-	names = slices.Concat(features, c.Labels)
+	names = slices.Concat(features, c.Behind, c.Labels)
 	if c.Target != "" {
 		names = append(names, c.Target)
 		if i := slices.Index(c.Features, c.Target); i >= 0 {
@@ -90,10 +90,12 @@ func Select(tables []Table, want dataset.Choice) (names, warnings []string, err 
 	for i, name := range names {
 		key, at := "features", i
 		switch {
-		case i >= len(features)+len(c.Labels):
+		case i >= len(features)+len(c.Behind)+len(c.Labels):
 			key, at = "target", -1
+		case i >= len(features)+len(c.Behind):
+			key, at = "unit", i-len(features)-len(c.Behind)
 		case i >= len(features):
-			key, at = "unit", i-len(features)
+			key, at = "behind", -1
 		}
 		if seen[name] {
 			if name != c.Target || key != "target" {
@@ -196,7 +198,7 @@ func (c choice) features(tables []Table, index []map[string][]Column) (features,
 		}
 	}
 	excluded := make(map[string]bool, len(c.Exclude))
-	for _, name := range slices.Concat(c.Exclude, c.Labels) {
+	for _, name := range slices.Concat(c.Exclude, c.Behind, c.Labels) {
 		excluded[name] = true
 	}
 	for _, name := range all {

@@ -58,7 +58,6 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 		return fmt.Errorf("%w: the model was trained with %q, which rounds in another way than %q here", ErrNotRepeatable, said.Machine, here)
 	}
 	res = res.WithDefaults()
-	open = dataset.OpenRows(j, open)
 	src, err := open(ctx, dataset.ChoiceOf(j, nil, res))
 	if err != nil {
 		return err

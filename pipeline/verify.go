@@ -49,7 +49,6 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	if open == nil {
 		return v, nil
 	}
-	open = dataset.OpenRows(v.job, open)
 	src, err := open(ctx, dataset.ChoiceOf(v.job, m.Meta.FeatureNames(), res))
 	if err != nil {
 		return nil, err

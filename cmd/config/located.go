@@ -15,18 +15,17 @@ import (
 // helps.
 func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	switch {
-	case of.Key == "features" && j.Features == nil && j.NotAFeature() == nil: // default features have no faults
+	case of.Key == "features" && j.Features == nil: // default features have no faults
 		of.Key, of.Index = "encode", -1
 		if !slices.ContainsFunc(j.Encode, func(e job.Encoding) bool { return !e.Scaled }) {
 			of.Key = "fill"
 		}
 	case of.Key == "unit" && j.Groups.Texts != nil:
 		of.Key, of.Index = "groups", -1
-	case of.Key != "features" || j.NotAFeature() == nil || j.Features != nil && of.Index < len(j.Features):
-	case j.Mean.Column != "":
-		of.Key, of.Index = "mean", -1
-	default:
-		of.Key, of.Index = "groups", -1
+	case of.Key == "behind" && j.Mean.Given():
+		of.Key = "mean"
+	case of.Key == "behind":
+		of.Key = "groups"
 		of.Text = strings.TrimSuffix(of.Text, ", or leave it out of the features") + ", or, if it is text, list its texts, as in groups: {" + j.Groups.Column + ": [a, b]}"
 	}
 	return of

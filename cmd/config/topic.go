@@ -41,7 +41,7 @@ type Topic struct {
 func (k *Topic) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	if k.frozen == nil {
 		if k.Config.Columns == nil {
-			if k.Config.Columns = slices.Clone(want.Features); want.Target != "" {
+			if k.Config.Columns = slices.Concat(want.Features, want.Behind); want.Target != "" {
 				k.Config.Columns = append(k.Config.Columns, want.Target)
 			}
 		}

@@ -63,9 +63,6 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Warnings: append(append([]string{}, src.Warnings()...), p.Job.Warned()...)}
 	apart := len(p.Job.NotAFeature()) + len(p.Job.Unit.Columns) + 1 // the columns behind the features
 	sample := fit.Sample{Rows: dataset.RowsOf(src), Features: len(src.Columns()) - apart}
-	if wrapped, ok := src.(interface{ Unwrap() dataset.Opened }); ok {
-		src = wrapped.Unwrap()
-	}
 	var columns []config.ColumnStatistics
 	if footers, ok := src.(interface {
 		Statistics(ctx context.Context) ([]config.ColumnStatistics, error)

@@ -65,7 +65,7 @@ func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error)
 	}
 	src, err := lake.Open(ctx, lake.Config{
 		Paths: w.paths, Reasons: columnReason,
-		Choice: dataset.Choice{Features: want.Features, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, Mark: want.Mark, Decoders: want.Decoders},
+		Choice: dataset.Choice{Features: want.Features, Behind: want.Behind, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, Mark: want.Mark, Decoders: want.Decoders},
 	})
 	if err != nil {
 		return nil, err

@@ -5,67 +5,21 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Open opens the rows of a job with these features (nil: the job's own), then the columns next to
-// them and the target. Rows that do not suit the job are an error. Its warnings are those of the job's own features. spooled may be nil.
+// them and the target. Rows that do not suit the job are an error. spooled may be nil.
 func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.Resources, spooled func(int64)) (Opened, error) {
 	c := ChoiceOf(j, features, res)
 	c.Spooled = spooled
-	src, all, err := withColumns(ctx, j, rows.Open, c)
+	src, err := rows.Open(ctx, c)
 	if err == nil && features == nil {
 		err = j.Suits(src.Columns(), RowsOf(src))
 	}
-	if err != nil || all == nil {
-		return src, err
-	}
-	return withWarnings{src, all.Warnings()}, nil
-}
-
-// withColumns opens a source by a choice, and the columns next to the features behind them. Where the choice
-// names no features but there are such columns, all is the source of the default choice.
-func withColumns[S Source](ctx context.Context, j job.Job, open func(context.Context, Choice) (S, error), c Choice) (src, all S, err error) {
-	switch {
-	case j.NotAFeature() == nil:
-	case c.Features != nil:
-		c.Features = slices.Concat(c.Features, j.NotAFeature())
-	default:
-		if all, err = open(ctx, c); err != nil {
-			return src, all, err
-		}
-		columns := all.Columns()
-		features := slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == j.Target || name == j.Mean.Column })
-		if j.Mean.Given() && len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
-			return src, all, fmt.Errorf("%w: mean: the rows have no numeric column %q; they have %s", job.ErrConfig, j.Mean.Column, strings.Join(columns, ", "))
-		}
-		c.Features, c.Exclude = append(features, j.NotAFeature()...), nil
-	}
-	src, err = open(ctx, c)
-	return src, all, err
-}
-
-// withWarnings are opened rows with the warnings of another opening.
-type withWarnings struct {
-	Opened
-
-	warnings []string
-}
-
-func (w withWarnings) Warnings() []string { return w.warnings }
-
-// Unwrap returns the rows, which may tell more than their interface.
-func (w withWarnings) Unwrap() Opened { return w.Opened }
-
-// OpenRows is an [OpenData] that adds the columns next to the features.
-func OpenRows(j job.Job, open OpenData) OpenData {
-	return func(ctx context.Context, want Choice) (Source, error) {
-		src, _, err := withColumns(ctx, j, open, want)
-		return src, err
-	}
+	return src, err
 }
 
 // KnowsTarget returns an error if the column of the mean equals the target in most rows. They are the

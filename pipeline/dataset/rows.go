@@ -26,9 +26,10 @@ var ErrNoRows = errors.New("the window has no rows")
 // A Choice says which columns to read, and how. Its zero value reads all columns as features,
 // and stops at the first rejected row.
 type Choice struct {
-	Features []string         // nil: all columns but Exclude and Target
-	Exclude  []string         // columns that are no features, if Features is nil
-	Labels   []string         // columns behind the features, perhaps of text: see [job.UnitDecl]
+	Features []string         // nil: all columns but those of the next three, and Target
+	Exclude  []string         // other columns that are no features, if Features is nil
+	Behind   []string         // columns of numbers behind the features: see [job.Job.NotAFeature]
+	Labels   []string         // columns behind those, perhaps of text: see [job.UnitDecl]
 	Encoded  job.Encodings    // of features, whatever their type: text is read as labels
 	Texts    job.ColumnTexts  // of one of the columns behind the features
 	Target   string           // "": none is read
@@ -70,9 +71,9 @@ func NamesOf(columns []job.Affine) []string {
 	return names
 }
 
-// ChoiceOf is the job's choice of columns, without the column of the mean.
+// ChoiceOf is the job's choice of columns, with these features; nil: with its own.
 func ChoiceOf(j job.Job, features []string, res job.Resources) Choice {
-	c := Choice{Features: features, Labels: j.Labels(), Encoded: j.Encode, Target: j.Target, Mark: j.Rejected.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
+	c := Choice{Features: features, Behind: j.NotAFeature(), Labels: j.Labels(), Encoded: j.Encode, Target: j.Target, Mark: j.Rejected.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
 	if len(j.Groups.Texts) > 0 {
 		c.Texts = job.ColumnTexts{Column: j.Groups.Column, Texts: j.Groups.Texts}
 	}

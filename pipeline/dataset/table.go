@@ -101,7 +101,7 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	features := c.Features
 	if features == nil {
 		for _, name := range slices.Sorted(slices.Values(t.names)) {
-			if name != c.Target && !slices.Contains(c.Exclude, name) && !slices.Contains(c.Labels, name) {
+			if name != c.Target && !slices.Contains(slices.Concat(c.Exclude, c.Behind, c.Labels), name) {
 				features = append(features, name)
 			}
 		}
@@ -120,6 +120,9 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	}
 	for _, name := range features {
 		add("features", name)
+	}
+	for _, name := range c.Behind {
+		add("mean or groups", name)
 	}
 	for _, name := range c.Labels {
 		add("unit", name)

@@ -187,7 +187,7 @@ func (s *FirstPass) scale(j job.Job) error {
 	s.Start.Encoded = s.Reference.Encoded
 	s.Warnings = s.filled()
 	for i, name := range s.Columns {
-		if j.NotAFeature() != nil && i == last-1 || i < last && i >= last-len(j.Labels()) {
+		if i < last && i >= last-len(j.NotAFeature())-len(j.Labels()) {
 			s.Used = append(s.Used, i)
 			continue
 		}
