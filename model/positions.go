@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
 )
 
 // A position is the start of a search of a [Collapsed].

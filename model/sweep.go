@@ -1,7 +1,6 @@
 package model
 
 import (
-
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
