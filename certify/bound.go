@@ -117,11 +117,8 @@ func (t Terms) validate() error {
 func holdout() method {
 	return method{id: MethodHoldout, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		t := ev.LossSums.Of(needs.Predictor, needs.Subset)
-		g := ev.claim(needs, ClaimHoldout, LossSum{Risk: t.Risk.whole()}) // the price of reuse is for one of n+1 answers
+		g := ev.claim(needs, ClaimHoldout, LossSum{Risk: t.Risk.whole()}, share) // the price of reuse is for one of n+1 answers
 		var err error
-		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
-			return nil, err
-		}
 		if ev.Loss.Kind.Counts() && ev.Counts.Units == nil {
 			g.Bound, err = BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)
 		} else { // what is shown is the bound
@@ -166,9 +163,9 @@ func (ev Evidence) ofDraws(needs LossKey, share Share, kl float64) (Claim, error
 	if err != nil {
 		return Claim{}, err
 	}
-	draw := ev.claim(needs, ClaimDraw, ev.LossSums.Of(needs.Predictor, needs.Subset))
+	draw := ev.claim(needs, ClaimDraw, ev.LossSums.Of(needs.Predictor, needs.Subset), share)
 	b, err := Bound(Terms{Risk: *draw.Risk, KL: kl, LnInverseWeight: lnInverseWeight, N: draw.N, Delta: ev.Delta.Declared, Share: share})
-	draw.LnInverseWeight, draw.LnXi, draw.LnInverseDelta = lnInverseWeight, b.LnXi, b.LnInverseDelta
+	draw.LnInverseWeight, draw.LnXi = lnInverseWeight, b.LnXi
 	draw.Exponent, draw.Bound, draw.BoundPinsker = b.Exponent, b.Upper, b.Pinsker
 	return draw, err
 }

@@ -32,7 +32,10 @@ func Certify(ev Evidence) (Certificate, error) {
 	}
 	for i := range c.Claims {
 		g := &c.Claims[i]
-		g.Baseline, g.shown = baseline, LossSum{}
+		if g.LnInverseDelta, err = lnInverseDelta(g.Delta, g.share); err != nil {
+			return Certificate{}, err
+		}
+		g.Baseline, g.shown, g.share = baseline, LossSum{}, Share{}
 		g.Status = ev.status(*g)
 	}
 	// The first claim is for decisions: the least bound on predictions, which are deployed. Draws come last.

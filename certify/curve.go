@@ -14,12 +14,8 @@ import (
 func curve() method {
 	return method{id: MethodCurve, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		t := ev.LossSums.Of(needs.Predictor, needs.Subset)
-		g := ev.claim(needs, ClaimCurve, LossSum{Risk: t.Risk.whole()})
+		g := ev.claim(needs, ClaimCurve, LossSum{Risk: t.Risk.whole()}, share)
 		g.Bound = 1
-		var err error
-		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
-			return nil, err
-		}
 		part, err := partDown(ev.Delta.Declared, share)
 		if err != nil {
 			return nil, err

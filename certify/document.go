@@ -90,6 +90,7 @@ type Claim struct {
 	Groups          []Group   `json:"by_group,omitempty"` // of the claim about groups, by value; all other rows last
 
 	shown LossSum // what the claim shows of the losses
+	share Share   // the part of δ that it spends
 }
 
 // An Origin says which rows the constant of the baseline was chosen on.

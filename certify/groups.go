@@ -25,18 +25,15 @@ func groups() method {
 	return method{id: MethodGroups, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		t := ev.LossSums.Of(needs.Predictor, needs.Subset)
 		each := slices.Clone(t.Groups)
-		g := ev.claim(needs, ClaimGroups, LossSum{Risk: t.Risk.whole(), Groups: slices.Clone(each)})
 		if len(each) == 0 {
 			return nil, errors.New("certify: groups without counts")
 		}
 		bounded := ev.Grouping.bounded()
-		var err error
-		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, product(share, partOf(1, bounded))); err != nil {
-			return nil, err
-		}
+		g := ev.claim(needs, ClaimGroups, LossSum{Risk: t.Risk.whole(), Groups: slices.Clone(each)}, product(share, partOf(1, bounded)))
 		for i := range each {
 			of := &each[i]
 			if of.Bound = 1; !ev.Grouping.empty(i) && !ev.Delta.Reuse.ended() {
+				var err error
 				if of.Bound, err = groupUpper(of.Misses, of.N, bounded, ev.Delta.Declared, share); err != nil {
 					return nil, err
 				}

@@ -106,9 +106,9 @@ func (t *LossSum) validate(n int64, ev Evidence) error {
 	return Terms{Risk: t.Risk.Upper(), KL: max(ev.Model.KL, ev.Model.KLAround), N: n, Delta: ev.Delta.Declared}.validate()
 }
 
-// claim returns a claim that shows a loss sum, without a bound.
-func (ev Evidence) claim(key LossKey, id ClaimID, shown LossSum) Claim {
-	g := Claim{ID: id, Predictor: key.Predictor, Subset: key.Subset, Delta: ev.Delta.Declared, N: shown.Risk.Count(), Risk: new(shown.Risk.Upper()), shown: shown}
+// claim returns a claim that shows a loss sum and spends a share of δ, without a bound.
+func (ev Evidence) claim(key LossKey, id ClaimID, shown LossSum, share Share) Claim {
+	g := Claim{ID: id, Predictor: key.Predictor, Subset: key.Subset, Delta: ev.Delta.Declared, N: shown.Risk.Count(), Risk: new(shown.Risk.Upper()), shown: shown, share: share}
 	if key.Subset == SubsetHoldout && ev.Loss.Kind.Counts() && ev.Counts.Units == nil {
 		g.Misses = new(shown.Risk.ones())
 	}
