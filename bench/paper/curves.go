@@ -35,11 +35,11 @@ func snelsonRows(ctx context.Context, o options, step int) (model.Rows, error) {
 	if err != nil {
 		return model.Rows{}, err
 	}
-	rows := model.Rows{Dim: 1}
+	var some []int
 	for i := 0; i < t.Rows(); i += step {
-		rows.X, rows.Y = append(rows.X, t.Columns[0][i]), append(rows.Y, t.Columns[1][i]) // x, y
+		some = append(some, i)
 	}
-	return rows, nil
+	return matrix(t.Pick(some)), nil // columns x, y
 }
 
 // A curve is a predictive distribution on a grid of inputs.

@@ -71,6 +71,13 @@ func main() {
 		fmt.Fprintf(os.Stderr, "paper: %q is neither a flag nor its value: one NAME, and flags after it\n", flags.Arg(0))
 		os.Exit(2)
 	}
+	o.command = "go -C bench run ./paper"
+	for _, word := range os.Args[1:] {
+		if strings.ContainsAny(word, " *?()[]|") {
+			word = "'" + word + "'"
+		}
+		o.command += " " + word
+	}
 	measured.Main("paper", func(ctx context.Context) error {
 		err := run(ctx, os.Args[1], o)
 		if ctx.Err() != nil {

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
-
-	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
 // options are the choices of a user.
@@ -15,6 +12,7 @@ type options struct {
 	start                       string
 	reps, evaluations, inducing int
 	write                       bool
+	command                     string // for the page
 }
 
 // Those of the published experiments.
@@ -54,24 +52,4 @@ func (o options) paths(file string) []string {
 		all = append(all, o.pathOf(file))
 	}
 	return all
-}
-
-// command is the command that makes a section.
-func (o options) command(name string) string {
-	words := []string{"go -C bench run ./paper", name}
-	if name == "exp" {
-		words[1] = "exp-loss"
-	}
-	say := func(differs bool, format string, value any) {
-		if differs {
-			words = append(words, fmt.Sprintf(format, value))
-		}
-	}
-	say(name != "snelson", "-reps %d", o.reps)
-	say(o.evaluations != defaultEvaluations, "-evaluations %d", o.evaluations)
-	say(o.inducing != defaultInducing, "-inducing %d", o.inducing)
-	say(o.data != measured.Data(), "-data %s", o.data)
-	say(o.start != "", "-start %s", o.start)
-	say(o.only != "", "-only '%s'", o.only)
-	return strings.Join(words, " ")
 }

@@ -19,7 +19,7 @@ import (
 // writeFigure writes the numbers of a figure, the figure, and its section of the page: a table, or for none the
 // numbers next to the page.
 func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, width, height float64, o options) error {
-	text, csv := fmt.Sprintf("`%s`; %s", o.command(name), measured.Machine(model.InstructionSet())), o.paths(name+".csv")
+	text, csv := fmt.Sprintf("`%s`; %s", o.command, measured.Machine(model.InstructionSet())), o.paths(name+".csv")
 	if shown != nil {
 		text, csv = measured.Table(shown).String()+"\n"+text, csv[:1]
 	}

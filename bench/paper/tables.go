@@ -74,7 +74,7 @@ func runTable(ctx context.Context, table string, o options) error {
 		return err
 	}
 	for i := range rows {
-		rows[i].made = fmt.Sprintf("`%s`; %s", o.command(table), measured.Machine(rows[i].made))
+		rows[i].made = fmt.Sprintf("`%s`; %s", o.command, measured.Machine(rows[i].made))
 	}
 	return writeTable(table, rows, o)
 }
