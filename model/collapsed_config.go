@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 )
 
@@ -68,9 +69,7 @@ func (c CollapsedConfig) withDefaults() (CollapsedConfig, error) {
 		return c, err
 	}
 	c.Config = inner
-	if c.Evaluations == 0 {
-		c.Evaluations = DefaultEvaluations
-	}
+	c.Evaluations = cmp.Or(c.Evaluations, DefaultEvaluations)
 	var faults faultList
 	faults.when(!(c.Alpha >= 0 && c.Alpha <= 1), "α is %g, want 0 to 1", c.Alpha)
 	faults.when(c.Objective == EvidenceBound && c.Alpha != 0, "the bound of the evidence has α = 0")

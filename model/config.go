@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -117,17 +118,10 @@ func (c Config) withDefaults() (Config, error) {
 	if err := faults.err(); err != nil {
 		return c, err
 	}
-	if c.Kernel == nil {
-		c.Kernel = kernel.Families()[0]
-	}
-	if c.Inducing == 0 {
-		c.Inducing = defaultInducing(c.N, c.Dim)
-	}
-	if c.Jitter == 0 {
-		c.Jitter = 1e-6
-	}
+	c = c.Scheduled()
+	c.Kernel = cmp.Or(c.Kernel, kernel.Families()[0])
+	c.Jitter = cmp.Or(c.Jitter, 1e-6)
 	c.Workers = max(1, c.Workers)
-	c.Plan = c.Plan.withDefaults(c.N, c.Inducing, c.ELBO)
 	return c, nil
 }
 
@@ -179,16 +173,9 @@ func (p Plan) withDefaults(n int64, m int, elbo bool) Plan {
 		p.Batch = int(min(n, max(min(n/5, batchMost), int64(2*m), least)))
 	}
 	p.Batch = int(min(n, int64(p.Batch)))
-	if p.Settle == 0 {
-		p.Settle = defaultSettle
-	}
-	if p.SettleBatch == 0 {
-		p.SettleBatch = largePass
-	}
-	p.SettleBatch = int(min(n, int64(p.SettleBatch)))
-	if p.EstimateRows == 0 || p.EstimateRows > EstimateRows {
-		p.EstimateRows = EstimateRows
-	}
+	p.Settle = cmp.Or(p.Settle, defaultSettle)
+	p.SettleBatch = int(min(n, int64(cmp.Or(p.SettleBatch, largePass))))
+	p.EstimateRows = min(cmp.Or(p.EstimateRows, EstimateRows), EstimateRows)
 	return p
 }
 
@@ -200,9 +187,7 @@ func (c Config) StartRows() int {
 // Scheduled returns the configuration with a trainer's plan for its rows and, if it has none, the
 // greatest number of inducing points.
 func (c Config) Scheduled() Config {
-	if c.Inducing == 0 {
-		c.Inducing = defaultInducing(c.N, c.Dim)
-	}
+	c.Inducing = cmp.Or(c.Inducing, defaultInducing(c.N, c.Dim))
 	c.Plan = c.Plan.withDefaults(c.N, c.Inducing, c.ELBO)
 	return c
 }

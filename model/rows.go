@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Rows are examples in scaled units.
@@ -39,10 +40,5 @@ func (r Rows) Validate() error {
 
 // firstNotFinite returns the first index of a NaN or an infinity, or −1.
 func firstNotFinite(x []float64) int {
-	for i, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,9 +40,7 @@ type Generator struct {
 
 // New draws the function of a source.
 func New(cfg Config) (*Generator, error) {
-	if cfg.Features == 0 {
-		cfg.Features = 3
-	}
+	cfg.Features = cmp.Or(cfg.Features, 3)
 	switch {
 	case cfg.Features < 1 || cfg.Features > 1000:
 		return nil, fmt.Errorf("synth: %d features, want 1 to 1000", cfg.Features)
