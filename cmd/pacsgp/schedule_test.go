@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,9 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -75,70 +71,6 @@ func addFile(t *testing.T, dir, name string, first, rows int64) {
 }
 
 var someDay = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-
-// Runs, promotion by the rule and by hand, rollback, and verification of all on the last day.
-func TestPromotedByTheRule(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(jobFile{"guarantees": "pac-bayes"}).write(t, dir)
-	out := filepath.Join(dir, "out")
-	path := writeSchedule(t, dir, job, "triggers: [{files: 1}]", "promote: {within: 0.000001 %}")
-	succeed(t, "schedule", "-c", path, "--once")
-	first := current(t, out)
-	pointsToWhole(t, "the first run", out)
-	addFile(t, dir, "more", 180, 180)
-	succeed(t, "schedule", "-c", path, "--once")
-	second := current(t, out)
-	if second.ID == first.ID {
-		t.Error("a model with a smaller bound is not current")
-	}
-	// A worse one is certified and not current: all rows of another function.
-	g, err := synth.New(synth.Config{Seed: smallSeed + 1, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
-	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake", "other"), 1, 0, 100))
-	a := pacsgp(t, "schedule", "-c", path, "--once")
-	if got := current(t, out); got.ID != second.ID {
-		t.Errorf("status %d: a worse one is current: %+v", a.status, got)
-	}
-	var runs []listedRun
-	if err := json.Unmarshal([]byte(succeed(t, "schedule", "-c", path, "--runs").stdout), &runs); err != nil || len(runs) != 3 {
-		t.Fatalf("%d runs, %v", len(runs), err)
-	}
-	for i, r := range runs {
-		if r.Sequence != int64(i+1) || r.State != pipeline.StateFinished || r.Current != (i < 2) {
-			t.Errorf("run %d: %+v", i, r)
-		}
-		c, _, err := config.ReadCertificate(t.Context(), filepath.Join(out, "certificate-"+r.Certificate+".json"))
-		fatal.If(t, err)
-		k := i + 1
-		if share := c.Delta.Share(certify.MethodPACBayes).String(); share != fmt.Sprintf("1/%d", k*(k+1)) {
-			t.Errorf("run %d has spent %s of delta", k, share)
-		}
-		v := pacsgp(t, "verify", filepath.Join(out, "model-"+c.Model.Digest+".parquet"), filepath.Join(out, "certificate-"+r.Certificate+".json"), filepath.Join(dir, "lake"), "--require", "draw")
-		if v.status != *r.Exit || strings.Contains(v.message, "refused") {
-			t.Errorf("run %d does not verify on the last day: status %d, %s", k, v.status, v.message)
-		}
-	}
-	succeed(t, "promote", runs[1].Certificate, out, "--require", "draw") // which it is
-	second = current(t, out)
-	if second.ID != runs[1].Certificate || second.Bound > first.Bound {
-		t.Errorf("with twice the rows the bound went from %v to %v, current is %s", first.Bound, second.Bound, second.ID)
-	}
-	succeed(t, "promote", first.ID[:12], out, "--require", "draw")
-	if got := current(t, out); got.ID != first.ID {
-		t.Errorf("after the rollback %s is current", got.ID)
-	}
-	// Nothing new: nothing moves.
-	pacsgp(t, "schedule", "-c", path, "--once").says(t, 0, "nothing is due")
-	if got := current(t, out); got.ID != first.ID {
-		t.Errorf("an idle scheduler has moved the pointer to %s", got.ID)
-	}
-	pacsgp(t, "promote", "123456789", out).says(t, exitFailure, "there is no certificate")
-	fatal.If(t, os.Remove(filepath.Join(out, sinklake.ModelName(second.Model))))
-	if a := pacsgp(t, "promote", second.ID, out, "--require", "draw"); a.status != exitFailure || current(t, out).ID != first.ID {
-		t.Errorf("the pointer names what is not there: status %d", a.status)
-	}
-}
 
 // A scheduler that goes on says at once what has failed, as something that a quiet log has.
 func TestSchedulerWarnsOfWhatFailed(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -39,7 +40,7 @@ func (t tests) Run() int { return t() }
 // interpreter of the second verifier, if there is one.
 //
 //	status N command …   the command ends with this exit status
-//	rows DIR FIRST N     a Parquet file of other rows of that kind, which begin behind the first 180
+//	rows DIR FIRST N     a Parquet file of rows of that kind, or with "other" behind of another function
 //	broker               a broker at $BROKER, with the topics rows and predictions, of three partitions
 //	send FIRST N         records of such rows on the topic rows
 //	records TOPIC        prints the values of committed records, one a line
@@ -59,8 +60,10 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": wantStatus,
 			"rows": func(ts *testscript.TestScript, _ bool, args []string) {
+				g, err := synth.New(synth.Config{Seed: smallSeed + uint64(len(args)-3), Noise: 0.1, Features: 2})
+				ts.Check(err)
 				first, n := span(ts, args[1:])
-				ts.Check(smallRows(t).WriteLake(t.Context(), ts.MkAbs(args[0]), 1, first, n))
+				ts.Check(g.WriteLake(t.Context(), ts.MkAbs(args[0]), 1, first, n))
 			},
 			"broker": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Setenv("BROKER", cluster(t, kfake.SeedTopics(3, "rows", "predictions")).ListenAddrs()[0])
