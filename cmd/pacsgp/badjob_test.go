@@ -17,21 +17,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
-
-func TestOutputInUse(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	out := filepath.Join(dir, "out")
-	other, err := lake.Open(out, nil)
-	fatal.If(t, err)
-	job := tiny(nil).write(t, dir)
-	pacsgp(t, "train", "-c", job).says(t, exitFailure, "in use", "hint: wait for the other process")
-	fatal.If(t, other.Close())
-	succeed(t, "train", "-c", job)
-}
 
 // A full disk or a failing one stops a job at each operation, one after another. What stands under a
 // published name is whole, no model is seen without a certificate, nothing unfinished is left,

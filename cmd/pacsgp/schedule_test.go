@@ -72,18 +72,6 @@ func addFile(t *testing.T, dir, name string, first, rows int64) {
 
 var someDay = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
-// A scheduler that goes on says at once what has failed, as something that a quiet log has.
-func TestSchedulerWarnsOfWhatFailed(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	writeFile(t, filepath.Join(dir, "job.yaml"), readFile(t, tiny(jobFile{"features": "[x1, x2]", "target": "none"}).write(t, dir)))
-	schedule := filepath.Join(dir, "schedule.yaml")
-	writeFile(t, schedule, []byte("poll: 1h\njobs:\n  - {name: a, job: job.yaml, triggers: [{rows: 1}]}\n"))
-	service := startCommand(t, "-q", "schedule", "-c", schedule)
-	service.find(t, "(a: run 1 .*failed)")
-	service.end(t)
-}
-
 func current(t *testing.T, out string) *pipeline.Current {
 	t.Helper()
 	p, err := sinklake.NewOutput(out, nil).Current()
