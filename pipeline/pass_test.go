@@ -165,7 +165,7 @@ func TestForeignPartsAreRefused(t *testing.T) {
 		with *pass.Pass
 		want string
 	}{
-		"missing":           {nil, "2 of 7 shards are in none: the first are shards 6 to 7, from row 473 on"},
+		"missing":           {nil, "2 of 7 shards are in no part (the first: shards 6 to 7, from row 473 on)"},
 		"twice":             {part(1, 2), "shard 1 of 7 was read twice"},
 		"overlapping":       {part(1, 1), "read twice"},
 		"of another model":  {other(l, func(j *job.Job) { tiny(j); j.Train.Seed = 5 }), "another model"},

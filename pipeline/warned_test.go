@@ -30,7 +30,7 @@ func TestWarned(t *testing.T) {
 		says   string // "": nothing
 	}{
 		"an identifier, in order":   {"b", column(func(i int) float64 { return float64(7 + i) }), nil, 0, `column "b" is left out: it seems to be an identifier: its values are whole numbers, all different on all 40 prior rows, and they count the rows`},
-		"an identifier by its name": {"customer_id", column(func(i int) float64 { return float64(i*7919%n) * 1000 }), nil, 0, "so its name says"},
+		"an identifier by its name": {"customer_id", column(func(i int) float64 { return float64(i*7919%n) * 1000 }), nil, 0, "it is named like one"},
 		"hours":                     {"b", column(func(i int) float64 { return float64(3600 * i) }), nil, 0, ""},
 		"a quantity":                {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0, ""},
 		"a fraction":                {"id", column(func(i int) float64 { return float64(i) + 0.5 }), nil, 0, ""},

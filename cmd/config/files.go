@@ -46,7 +46,7 @@ func mayMake(output string, data Origin) error {
 		return fmt.Errorf("%s is no directory", filepath.Dir(output))
 	}
 	if found := data.Finds(output); found != "" {
-		return fmt.Errorf("%s lies in the data %s; choose a location outside, or a name that begins with . or _", output, found)
+		return fmt.Errorf("%s is inside the data %s; choose a location outside, or a name that begins with . or _", output, found)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (r *Require) Form() (yamlfile.Form, string) {
 	for _, of := range words {
 		forms = append(forms, yamlfile.Under(string(of), bound).Then(func() { r.Of = of }))
 	}
-	return yamlfile.Any(forms...), "want a bound between 0 and 1, as in 10 %; prediction or draw; or both, as in {draw: 10 %}"
+	return yamlfile.Any(forms...), "want a bound below 1, as in 10 %; or what must be certified, prediction or draw; or both, as in {draw: 10 %}"
 }
 
 // Epsilon is a number in raw units, or {std: number}.

@@ -51,7 +51,7 @@ func (k KafkaSection) declared() bool { return !reflect.ValueOf(k).IsZero() }
 // window sets the beginning and the end of a job's only window, or of one of a stream.
 func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	open := k.Rows != 0
-	faults.Unless(k.Rows >= 0, key+".rows", "%d is negative", k.Rows)
+	faults.Unless(k.Rows >= 0, key+".rows", "want the number of rows of a window, not %d", k.Rows)
 	faults.Unless(!open || k.To == "", key, "rows and to both end the window; name one of them")
 	config.Rows = k.Rows
 	begin := broker.Earliest
@@ -108,7 +108,7 @@ func (p *position) Form() (yamlfile.Form, string) {
 		}
 		_, err := p.of(broker.Earliest)
 		return err == nil
-	}), "want earliest, latest, committed (only for from), or a time such as 2026-01-31T12:00:00Z"
+	}), "want earliest, latest, or a time such as 2026-01-31T12:00:00Z; from may also be committed"
 }
 
 // of is the position of a window. Its form is checked when the file is read.

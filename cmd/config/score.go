@@ -66,7 +66,7 @@ func (c *followed) fromFiles(key, folder string, faults *yamlfile.Faults) {
 		return
 	}
 	if found := from.Finds(filepath.Join(folder, "lake", "rows.parquet")); found != "" {
-		faults.Add(key, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", folder, found)
+		faults.Add(key, "%s is inside the data %s; choose a directory outside, or a name that begins with . or _", folder, found)
 	}
 }
 

@@ -39,7 +39,7 @@ func (s SourceSection) origin(job job.Job, output string, faults *yamlfile.Fault
 	}
 	faults.Unless(s.deadLetters == "", "rejected.to", "a topic takes records of a topic, and the rows come from files; name a file")
 	faults.Unless(s.Spool == (SpoolSection{}), "source.spool", "it is for rows of a topic, and these are in files")
-	faults.Unless(len(s.Paths) > 0, "source.paths", "name files, directories or globs of Parquet files")
+	faults.Unless(len(s.Paths) > 0, "source.paths", "name Parquet or Arrow files, directories or globs")
 	if len(s.Paths) > maxPaths {
 		faults.Add("source.paths", "%d paths, want at most "+strconv.Itoa(maxPaths)+"; name folders or globs", len(s.Paths))
 		return Lake(nil)

@@ -105,7 +105,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		}
 	}
 	faults.Unless(c.Grid == "" || c.Grid == paperGrid, "grid", "%q is no grid: leave it out, or write %s", c.Grid, paperGrid)
-	faults.Unless(c.Keep >= 0, "retain", "%d is negative", c.Keep)
+	faults.Unless(c.Keep >= 0, "retain", "want the number of runs to keep, not %d", c.Keep)
 	resources := c.Resources()
 	resources.Checkpoint = cmp.Or(time.Duration(c.Checkpoint), resources.Checkpoint)
 	c.Require.Of = cmp.Or(c.Require.Of, pipeline.RequirePrediction)
@@ -213,15 +213,15 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(p.Rejected.To.path == "", "rejected.to", "a stream sends rejected rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(p.Stream.Promote.Within == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, "train.time", "a resumed window must give the same certificate, and a time limit could change it: limit training by train.passes")
-	faults.Unless(p.PublishTo != nil, "publish.kafka", "a stream publishes to topics; name the model")
+	faults.Unless(p.PublishTo != nil, "publish.kafka", "name the model, as in {name: delays}: a stream publishes to topics")
 	from, ok := p.Source.(*Topic)
 	if !ok {
-		faults.Add("source.kafka", "a stream reads a topic")
+		faults.Add("source.kafka", "name the topic and the group: a stream reads a topic")
 		return
 	}
 	const key = "source.kafka"
 	size := from.KafkaSection.Rows
-	faults.Unless(size > 0, key, "rows: how many has a window?")
+	faults.Unless(size > 0, key+".rows", "choose the number of rows of a window, as in 100000")
 	if size > 0 && len(p.Job.Features) > 0 {
 		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.NotAFeature(), []string{p.Job.Target}), size)
 		faults.Unless(err == nil, key+".rows", "a window of so many rows is too small: %v", err)

@@ -134,8 +134,8 @@ var systemCall = regexp.MustCompile(`(^|: )(?:open|l?stat) ([^:]+: (?:no such fi
 // libraryWords replaces words of libraries about their own settings, and of YAML's grammar.
 var libraryWords = strings.NewReplacer("too many levels of symbolic links", "a symbolic link that leads to itself", "decompressed size exceeds configured limit", "it is larger decompressed than it says",
 	"could not find flow map content", "the { is not closed", "could not find flow mapping end token '}'", "the { is not closed",
-	"sequence end token ']' not found", "the [ is not closed", "non-map value is specified", "want KEY: VALUE",
-	"mapping value is not allowed in this context", "a second colon in a line: put text with a colon in quotes")
+	"sequence end token ']' not found", "the [ is not closed", "non-map value is specified", "want KEY: VALUE", "found an invalid key for this map", "a key must be a word",
+	"mapping value is not allowed in this context", "a second colon in a line: put text with a colon in quotes", "mapping key \"", "key \"", "\" already defined at", "\" is already given at")
 
 // inPlainWords removes names of packages and system calls from a line of an error.
 func inPlainWords(line string) string {

@@ -200,7 +200,7 @@ func (s Scoring) into(folder string) (string, error) {
 		err = config.MayCreate(folder, config.Lake(s.Data))
 	}
 	if found := config.Lake(s.Data).Finds(filepath.Join(folder, "shard.parquet")); err == nil && found != "" {
-		err = fmt.Errorf("%s lies in the data %s; choose a location outside", folder, found)
+		err = fmt.Errorf("%s is inside the data %s; choose a location outside", folder, found)
 	}
 	if err != nil {
 		err = config.Argument(fmt.Errorf("-o: %w", err))

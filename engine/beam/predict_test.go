@@ -216,7 +216,7 @@ func TestPredictRefuses(t *testing.T) {
 	dir := filepath.Dir(out)
 	folder := filepath.Join(dir, "predictions")
 	refusedInto(t, "", "name the folder", out, lake)
-	refusedInto(t, filepath.Join(lake, "predictions"), "lies in the data", out, lake)
+	refusedInto(t, filepath.Join(lake, "predictions"), "is inside the data", out, lake)
 	refusedInto(t, filepath.Join(dir, "none", "predictions"), "does not exist", out, lake)
 	refusedInto(t, "s3://bucket/predictions", "", out, lake)
 	refusedInto(t, out, "is there and holds no predictions", out, lake)

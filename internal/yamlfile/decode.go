@@ -101,13 +101,13 @@ func (t *File) section(key string, node ast.Node, v reflect.Value) {
 			continue
 		}
 		meant := t.meant(name, key, v.Type())
-		text := fmt.Sprintf("unknown field %q; %s lists the keys", name, t.Kind.Page)
+		text := fmt.Sprintf("unknown key %q: %s lists the keys", name, t.Kind.Page)
 		if meant != "" {
 			meaning := listIndex.ReplaceAllString(meant, "")
 			if key != "" && !strings.Contains(meaning, ".") {
 				meaning += " outside of " + key
 			}
-			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, meaning, t.Kind.Page)
+			text = fmt.Sprintf("unknown key %q: did you mean %s? (%s lists the keys)", name, meaning, t.Kind.Page)
 		}
 		t.report(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
 	}

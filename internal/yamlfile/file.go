@@ -52,6 +52,7 @@ func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (stri
 	tree, err := parser.Parse(tokens, 0)
 	if err != nil {
 		t.add("", err)
+		t.Faults[0].Text = "this is not YAML: " + t.Faults[0].Text
 		return c, t
 	}
 	for _, d := range tree.Docs { // one that says something: see takenApart
@@ -60,7 +61,7 @@ func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (stri
 		}
 	}
 	if t.Root == nil {
-		t.add("", fmt.Errorf("it is empty; %s shows the smallest %s", t.Kind.Page, t.Kind.Name))
+		t.add("", fmt.Errorf("the file is empty: %s shows the smallest %s", t.Kind.Page, t.Kind.Name))
 		return c, t
 	}
 	t.nodes = map[string]ast.Node{}

@@ -225,7 +225,7 @@ func (s *Duration) Form() (Form, string) {
 		case err != nil || parsed != nil:
 			return ErrOther
 		case d < 0:
-			return At(node, d.String()+" is negative")
+			return At(node, d.String()+" is negative: want a time such as 90s, 15m, 2h or 30d")
 		}
 		return nil
 	}}, "want a time such as 90s, 15m, 2h or 30d"

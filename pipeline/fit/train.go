@@ -398,7 +398,7 @@ func (t *Training) predictor(ctx context.Context, m *pass.Model) error {
 		t.env.Observer.ReportWarning("the rows show no noise: the model has the least that its arithmetic can carry")
 	}
 	if t.job.Mean.Given() && t.job.Split.Outside == 0 {
-		t.env.Observer.ReportWarning("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: split.outside; the guarantee curve does not rest on them)")
+		t.env.Observer.ReportWarning("predictive deviations may be too small: they come from prior rows, to which the column of the mean may have been fitted (hint: set split.outside; no claim of the certificate rests on deviations)")
 	}
 	m.Meta.Predictor, m.Predictive = c.Predictor(t.job, nil)
 	return nil

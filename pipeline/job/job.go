@@ -154,7 +154,7 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	faults.of("kernel", certify.KernelFamilies(j.Kernel.Family))
 	for _, m := range j.Inducing {
-		faults.when(m < 1 || m > certify.MaxInducing, "inducing: %d is not in 1..%d", m, certify.MaxInducing)
+		faults.when(m < 1 || m > certify.MaxInducing, "inducing: want 1 to %d points, not %d", certify.MaxInducing, m)
 	}
 	faults.when(j.Scaling != "" && j.Scaling != ScalingReference && j.Scaling != ScalingNone,
 		"scaling: %q is neither %s nor %s%s", j.Scaling, ScalingReference, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingReference) + "?"}[j.Scaling == "reference"])
@@ -224,7 +224,7 @@ func needDelta(delta float64) string {
 		return "choose how likely the certificate may be wrong, as in delta: 1 % for 99 % confidence; " +
 			"it has no default, because the risk is yours"
 	}
-	return strconv.FormatFloat(delta, 'g', -1, 64) + " is not between 0 and 1, both excluded"
+	return "want a number above 0 and below 1, as in 1 %, not " + strconv.FormatFloat(delta, 'g', -1, 64)
 }
 
 // Limits of training, far beyond anybody's patience and memory: no product of them is too

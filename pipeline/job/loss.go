@@ -43,8 +43,8 @@ func (l LossDecl) heldOut() certify.MethodID {
 	return certify.MethodHoldout
 }
 
-const needEpsilon = "choose from which error above 0 on a prediction is a miss: in units of the target, as in epsilon: 5; " +
-	"in its standard deviations, as in epsilon: {std: 0.6}; or at every tolerance, as in tolerance: any; " +
+const needEpsilon = "choose the error, above 0, beyond which a prediction is a miss: in units of the target, as in epsilon: 5; " +
+	"in its standard deviations, as in epsilon: {std: 0.6}; or every tolerance at once, as in tolerance: any; " +
 	"it has no default, because only you know which error hurts"
 
 func (l LossDecl) withDefaults(faults *faultList) LossDecl {
@@ -68,7 +68,7 @@ func (l LossDecl) withDefaults(faults *faultList) LossDecl {
 		case l.Epsilon != 0 && l.EpsilonStd != 0:
 			faults.add("loss.epsilon: give it in raw units or in standard deviations, not both")
 		case !(l.Epsilon+l.EpsilonStd > 0) || math.IsInf(l.Epsilon+l.EpsilonStd, 0):
-			faults.add("loss.epsilon: %v is not positive and finite", l.Epsilon+l.EpsilonStd)
+			faults.add("loss.epsilon: want a finite number above 0, not %v", l.Epsilon+l.EpsilonStd)
 		}
 	case certify.ShareTolerance:
 		faults.when(l.EpsilonStd != 0 || !(0 < l.Epsilon && l.Epsilon <= certify.MostShare),

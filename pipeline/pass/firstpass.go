@@ -355,7 +355,7 @@ func (s *FirstPass) identifies(i int) string {
 	why := "seems to be an identifier: its values are whole numbers, all different " + s.onAll() + ", and "
 	switch {
 	case IDName.MatchString(s.Columns[i]):
-		return why + "so its name says"
+		return why + "it is named like one"
 	case slices.IsSorted(column) && sorted[len(sorted)-1]-sorted[0] <= 2*float64(s.Split.Rows):
 		return why + "they count the rows"
 	}

@@ -154,7 +154,7 @@ func (p *Pass) Missing() error {
 		}
 		from, row = i+1, row+p.shards[i].rows
 	}
-	return fmt.Errorf("%w: %d of %d shards are in none: the first are shards %d to %d, from row %d on; is a part missing?",
+	return fmt.Errorf("%w: %d of %d shards are in no part (the first: shards %d to %d, from row %d on): name all parts, and make missing ones again",
 		ErrPart, p.of.shards-len(p.shards), p.of.shards, from+1, to, row)
 }
 

@@ -49,7 +49,7 @@ func Cron(text, zone string) (Moments, error) {
 		alone := []string{"*", "*", "*", "*", "*"}
 		alone[i], fields[i] = f, f
 		if _, err := cron.ParseStandard(strings.Join(alone, " ")); err != nil {
-			return nil, fmt.Errorf("%q: %s: %w", text, cronFields[i], err)
+			return nil, fmt.Errorf("%q: want %s, not %q", text, cronFields[i], f)
 		}
 	}
 	walls, err := cron.ParseStandard("CRON_TZ=UTC " + strings.Join(fields, " "))
