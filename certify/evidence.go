@@ -53,6 +53,7 @@ func (ev Evidence) validateRisks() error {
 		t := ev.LossSums.Of(key.Predictor, key.Subset)
 		err := t.validate(ev.Counts.Of(key.Subset), ev)
 		faults.when(err != nil, "the losses of a %s on %s rows: %w", key.Predictor, key.Subset, err)
+		faults.when(t.Unproven > ev.Counts.rows(key.Subset), "%d of %d %s rows are not proven", t.Unproven, ev.Counts.rows(key.Subset), key.Subset)
 	}
 	faults.when(len(ev.LossSums) > len(needs), "%d loss sums, which are more than the %d that the methods need", len(ev.LossSums), len(needs))
 	faults.when(len(ev.Delta.Methods) > 0 && (ev.Counts.Holdout > 0) != ev.Delta.Uses(SubsetHoldout), "%d held-out rows, which only the methods %q and %q use", ev.Counts.Holdout, MethodHoldout, MethodCurve)
@@ -64,11 +65,15 @@ func (ev Evidence) validateRisks() error {
 
 // Of returns the number of examples of a subset.
 func (l Counts) Of(subset Subset) int64 {
-	train, holdout := l.Training, l.Holdout
 	if u := l.Units; u != nil {
-		train, holdout = u.Train, u.Holdout
+		return Counts{Training: u.Train, Holdout: u.Holdout}.rows(subset)
 	}
-	return map[Subset]int64{SubsetTraining: train, SubsetHoldout: holdout}[subset]
+	return l.rows(subset)
+}
+
+// rows returns the number of rows of a subset.
+func (l Counts) rows(subset Subset) int64 {
+	return map[Subset]int64{SubsetTraining: l.Training, SubsetHoldout: l.Holdout}[subset]
 }
 
 // validateConstant checks the baseline's constant and its origin.

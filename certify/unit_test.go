@@ -26,6 +26,7 @@ func TestUnitsAreValidated(t *testing.T) {
 		"29 units of 85 rows in one subset": func(ev *Evidence) { ev.Counts.Units.Holdout = 29 },
 		"601 units of 600 rows":             func(ev *Evidence) { ev.Counts.Units.Reference = 601 },
 		"the largest of 360 units has 20 ":  func(ev *Evidence) { ev.Counts.Units.Largest = 20 },
+		"12006 of 12005 training rows are ": func(ev *Evidence) { ev.LossSums.At(PredictorDraw, SubsetTraining).Unproven = 12006 },
 		"do not stand before the target":    func(ev *Evidence) { ev.Counts.Units.Columns = []string{"hour"} },
 		"units do not go with": func(ev *Evidence) {
 			ev.Delta.Methods = []MethodID{MethodPACBayes, MethodCurve}
