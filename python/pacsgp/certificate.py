@@ -15,6 +15,8 @@ from .model import read_plain
 from .refusal import content, need, plain
 from .first_pass import ranked_rows
 
+quoted = lambda text, plain: text if plain else f'"{text}"'  # what is not plain could be read as a part of the sentence around it
+column = lambda name: quoted(name, name.isascii() and name.isidentifier())
 ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}  # in the settings of a job
 
 
@@ -60,20 +62,20 @@ def claim(cert):
 
 def headline(cert):
     """What is certified about predictions, in a sentence. Numbers are rounded outwards."""
-    g, loss = claim(cert), cert["loss"]
+    g, loss, target, unit = claim(cert), cert["loss"], column(cert["loss"]["target"]), cert["loss"].get("unit", "")
     if g is None:
-        return plain(f"Nothing is certified about predictions of {loss['target']}.")
+        return plain(f"Nothing is certified about predictions of {target}.")
     up = lambda v, times=1: f"{Context(prec=4 if times == 1 else 3, rounding=ROUND_CEILING).multiply(Decimal(repr(float(v))), times).normalize():f}"
     share = lambda p: f"{p.quantize(Decimal(1).scaleb(min(-1, p.adjusted() - 1)), ROUND_CEILING):f}" if p < 100 else "100"
-    amount = lambda of: f"{up(loss[of])} {loss.get('unit', '')}".strip()
-    off = {"zero-one": lambda: f"off by more than {amount('epsilon')}", "band": lambda: f"more than {amount('below')} too low or more than {amount('above')} too high",
+    amount = lambda v: f"{up(v)} {quoted(unit, re.sub('[°%/]', 'x', unit or 'x').isalpha())}".strip()
+    off = {"zero-one": lambda: f"off by more than {amount(loss['epsilon'])}", "band": lambda: f"more than {amount(loss['below'])} too low or more than {amount(loss['above'])} too high",
            "relative-zero-one": lambda: f"off by more than {up(loss['epsilon'], 100)} % of the target"}.get(loss["kind"])
-    rows = f"the rows of a new unit of {' and '.join(cert['counts']['units']['columns'])}" if "units" in cert["counts"] else "new rows"
+    rows = f"the rows of a new unit of {' and '.join(map(column, cert['counts']['units']['columns']))}" if "units" in cert["counts"] else "new rows"
     if "curve" in g and "tolerance" in loss:
-        lost = f"are within {up(within(g['curve'], CURVE_SHARE))} {loss.get('unit', '')}".strip() + f" of the target in at least 90 % of {rows}"
+        lost = f"are within {amount(within(g['curve'], CURVE_SHARE))} of the target in at least 90 % of {rows}"
     else:
         lost = f"are {off()} in at most {share(100 * Decimal(repr(float(g['bound']))))} % of {rows}" if off else f"lose at most {up(g['bound'])} on average over {rows} by the {loss['kind']} loss"
-    return plain(f"Predictions of {loss['target']} {lost} ({(100 - 100 * Decimal(repr(float(g['delta'])))).normalize():f} % confidence).")
+    return plain(f"Predictions of {target} {lost} ({(100 - 100 * Decimal(repr(float(g['delta'])))).normalize():f} % confidence).")
 
 
 def model_warnings(cert):

@@ -22,7 +22,7 @@ class Column:
 
     def __init__(self, name, kind, depth):
         t = kind.value_type if pa.types.is_dictionary(kind) else kind
-        self.name, self.depth, self.meaning, self.text = name, depth, "", t in TEXTS
+        self.name, self.depth, self.meaning, self.text, self.int96 = name, depth, "", t in TEXTS, False
         self.use = f"of type {kind}"
         if pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_boolean(t) or pa.types.is_decimal(t) or pa.types.is_duration(t):
             self.use = "numeric"
@@ -119,13 +119,11 @@ def values(batches, column, known):
     arrays = [batch.column(batch.schema.get_field_index(path[0])) for batch in batches]
     if len(path) > 1:
         arrays = [pc.struct_field(array, path[1:]) for array in arrays]
-    if column.text:
-        return labels(arrays[0], known or {})
-    near, *far = map(numbers, arrays)
-    if not far or not column.int96:
-        return near
-    days = np.abs(np.floor(far[1] / 86400))
-    return np.where(days <= 106_750, near, np.where(days <= 106_750_000, far[0], np.nan))
+    if not column.int96:
+        return labels(arrays[0], known or {}) if column.text else numbers(arrays[0])
+    near, far, rounded = map(numbers, arrays)
+    days = np.abs(np.floor(rounded / 86400))
+    return np.where(days <= 106_750, near, np.where(days <= 106_750_000, far, np.nan))
 
 
 def labels(array, known):
