@@ -34,43 +34,37 @@ func newAvroReader(names []string) *avroReader {
 	for j := range r.cells {
 		r.cells[j] = new(any) // remains for a column that no schema can have
 	}
-	columns := newJSONReader(names).root
-	row := reflect.New(rowType(columns))
-	r.bind(columns, row.Elem())
+	paths := make([][]int, len(names))
+	row := reflect.New(rowType(newJSONReader(names).root, nil, paths))
+	for j, path := range paths {
+		if path != nil {
+			r.cells[j], _ = reflect.TypeAssert[*any](row.Elem().FieldByIndex(path).Addr())
+		}
+	}
 	r.row = row.Interface()
 	return r
 }
 
 var avroName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// fields returns the names of the node's members that a schema can have.
-func (of *jsonNode) fields() []string {
-	names := slices.Sorted(maps.Keys(of.members))
-	return slices.DeleteFunc(names, func(name string) bool { return !avroName.MatchString(name) })
-}
-
-// rowType returns the type of a node: a struct of its members, or any for a leaf.
-func rowType(of *jsonNode) reflect.Type {
+// rowType returns the type of a node at a path of fields: a struct of its members that a schema can have,
+// or any for a leaf, whose path it notes.
+func rowType(of *jsonNode, at []int, paths [][]int) reflect.Type {
 	if of.members == nil {
+		if of.column >= 0 {
+			paths[of.column] = at
+		}
 		return reflect.TypeFor[any]()
 	}
 	var fields []reflect.StructField
-	for i, name := range of.fields() {
-		fields = append(fields, reflect.StructField{
-			Name: fmt.Sprintf("F%d", i), Type: rowType(of.members[name]), Tag: reflect.StructTag(fmt.Sprintf("avro:%q", name)),
-		})
+	for _, name := range slices.Sorted(maps.Keys(of.members)) {
+		if avroName.MatchString(name) {
+			typ := rowType(of.members[name], append(slices.Clip(at), len(fields)), paths)
+			tag := reflect.StructTag(fmt.Sprintf("avro:%q", name))
+			fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", len(fields)), Type: typ, Tag: tag})
+		}
 	}
 	return reflect.StructOf(fields)
-}
-
-// bind sets the cells of the columns to their fields in v, a value of the node's type.
-func (r *avroReader) bind(of *jsonNode, v reflect.Value) {
-	if cell, ok := reflect.TypeAssert[*any](v.Addr()); ok && of.column >= 0 {
-		r.cells[of.column] = cell
-	}
-	for i, name := range of.fields() {
-		r.bind(of.members[name], v.Field(i))
-	}
 }
 
 // read appends the row of a record's value.
