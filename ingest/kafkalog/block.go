@@ -120,53 +120,42 @@ func (b *block) write(to io.Writer, partition int64) error {
 		parquet.Compression(packed),
 		parquet.MaxRowsPerRowGroup(maxSegmentRows),
 	)
-	columns := w.ColumnWriters()
+	var values [1024]parquet.Value
 	for i, path := range schema.Columns() {
-		if err := b.column(columns[i], path[0], partition); err != nil {
-			return fmt.Errorf("column %q: %w", path[0], err)
+		value := b.values(path[0], partition)
+		for from := 0; from < b.rows(); from += len(values) {
+			piece := values[:min(len(values), b.rows()-from)]
+			for k := range piece {
+				piece[k] = value(from + k)
+			}
+			if _, err := w.ColumnWriters()[i].WriteRowValues(piece); err != nil {
+				return fmt.Errorf("column %q: %w", path[0], err)
+			}
 		}
 	}
 	return w.Close()
 }
 
-// column writes one column, a piece at a time.
-func (b *block) column(to *parquet.ColumnWriter, name string, partition int64) error {
+// values returns a function that makes the values of a column, by row.
+func (b *block) values(name string, partition int64) func(row int) parquet.Value {
 	switch j := slices.Index(b.names, name); {
 	case j >= 0:
-		return writeValues(to, b.columns[j], parquet.DoubleValue)
+		return func(row int) parquet.Value { return parquet.DoubleValue(b.columns[j][row]) }
 	case name == columnTopic:
 		topic := parquet.ByteArrayValue([]byte(b.topic))
-		return writeValues(to, b.offsets, func(int64) parquet.Value { return topic })
+		return func(int) parquet.Value { return topic }
 	case name == columnPartition:
-		return writeValues(to, b.offsets, func(int64) parquet.Value { return parquet.Int32Value(int32(partition)) }) //nolint:gosec // as Kafka numbers them
+		return func(int) parquet.Value { return parquet.Int32Value(int32(partition)) } //nolint:gosec // as Kafka numbers them
 	case name == columnReason:
-		row := -1
-		return writeValues(to, b.offsets, func(int64) parquet.Value {
-			row++
+		return func(row int) parquet.Value {
 			if reason, ok := b.reasons[row]; ok {
 				return parquet.ByteArrayValue([]byte(reason)).Level(0, 1, 0)
 			}
 			return parquet.Value{}
-		})
+		}
 	case name == columnTime:
-		return writeValues(to, b.times, parquet.Int64Value)
+		return func(row int) parquet.Value { return parquet.Int64Value(b.times[row]) }
 	default:
-		return writeValues(to, b.offsets, parquet.Int64Value)
+		return func(row int) parquet.Value { return parquet.Int64Value(b.offsets[row]) }
 	}
-}
-
-// writeValues writes the values of a column.
-func writeValues[T any](to *parquet.ColumnWriter, values []T, of func(T) parquet.Value) error {
-	var piece [1024]parquet.Value
-	for len(values) > 0 {
-		n := min(len(piece), len(values))
-		for i, v := range values[:n] {
-			piece[i] = of(v)
-		}
-		if _, err := to.WriteRowValues(piece[:n]); err != nil {
-			return err
-		}
-		values = values[n:]
-	}
-	return nil
 }
