@@ -22,14 +22,18 @@ type Quota struct {
 }
 
 // Used returns the bytes of all spools.
-func (q *Quota) Used() int64 {
+func (q *Quota) Used() int64 { return q.but("") }
+
+// but returns the bytes of all spools but that in a folder.
+func (q *Quota) but(folder string) (bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var all int64
-	for _, bytes := range q.used {
-		all += bytes
+	for name, of := range q.used {
+		if name != folder {
+			bytes += of
+		}
 	}
-	return all
+	return bytes
 }
 
 // Release removes the spool in a folder from the quota.
@@ -53,16 +57,7 @@ func (q *Quota) set(folder string, bytes int64) {
 // wait waits for room. It does not wait for the spool's own bytes.
 func (q *Quota) wait(ctx context.Context, folder string) error {
 	for q != nil {
-		q.mu.Lock()
-		var others int64
-		for name, bytes := range q.used {
-			if name != folder {
-				others += bytes
-			}
-		}
-		room := others == 0 || others+q.used[folder] < q.Limit
-		q.mu.Unlock()
-		if room {
+		if q.but(folder) == 0 || q.Used() < q.Limit {
 			return nil
 		}
 		if err := broker.Pause(ctx, pollEvery); err != nil {
