@@ -132,11 +132,12 @@ func (r *Records) reasons(b *Block, rows int, bad []int, known func(row int) str
 	builder := array.NewStringBuilder(memory.DefaultAllocator)
 	defer builder.Release()
 	builder.Reserve(rows)
-	next := 0
-	for _, i := range bad {
-		for ; next < i; next++ {
+	for i := range rows {
+		if len(bad) == 0 || i < bad[0] {
 			builder.AppendNull()
+			continue
 		}
+		bad = bad[1:]
 		text := ""
 		if known != nil {
 			text = known(i)
@@ -145,10 +146,6 @@ func (r *Records) reasons(b *Block, rows int, bad []int, known func(row int) str
 			text = r.reason(b.Columns, i)
 		}
 		builder.Append(text)
-		next++
-	}
-	for ; next < rows; next++ {
-		builder.AppendNull()
 	}
 	return builder.NewArray()
 }
