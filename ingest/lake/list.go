@@ -79,7 +79,7 @@ type lister struct {
 	store   *objects.View
 	folders map[string]string // the path under which a directory was searched, by its real path
 	listed  map[string]string // the path under which a file was listed, by its real path
-	tables  map[string]bool   // folders that are those of no table
+	tables  map[string]bool   // folders of matched files, which are those of no table
 	skipped []string          // pipes and devices, and files in directories whose names are not those of data
 	again   bool              // a directory was found that had been searched
 }
@@ -176,11 +176,8 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	}
 	l.folders[resolved] = dir
 	above = append(slices.Clip(above), resolved)
-	entries, err := l.store.ReadDir(ctx, dir)
+	entries, err := l.noTable(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("lake: %w", err)
-	}
-	if err := l.noTable(ctx, dir, entries); err != nil {
 		return nil, err
 	}
 	var found []string
@@ -210,7 +207,12 @@ func (l *lister) files(ctx context.Context, path string, above []string, matched
 	case info.IsDir():
 		return l.directory(ctx, path, above)
 	case info.Mode().IsRegular() && matched:
-		return []string{path}, l.noTableAt(ctx, objects.Dir(path))
+		dir := objects.Dir(path)
+		if !l.tables[dir] {
+			l.tables[dir] = true
+			_, err = l.noTable(ctx, dir)
+		}
+		return []string{path}, err
 	case info.Mode().IsRegular() && slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path))):
 		return []string{path}, nil
 	}
@@ -218,38 +220,29 @@ func (l *lister) files(ctx context.Context, path string, above []string, matched
 	return nil, nil
 }
 
-// noTable refuses the folder of a table of Delta, Iceberg or Hudi: files lie there whose rows were
-// deleted or replaced.
-func (l *lister) noTable(ctx context.Context, dir string, entries []fs.DirEntry) error {
+// noTable lists a folder, and refuses that of a table of Delta, Iceberg or Hudi: files lie there whose rows
+// were deleted or replaced.
+func (l *lister) noTable(ctx context.Context, dir string) ([]fs.DirEntry, error) {
 	const said = "lake: %s is the folder of a table of %s, where files with deleted rows may lie: declare its current files, which this lists: python -c '%s'"
+	entries, err := l.store.ReadDir(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
 	for _, e := range entries {
 		switch path := objects.Join(dir, e.Name()); e.Name() {
 		case "_delta_log":
-			return fmt.Errorf(said, dir, "Delta", fmt.Sprintf(`from deltalake import DeltaTable; print(*DeltaTable(%q).file_uris(), sep="\n")`, dir))
+			return nil, fmt.Errorf(said, dir, "Delta", fmt.Sprintf(`from deltalake import DeltaTable; print(*DeltaTable(%q).file_uris(), sep="\n")`, dir))
 		case ".hoodie":
-			return fmt.Errorf(said, dir, "Hudi", fmt.Sprintf(`from hudi import HudiTableBuilder as T; print(*(f.base_file_relative_path() for f in T.from_base_uri(%q).build().get_file_slices()), sep="\n")`, dir))
+			return nil, fmt.Errorf(said, dir, "Hudi", fmt.Sprintf(`from hudi import HudiTableBuilder as T; print(*(f.base_file_relative_path() for f in T.from_base_uri(%q).build().get_file_slices()), sep="\n")`, dir))
 		case "metadata":
 			below, err := l.store.ReadDir(ctx, path)
 			last := slices.IndexFunc(below, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), ".metadata.json") })
 			if err == nil && last >= 0 {
-				return fmt.Errorf(said, dir, "Iceberg", fmt.Sprintf(`from pyiceberg.table import StaticTable as T; print(*(f.file.file_path for f in T.from_metadata(%q).scan().plan_files()), sep="\n")`, objects.Join(path, "NEWEST.metadata.json")))
+				return nil, fmt.Errorf(said, dir, "Iceberg", fmt.Sprintf(`from pyiceberg.table import StaticTable as T; print(*(f.file.file_path for f in T.from_metadata(%q).scan().plan_files()), sep="\n")`, objects.Join(path, "NEWEST.metadata.json")))
 			}
 		}
 	}
-	return nil
-}
-
-// noTableAt is noTable of a folder with files that a pattern matches.
-func (l *lister) noTableAt(ctx context.Context, dir string) error {
-	if l.tables[dir] {
-		return nil
-	}
-	l.tables[dir] = true
-	entries, err := l.store.ReadDir(ctx, dir)
-	if err != nil {
-		return fmt.Errorf("lake: %w", err)
-	}
-	return l.noTable(ctx, dir, entries)
+	return entries, nil
 }
 
 // oneLine returns an error for a path with a line break, which could fake a line of a report.
