@@ -159,10 +159,7 @@ func Stage(fsys FS, path string, data []byte) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.Write(data); err != nil {
-		p.Abort()
-		return nil, err
-	}
+	_, _ = p.Write(data) // Sync returns its error
 	if err := p.Sync(); err != nil {
 		return nil, err
 	}
