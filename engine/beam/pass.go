@@ -33,25 +33,24 @@ func register() {
 // parts is the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
 // of each in a folder. Elements are KV<int, []byte> alone: engines have been seen to shift the fields of structs.
 func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
-	each := &makePart{Job: pass.Job, TrainingState: pass.TrainingState, Name: pass.Name, Of: of}
 	p, s := beam.NewPipelineWithRoot()
-	made := beam.ParDo(s, each, beam.Reshuffle(s, beam.CreateList(s, numbers)))
+	made := beam.ParDo(s, &makePart{Pass: pass, Of: of}, beam.Reshuffle(s, beam.CreateList(s, numbers)))
 	beam.ParDo0(s, &keepPart{Folder: folder, Of: of}, beam.GroupByKey(s, made))
 	return p
 }
 
 // A makePart makes parts of a pass. Beam copies its fields to workers, the exported ones.
 type makePart struct {
-	Job, TrainingState, Name string // as of passOf
-	Of                       int    // parts
+	Pass passOf
+	Of   int // parts
 }
 
 // ProcessElement makes one part.
 func (f *makePart) ProcessElement(ctx context.Context, number int, emit func(int, []byte)) error {
 	part := pass.Part{Number: number, Of: f.Of}
-	data, err := passOf{f.Job, f.TrainingState, f.Name}.part(ctx, part)
+	data, err := f.Pass.part(ctx, part)
 	if err != nil {
-		return fmt.Errorf("part %s of the %s pass: %w", part, f.Name, err)
+		return fmt.Errorf("part %s of the %s pass: %w", part, f.Pass.Name, err)
 	}
 	emit(number, data)
 	return nil
