@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -44,6 +45,7 @@ func (t tests) Run() int { return t() }
 //	broker               a broker at $BROKER, with the topics rows and predictions, of three partitions
 //	send FIRST N         records of such rows on the topic rows
 //	records TOPIC        prints the values of committed records, one a line
+//	[python], [sklearn]  $PYTHON has what the package needs, or scikit-learn too
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true,
@@ -52,11 +54,15 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PYTHON", os.Getenv("PACSGP_PYTHON"))
 			e.Setenv("PYTHONPATH", filepath.Join(verifytest.Root(t), "python"))
 			e.Setenv("EXAMPLES", filepath.Join(verifytest.Root(t), "examples"))
+			for name, value := range map[string]string{"PYTHON": os.Getenv("PACSGP_PYTHON"), "PYTHONPATH": filepath.Join(verifytest.Root(t), "python"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} {
+				e.Setenv(name, value)
+			}
 			if _, err := os.Stat(filepath.Join(e.WorkDir, "job.yaml")); errors.Is(err, os.ErrNotExist) {
 				tiny(nil).write(t, e.WorkDir)
 			}
 			return smallRows(t).WriteLake(t.Context(), filepath.Join(e.WorkDir, "lake"), 3, 0, 180)
 		},
+		Condition: has,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": wantStatus,
 			"rows": func(ts *testscript.TestScript, _ bool, args []string) {
@@ -86,6 +92,16 @@ func span(ts *testscript.TestScript, args []string) (first, n int64) {
 	_, err := fmt.Sscan(strings.Join(args, " "), &first, &n)
 	ts.Check(err)
 	return first, n
+}
+
+// has reports whether Python is there for a script, or Python with scikit-learn. In CI both must be.
+func has(condition string) (bool, error) {
+	path, module := os.Getenv("PACSGP_PYTHON"), map[string]string{"python": "pyarrow", "sklearn": "sklearn"}[condition]
+	err := exec.CommandContext(context.Background(), path, "-c", "import "+module).Run() //nolint:gosec // the tester names the interpreter
+	if err != nil && os.Getenv("CI") != "true" {
+		return false, nil
+	}
+	return true, err
 }
 
 func wantStatus(ts *testscript.TestScript, not bool, args []string) {

@@ -11,7 +11,6 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/job"
-	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // A job without a tolerance gets a curve; plan says what it would promise, train and inspect what it
@@ -143,45 +142,6 @@ func TestHeavyTailsDoNotRunAway(t *testing.T) {
 	t.Logf("estimated bound %g at first, %g at last", first, last)
 	if !(last <= first+0.03) {
 		t.Errorf("the estimated bound went from %g to %g", first, last)
-	}
-}
-
-// The example of boosted trees, in both forms, from Parquet to a certificate that both verifiers take.
-func TestExampleOfBoostedTrees(t *testing.T) {
-	t.Parallel()
-	needScikitLearn(t)
-	dir := t.TempDir()
-	fatal.If(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "examples", "mean"))))
-	in := func(name string) string { return filepath.Join(dir, name) }
-	verifytest.Script(t, `
-import os, sys, numpy as np, pyarrow as pa, pyarrow.parquet as pq
-rng = np.random.default_rng(1)
-a, b = rng.uniform(-3, 3, (2, 3000))
-os.mkdir(sys.argv[1])
-pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + 0.3 * b + rng.normal(0, 0.1, 3000)}), sys.argv[1] + "/rows.parquet")
-`, in("rows"))
-	job := string(readFile(t, in("job.yaml"))) + "\ninducing: 20\ntrain: {passes: 5}\n"
-	for form, of := range map[string]struct{ job, fitted string }{
-		"one": {job, "no held-out row"}, "two": {strings.Replace(job, "# outside", "outside", 1), "outside rows alone"},
-	} {
-		writeFile(t, in("job.yaml"), []byte(of.job))
-		fatal.If(t, os.RemoveAll(in("out")))
-		succeed(t, "split", "-c", in("job.yaml"), "-o", in("split.parquet"))
-		if out, status := verifytest.Python(t, in("boost.py"), in("rows/rows.parquet"), in("split.parquet"), "y", "boosted"); status != 0 {
-			t.Fatal(out)
-		}
-		succeed(t, "train", "-c", in("job.yaml"))
-		certificate, model := only(t, in("out/certificate-*.json")), only(t, in("out/model-*.parquet"))
-		c, err := certify.Parse(readFile(t, certificate))
-		fatal.If(t, err)
-		held, _ := c.Claim(certify.ClaimHoldout)
-		if held.Status != certify.StatusCertified || held.Bound > 0.1 {
-			t.Errorf("form %s: %s, bound %v, %+v", form, held.Status, held.Bound, c.Assumptions[len(c.Assumptions)-1])
-		}
-		if out, status := verifytest.Python(t, "-m", "pacsgp", "verify", model, certificate, in("rows")); status != 0 {
-			t.Errorf("form %s: status %d:\n%s", form, status, out)
-		}
-		succeed(t, "predict", model, certificate, in("rows"), "-o", in("predictions.parquet"))
 	}
 }
 
