@@ -14,14 +14,14 @@ def listing(paths):
     """The files that paths mean, each once, by whatever links it is met again."""
     files, known = [], {}
     for path in paths:
-        need(path and "\n" not in path and "\r" not in path, f"{path!r} is no path that is read")
+        need(path, "a path is empty")
         found = under(os.path.normpath(path), []) if os.path.isdir(path) else [os.path.normpath(path)]
         need(found, f"{path} holds no data file")
         for f in sorted(found, key=lambda p: os.fsencode(p.replace(os.sep, "/"))):
+            need("\n" not in f and "\r" not in f, f"{f!r} has a line break in its name")
             need(os.path.isfile(f), f"{f} is no file: No such file or directory")
             need(not f.lower().endswith(".json"), f"{f} is a list of files: give the files that it names, in its order")
-            info = os.stat(f)
-            first = known.setdefault((info.st_dev, info.st_ino), f)
+            first = known.setdefault(os.path.realpath(f), f)
             need([*hive_keys(first).items()] == [*hive_keys(f).items()], f"{first} and {f} are the same, but the keys in their paths differ")
             files += [f] * (first is f)
     return files
@@ -35,7 +35,7 @@ def under(path, above):
         below = os.path.join(path, name)
         if os.path.isdir(below):
             found += under(below, [*above, position])
-        elif name.lower().endswith(ENDINGS):
+        elif name.lower().endswith(ENDINGS) and (os.path.isfile(below) or not os.path.exists(below)):  # no pipe
             found.append(below)
     return found
 
