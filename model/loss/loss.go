@@ -82,8 +82,9 @@ func New(kind Kind, epsilon, below, above, offset float64) (Loss, error) {
 		return squared{epsilon}, nil
 	case Exponential:
 		return exponential{epsilon}, nil
+	default: // Relative
+		return relative{offset}, nil
 	}
-	return relative{offset}, nil
 }
 
 // clampVariance raises a variance to MinVariance and reports whether that was necessary. NaN
