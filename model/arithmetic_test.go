@@ -64,8 +64,8 @@ func scoreInto(t *testing.T, sum hash.Hash, f *kernel.Family, kind loss.Kind) {
 	defer predictor.Close()
 	l, err := loss.New(kind, 0.6, 0.5, 0.7, 0.1)
 	fatal.If(t, err)
-	for _, score := range []func(loss.Loss, float64, []float64, []float64, Laws, []float64) error{predictor.PredictLoss, predictor.PredictMeanLoss} {
-		laws, hi := NewLaws(rows), make([]float64, rows)
+	for _, score := range []func(loss.Loss, float64, []float64, []float64, loss.Laws, []float64) error{predictor.PredictLoss, predictor.PredictMeanLoss} {
+		laws, hi := loss.NewLaws(rows), make([]float64, rows)
 		fatal.If(t, score(l, 1e-6, x, y, laws, hi))
 		for _, each := range [][]float64{laws.Mean, laws.MeanError, laws.Variance, laws.VarianceError, hi} {
 			fatal.If(t, binary.Write(sum, binary.LittleEndian, each))

@@ -20,9 +20,9 @@ type excess struct{ mean, variance, loss float64 }
 
 func (e excess) worst() float64 { return max(e.mean, e.variance, e.loss) }
 
-func excessOf(p *Posterior, l loss.Loss, accuracy float64, rows Rows, choose func(*Predictor) way) (excess, Laws, error) {
+func excessOf(p *Posterior, l loss.Loss, accuracy float64, rows Rows, choose func(*Predictor) way) (excess, loss.Laws, error) {
 	n := rows.Len()
-	laws, hi := NewLaws(n), make([]float64, n)
+	laws, hi := loss.NewLaws(n), make([]float64, n)
 	r, err := NewPredictor(p, 1)
 	if err != nil {
 		return excess{}, laws, err

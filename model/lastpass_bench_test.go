@@ -46,7 +46,7 @@ func BenchmarkLastPass(b *testing.B) {
 // lastPass returns the sum of the rows' expected losses.
 func lastPass(b *testing.B, p *Predictor, l loss.Loss, rows Rows) float64 {
 	const batch = 2048 // rows, as a source delivers them
-	laws, hi := NewLaws(batch), make([]float64, batch)
+	laws, hi := loss.NewLaws(batch), make([]float64, batch)
 	sum := 0.0
 	for from := 0; from < rows.Len(); from += batch {
 		some := rows.Slice(from, min(rows.Len(), from+batch))

@@ -103,41 +103,34 @@ func (r *Predictor) use(w way) {
 // Close ends the predictor's workers.
 func (r *Predictor) Close() { r.pool.Close() }
 
-// Laws are the laws of f(x) under Q at some rows, in scaled units: computed means and variances,
-// and bounds on their rounding errors. The bounds are proven (docs/explanation/theory.md, 10) for posteriors
-// that pass [Posterior.JitterCheck]; NaN and infinities say that nothing is known.
-type Laws = loss.Laws
-
-// NewLaws returns room for n rows.
-func NewLaws(n int) Laws { return loss.NewLaws(n) }
-
 // Predict writes the mean and the variance of f(x) under Q for each row of x
 // [n×d] to mean [n] and variance [n], in scaled units. A variance can be
 // negative by rounding; the losses raise it. A row with a NaN gives NaN.
 func (r *Predictor) Predict(x, mean, variance []float64) error {
-	return r.blocks(x, Laws{Mean: mean, Variance: variance}, func(*predictScratch, int, int) {})
+	return r.blocks(x, loss.Laws{Mean: mean, Variance: variance}, func(*predictScratch, int, int) {})
 }
 
-// PredictLaws writes the results of [Predictor.Predict] and bounds on their errors to laws.
-func (r *Predictor) PredictLaws(x []float64, laws Laws) error {
+// PredictLaws writes the results of [Predictor.Predict] and bounds on their rounding errors to laws. The bounds
+// are proven (docs/explanation/theory.md, 10) for posteriors that pass [Posterior.JitterCheck].
+func (r *Predictor) PredictLaws(x []float64, laws loss.Laws) error {
 	return r.blocks(x, laws, func(*predictScratch, int, int) {})
 }
 
 // PredictLoss does the work of [Predictor.PredictLaws], and writes upper bounds on the expected
 // losses of the targets y [n] to hi [n], in [0, 1]. The bounds hold for a reader whose
 // predictions are off by up to accuracy, in scaled units (see [loss.Upper]).
-func (r *Predictor) PredictLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64) error {
+func (r *Predictor) PredictLoss(l loss.Loss, accuracy float64, x, y []float64, laws loss.Laws, hi []float64) error {
 	return r.predictLoss((*loss.Upper).Draws, l, accuracy, x, y, laws, hi)
 }
 
 // PredictMeanLoss is [Predictor.PredictLoss] for the losses of the means.
-func (r *Predictor) PredictMeanLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64) error {
+func (r *Predictor) PredictMeanLoss(l loss.Loss, accuracy float64, x, y []float64, laws loss.Laws, hi []float64) error {
 	return r.predictLoss((*loss.Upper).Points, l, accuracy, x, y, laws, hi)
 }
 
 func (r *Predictor) predictLoss(
-	bounds func(r *loss.Upper, l loss.Loss, accuracy float64, y []float64, laws Laws, hi []float64),
-	l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64,
+	bounds func(r *loss.Upper, l loss.Loss, accuracy float64, y []float64, laws loss.Laws, hi []float64),
+	l loss.Loss, accuracy float64, x, y []float64, laws loss.Laws, hi []float64,
 ) error {
 	if n := len(laws.Mean); len(y) != n || len(hi) != n {
 		return fmt.Errorf("model: predict: %d targets and %d losses for %d rows", len(y), len(hi), n)
@@ -148,7 +141,7 @@ func (r *Predictor) predictLoss(
 }
 
 // blocks predicts and calls then with [i, j) for each block of rows that is done.
-func (r *Predictor) blocks(x []float64, laws Laws, then func(s *predictScratch, i, j int)) error {
+func (r *Predictor) blocks(x []float64, laws loss.Laws, then func(s *predictScratch, i, j int)) error {
 	n, d := len(laws.Mean), r.posterior.Dim()
 	if len(laws.Variance) != n || len(x) != n*d {
 		return fmt.Errorf("model: predict: %d feature values, %d means and %d variances do not fit d = %d", len(x), n, len(laws.Variance), d)

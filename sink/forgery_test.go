@@ -105,7 +105,7 @@ func losses(t testing.TB, p published, m pass.Model) (upper certify.RiskSum, unp
 	fatal.If(t, err)
 	defer predictor.Close()
 	accuracy := p.result.Certificate.Model.Accuracy / scale * (1 + 0x1p-40)
-	laws, hi := model.NewLaws(len(y)), make([]float64, len(y))
+	laws, hi := loss.NewLaws(len(y)), make([]float64, len(y))
 	fatal.If(t, predictor.PredictLoss(l, accuracy, x, y, laws, hi))
 	for i := range y {
 		fatal.If(t, upper.Add(hi[i]))

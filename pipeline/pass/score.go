@@ -91,7 +91,7 @@ type Workspace struct {
 	Of   *Scorer
 	N    int       // rows gathered
 	X, Y []float64 // scaled
-	Laws model.Laws
+	Laws loss.Laws
 	hi   []float64 // upper bounds on the expected loss of a random draw, or on the loss of a prediction
 }
 
@@ -102,7 +102,7 @@ func (w *Workspace) Reset(n int) {
 		return
 	}
 	w.X, w.Y = make([]float64, n*w.Of.Scale.Inputs), make([]float64, n)
-	w.Laws, w.hi = model.NewLaws(n), make([]float64, n)
+	w.Laws, w.hi = loss.NewLaws(n), make([]float64, n)
 }
 
 // Gather adds rows [from, to) of a block, with their targets if it has them.
