@@ -22,17 +22,13 @@ func (s Sample) validateSegments(all int64) error {
 	if int64(len(s.Segments)) != s.Shards {
 		return fmt.Errorf("%d segments, but %d shards", len(s.Segments), s.Shards)
 	}
-	type partition struct {
-		topic  string
-		number int64
-	}
-	ends := map[partition]int64{}
+	ends := map[Span]int64{} // of partitions
 	rows := int64(0)
 	for i, g := range s.Segments {
 		if !topicForm.MatchString(g.Topic) || g.Partition < 0 || g.First < 0 || g.End <= g.First || g.Rows < 1 {
 			return fmt.Errorf("segment %d: %v, with %d rows, is no range of a topic with rows", i, g, g.Rows)
 		}
-		of := partition{g.Topic, g.Partition}
+		of := Span{Topic: g.Topic, Partition: g.Partition}
 		if end, again := ends[of]; again && g.First != end {
 			return fmt.Errorf("segment %d: partition %d of %s was read up to the offset %d before, and this one begins at %d", i, g.Partition, g.Topic, end, g.First)
 		}
