@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -44,6 +45,8 @@ func (t tests) Run() int { return t() }
 //	rows DIR FIRST N     a Parquet file of rows of that kind, or with "other" behind of another function
 //	broker               a broker at $BROKER, with the topics rows and predictions, of three partitions
 //	send FIRST N         records of such rows on the topic rows
+//	produce TOPIC FILE   records with the lines of a file
+//	remake TOPIC         deletes a topic, and makes one of its name
 //	records TOPIC        prints the values of committed records, one a line
 //	[python], [sklearn]  $PYTHON has what the package needs, or scikit-learn too
 func TestScripts(t *testing.T) {
@@ -78,6 +81,14 @@ func TestScripts(t *testing.T) {
 				first, n := span(ts, args)
 				sendRows(t, ts.Getenv("BROKER"), first, n)
 			},
+			"produce": func(ts *testscript.TestScript, _ bool, args []string) {
+				var records []*kgo.Record
+				for line := range strings.Lines(ts.ReadFile(args[1])) {
+					records = append(records, &kgo.Record{Topic: args[0], Partition: int32(len(records) % 3), Value: []byte(strings.TrimSpace(line))})
+				}
+				send(t, ts.Getenv("BROKER"), records...)
+			},
+			"remake": func(ts *testscript.TestScript, _ bool, args []string) { remake(t, ts.Getenv("BROKER"), args[0], 3) },
 			"records": func(ts *testscript.TestScript, _ bool, args []string) {
 				for _, r := range committedRecords(t, ts.Getenv("BROKER"), args[0]) {
 					_, _ = fmt.Fprintln(ts.Stdout(), strings.ReplaceAll(strconv.Quote(string(r.Value)), `\"`, `"`))

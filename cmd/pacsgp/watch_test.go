@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
@@ -200,44 +199,5 @@ func TestWatchKilled(t *testing.T) {
 				at += 4
 			}
 		}
-	}
-}
-
-// Rows of a topic count once, by their offsets, with and without a label.
-func TestWatchOfATopic(t *testing.T) {
-	address := seededTopics(t)
-	dir, pointers, _ := following(t, 1, 40)
-	point(t, dir, pointers[0])
-	createTopic(t, address, "labelled", 2)
-	path := filepath.Join(dir, "watch.yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: labelled}}\nstate: watch\n", address))
-	value := func(i int, y string) *kgo.Record {
-		return &kgo.Record{Topic: "labelled", Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"x1": %g, "x2": 0.5%s}`, float64(i)/50, y)}
-	}
-	var records []*kgo.Record
-	for i := range 50 {
-		records = append(records, value(i, `, "y": 1e9`))
-	}
-	send(t, address, append(records, value(1, ""), value(2, `, "y": null`), &kgo.Record{Topic: "labelled", Value: []byte("no JSON")})...)
-	want := seen(t, exitNotCertified, "watch", "-c", path, "--json")
-	pacsgp(t, "watch", "-c", path, "--state", filepath.Join(dir, "again")).logs(t, exitNotCertified, "its sample has no offsets of labelled")
-	if want.Rows != 50 || want.Unlabelled != 2 || want.Bad != 1 || want.Loss != 1 || !strings.Contains(want.Alarm, " of labelled, offset ") {
-		t.Errorf("%+v", want)
-	}
-	if diff := cmp.Diff(want, seen(t, exitNotCertified, "watch", "-c", path, "--json")); diff != "" {
-		t.Errorf("seen again:\n%s", diff)
-	}
-	send(t, address, value(3, `, "y": 1e9`))
-	if got := seen(t, exitNotCertified, "watch", "-c", path, "--json"); got.Rows != 51 {
-		t.Errorf("%+v", got)
-	}
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features}}\nstate: watch\n", address))
-	createTopic(t, address, "features", 2)
-	pacsgp(t, "watch", "-c", path).says(t, exitConfig, "is of topic \"labelled\"")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: labelled}}\nstate: watch\n", address))
-	remake(t, address, "labelled", 2)
-	send(t, address, records...)
-	for range 2 { // each process refuses a topic made again
-		pacsgp(t, "watch", "-c", path).says(t, exitFailure, "made again", "name another folder for the state")
 	}
 }
