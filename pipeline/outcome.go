@@ -141,7 +141,7 @@ func Useless(g certify.Claim) string {
 	if g.Status == certify.StatusVoid {
 		return "an assumption fails, see FAILS among those of the certificate"
 	}
-	return "use more rows, better features, or a larger epsilon"
+	return "use more rows or better features"
 }
 
 // Exit statuses of a run.

@@ -48,6 +48,10 @@ func NewPlan(j job.Job, s fit.Sample, res job.Resources) (Plan, error) {
 	j, res = j.ForRows(n), res.WithDefaults()
 	o := Plan{Rows: n, Train: s.Train(j), Holdout: s.Apart(j.Split.Holdout), Outside: s.Apart(j.Split.Outside), Features: d, Units: s.Units}
 	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
+	if u := s.Units; u != nil {
+		each := float64(n-s.Bad-o.Outside) / float64(u.Reference+u.Train+u.Holdout)
+		o.Reference, o.Train, o.Holdout = int64(each*float64(u.Reference)), int64(each*float64(u.Train)), int64(each*float64(u.Holdout))
+	}
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", job.ErrData, words.Count(n, "row"))
 	}

@@ -139,7 +139,7 @@ func (p Predictor) Warnings(n RowCounts) (said []string) {
 		said = append(said, words.Count(n.Vague, "prediction")+" without a deviation, which is too small to be computed with two digits")
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Other)) {
-		words := fmt.Sprintf("%s of %d with a value of %q that is in no prior row: it counts as other", words.Count(n.Other[name], "row"), n.Rows, name)
+		words := fmt.Sprintf("%s of %d with a value of %q that is new or rare: it counts as other", words.Count(n.Other[name], "row"), n.Rows, name)
 		if n.Other[name] == n.Rows {
 			words += " (hint: is it text in the one, and numbers in the other?)"
 		}
@@ -189,9 +189,12 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	}
 	below, above, by, ok := c.Interval(share)
 	if !ok {
-		z := math.Sqrt2 * math.Erfinv(share)
+		z, remedy := math.Sqrt2*math.Erfinv(share), "train with loss: {tolerance: any}"
+		if c.Counts.Units != nil {
+			remedy = "train with a larger epsilon"
+		}
 		return &Interval{Share: share, Deviations: z, Statement: fmt.Sprintf("lower and upper are the prediction ± %.3f predictive deviations: not certified, "+
-			"for no claim in units of the target covers %s of new rows (hint: a smaller share, or train with loss: {tolerance: any})", z, words.PercentDeclared(share))}, nil
+			"for no claim in units of the target covers %s of new rows (hint: a smaller share, or %s)", z, words.PercentDeclared(share), remedy)}, nil
 	}
 	ends := "± " + words.AtMostDigits(below)
 	if below != above {

@@ -107,6 +107,10 @@ func (w *Watching) pointers(ctx context.Context, s *Scoring) (score.Pointers, fu
 		return s.pointers()
 	}
 	one, err := ReadArtifacts(ctx, w.Files.Model, w.Files.Certificate)
+	if err == nil && one.Certificate.Counts.Units != nil { // the promise is about units
+		w.Unit.Column = one.Certificate.Counts.Units.Columns
+		s.Keep = w.Unit.Column
+	}
 	return onePointer(one), func() error { return nil }, err
 }
 

@@ -33,7 +33,7 @@ func demoCommand(w system) *cobra.Command {
 			return demo(cmd.Context(), w, output)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "out/demo", "directory for the lake and the artifact")
+	cmd.Flags().StringVarP(&output, "output", "o", "pacsgp-demo", "directory for the lake and the artifact")
 	return cmd
 }
 

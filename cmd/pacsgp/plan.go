@@ -124,7 +124,11 @@ func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
 			if c.Column == j.Target {
 				hint = hintNoTarget
 			}
-			fault(hint, c.Column, "has "+words.Count(c.Nulls, "null"))
+			text := "has " + words.Count(c.Nulls, "null")
+			if j.Rejected.Some() {
+				text += fmt.Sprintf(", and rejected.limit allows %s in %s", words.Number(int64(j.Rejected.Tolerance*float64(rows))), words.Count(rows, "row"))
+			}
+			fault(hint, c.Column, text)
 		}
 		if c.TooLong != "" && !j.Rejected.Some() {
 			fault(hintTooLong, c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in "+c.TooLong)

@@ -183,7 +183,7 @@ func (e *scoreEvents) logCounts(now bool) {
 // others says how many rows have a level that the model does not know.
 func (e *scoreEvents) others(where string, n score.Counts) {
 	if n.Other > 0 {
-		e.show.warning(fmt.Sprintf("%s%d of %s with a value of an encoded feature that is in no prior row: it counts as other", where, n.Other, words.Count(n.Rows, "row")))
+		e.show.warning(fmt.Sprintf("%s%d of %s with a value of an encoded feature that is new or rare: it counts as other", where, n.Other, words.Count(n.Rows, "row")))
 	}
 }
 

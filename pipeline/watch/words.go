@@ -40,7 +40,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	}{
 		{t.Unlabelled, "without a target"},
 		{t.Bad, "that break the row rules"},
-		{t.Known, "that it was trained on, or that were counted before"},
+		{t.Known, "of training, of files older than the model, or counted before"},
 		{t.Open, "of units that have not ended"},
 		{t.Late, "of no unit: theirs had ended before, or has rows of two models"},
 	} {
