@@ -130,7 +130,7 @@ type RejectedRowError struct {
 
 // Error returns position, fault and what to do about it.
 func (e *RejectedRowError) Error() string {
-	hint := "correct or remove the row, or allow some rejected rows (rejected); or fill the missing values of a feature (fill), or leave it out (exclude)"
+	hint := "correct or remove the row, or allow some rejected rows (rejected); or fill the missing values of a feature (fill), or leave it out (exclude); pacsgp plan counts the nulls of all columns"
 	switch e.Fault {
 	case TooLong:
 		hint = "store the column as text if it names units or groups, as a double if it is a quantity, or leave it out (exclude)"
