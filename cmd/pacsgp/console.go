@@ -45,7 +45,7 @@ func showConsole(ctx context.Context, w system, folders []string, s serving.Conf
 			return fmt.Errorf("%s: it is no directory; name the output directory of train", folder)
 		}
 	}
-	s.Pages = console.Handler(folders)
+	s.Pages = console.Handler(folders, nil)
 	server, err := serving.Start(ctx, s)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func operate(ctx context.Context, show *display, c config.Serve, registry *prome
 	if c.Declared() && service {
 		folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })
 		server, err := serving.Start(ctx, serving.Config{
-			Address: c.Listen, Registry: registry, Pages: console.Handler(folders),
+			Address: c.Listen, Registry: registry, Pages: console.Handler(folders, ready),
 			Ready: func() error {
 				err := ready()
 				for _, folder := range folders {

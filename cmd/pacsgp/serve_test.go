@@ -72,6 +72,7 @@ func TestServicesTellUnreadableFiles(t *testing.T) {
 		at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 		ready := "http://" + at + "/readyz"
 		answers(t, ready, http.StatusServiceUnavailable, "half.parquet")
+		answers(t, "http://"+at+"/", http.StatusOK, "This service is not ready: ")
 		if found := scrape(t, at); found[c.metric] != 1 {
 			t.Errorf("%s: %s is %v", command, c.metric, found[c.metric])
 		}

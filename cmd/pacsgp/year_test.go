@@ -101,7 +101,7 @@ func TestYear(t *testing.T) {
 		}
 		if rng.IntN(nights) < 10 || night == bad || night == drift+1 {
 			w := httptest.NewRecorder()
-			console.Handler([]string{in("out")}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+			console.Handler([]string{in("out")}, nil).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
 			for words, want := range map[string]bool{"current since " + p.Since.Format("2006-01-02 15:04"): true, "The last run failed": r != nil && r.State == pipeline.StateFailed, "Alarm: rows that came": watched.status != 0} {
 				if strings.Contains(w.Body.String(), words) != want {
 					t.Errorf("night %d: the console says %q: %t\n%s", night, words, !want, w.Body)

@@ -23,12 +23,16 @@ import (
 var files embed.FS
 
 // Handler serves a page for each output in these folders and below them; the first page is that of the
-// only output, or a list of all.
-func Handler(folders []string) http.Handler { return handler(folders, time.Now) }
+// only output, or a list of all. ready returns why the service with these outputs cannot do its work now, or
+// nil; it is nil without a service.
+func Handler(folders []string, ready func() error) http.Handler {
+	return handler(folders, ready, time.Now)
+}
 
 // A server shows outputs.
 type server struct {
 	roots []string
+	ready func() error
 	pages *template.Template
 	now   func() time.Time
 }
@@ -36,13 +40,14 @@ type server struct {
 // A page is the data of the template for all pages.
 type page struct {
 	Title    string
+	Service  []remark // what is wrong with the service itself
 	Warnings []string
 	Output   *output
 	List     []*output
 }
 
-func handler(folders []string, now func() time.Time) http.Handler {
-	s := &server{now: now, pages: template.Must(template.New("pages.html").Funcs(template.FuncMap{
+func handler(folders []string, ready func() error, now func() time.Time) http.Handler {
+	s := &server{ready: ready, now: now, pages: template.Must(template.New("pages.html").Funcs(template.FuncMap{
 		"safe": report.Escape, "percent": words.PercentUp, "minute": minute, "count": words.Count[int64], "why": why,
 	}).ParseFS(files, "pages.html"))}
 	for _, folder := range folders {
@@ -62,6 +67,9 @@ func handler(folders []string, now func() time.Time) http.Handler {
 
 // show writes a page, whole or not at all.
 func (s *server) show(w http.ResponseWriter, status int, p page) {
+	if s.ready != nil {
+		p.Service = faults(s.ready())
+	}
 	var text bytes.Buffer
 	if err := s.pages.Execute(&text, p); err != nil {
 		http.Error(w, "the page could not be made: "+err.Error(), http.StatusInternalServerError)

@@ -113,7 +113,7 @@ func get(t testing.TB, h http.Handler, address string) (status int, body string)
 }
 
 func handled(folders ...string) http.Handler {
-	return handler(folders, func() time.Time { return noon })
+	return handler(folders, nil, func() time.Time { return noon })
 }
 
 // The page of an output has its promise, what new rows showed, its runs and its picture.
@@ -184,6 +184,19 @@ func TestFaultsOfAnOutput(t *testing.T) {
 		spoil(folder, put(t, folder, nil))
 		if _, page := get(t, handled(folder), "/"); !strings.Contains(page, want) {
 			t.Errorf("no %q in %s", want, page)
+		}
+	}
+}
+
+// A service says on each page why it is not ready.
+func TestFaultsOfAService(t *testing.T) {
+	h := handler([]string{anOutput(t)}, func() error { return errors.New("a: half a file (hint: whole)\nhint: now\nb: <away>") }, time.Now)
+	for _, address := range []string{"/", "/none"} {
+		_, page := get(t, h, address)
+		for _, want := range []string{`bad"><p>This service is not ready: a: half a file</p><p>whole; now</p>`, "This service is not ready: b: <away></p></div>"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: no %q in %s", address, want, page)
+			}
 		}
 	}
 }

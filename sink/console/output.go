@@ -233,8 +233,30 @@ func why(r *pipeline.RunState) [2]string {
 	if r.Scheduled != nil && r.Scheduled.Why != "" {
 		text = strings.TrimSuffix(r.Scheduled.Why+": "+r.Fault, ": ")
 	}
-	reason, hint, _ := strings.Cut(text, "hint: ")
-	return [2]string{strings.TrimRight(reason, " (\n"), strings.TrimRight(strings.ReplaceAll(hint, "\nhint: ", "; "), ")")}
+	reason, hint := split(text)
+	return [2]string{reason, hint}
+}
+
+// split separates a reason from its hints.
+func split(text string) (reason, hint string) {
+	reason, rest, _ := strings.Cut(text, "hint: ")
+	hints := strings.Split(rest, "hint: ")
+	for i := range hints {
+		hints[i] = strings.TrimRight(hints[i], " ()\n")
+	}
+	return strings.TrimRight(reason, " (\n"), strings.Join(hints, "; ")
+}
+
+// faults are the lines of the error that says why a service is not ready.
+func faults(err error) (found []remark) {
+	if err == nil {
+		return nil
+	}
+	for line := range strings.SplitSeq(strings.ReplaceAll(err.Error(), "\nhint: ", " hint: "), "\n") {
+		reason, hint := split(line)
+		found = append(found, remark{bad, "This service is not ready: " + reason, hint})
+	}
+	return found
 }
 
 func minute(t time.Time) string { return t.Format("2006-01-02 15:04") }
