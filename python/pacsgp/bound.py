@@ -83,7 +83,7 @@ def kl_inverse(q, c):
     inner, outer = q, Decimal(1)
     for _ in range(160):
         middle = (inner + outer) / 2
-        if kl(q, middle) <= c:
+        if middle < 1 and kl(q, middle) <= c:  # of q near 1 it is rounded to 1
             inner = middle
         else:
             outer = middle
