@@ -36,8 +36,8 @@ type Output interface {
 	PutManifest(m Manifest) error
 	// GetManifest reads the manifest of a certificate, which must be about its sample.
 	GetManifest(c certify.Certificate, id string) (Manifest, error)
-	// Checkpoint is the location of the checkpoint of a job, by its digest.
-	Checkpoint(job job.Digest) Checkpoint
+	// Checkpoint keeps the checkpoint of a job, by its digest.
+	Checkpoint(job job.Digest) fit.Checkpoints
 	// Warnings are remarks about the output, such as checkpoints of other jobs than these.
 	Warnings(jobs []job.Digest) ([]string, error)
 
@@ -87,13 +87,6 @@ func Holding[T any](out Output, do func() (T, error)) (v T, err error) {
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	return do()
-}
-
-// A Checkpoint is the location of one job's checkpoint.
-type Checkpoint interface {
-	fit.Checkpoints
-	// Where names the location, and reports whether a checkpoint is there.
-	Where() (location string, there bool)
 }
 
 // Current is the content of a pointer.

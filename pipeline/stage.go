@@ -115,7 +115,7 @@ type stage struct {
 
 	first dataset.Opened // the rows
 	last  dataset.Opened // what the last pass reads
-	at    Checkpoint
+	at    fit.Checkpoints
 	state *RunState
 }
 

@@ -189,11 +189,11 @@ type untidy struct{ *pipelinetest.Output }
 
 func (untidy) Retain(int) error { return errSource }
 
-func (o untidy) Checkpoint(job job.Digest) pipeline.Checkpoint {
+func (o untidy) Checkpoint(job job.Digest) fit.Checkpoints {
 	return lasting{o.Output.Checkpoint(job)}
 }
 
-type lasting struct{ pipeline.Checkpoint }
+type lasting struct{ fit.Checkpoints }
 
 func (lasting) Clear(context.Context) error { return errSource }
 

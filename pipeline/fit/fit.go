@@ -149,6 +149,8 @@ type Checkpoints interface {
 	Load(ctx context.Context) ([]byte, error)
 	// Clear removes the checkpoint, if there is one.
 	Clear(ctx context.Context) error
+	// Where names the location, and reports whether a checkpoint is there.
+	Where() (location string, there bool)
 }
 
 // Environment has the ports and settings of a run. Open, Sink, Log, Checkpoints and

@@ -15,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
@@ -75,7 +76,7 @@ func (s *Store) GetManifest(c certify.Certificate, id string) (pipeline.Manifest
 }
 
 // Checkpoint is a store of its own.
-func (s *Store) Checkpoint(j job.Digest) pipeline.Checkpoint {
+func (s *Store) Checkpoint(j job.Digest) fit.Checkpoints {
 	if s.checkpoints == nil {
 		s.checkpoints = map[job.Digest]*Store{}
 	}

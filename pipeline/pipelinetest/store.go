@@ -16,7 +16,7 @@ import (
 )
 
 // Store keeps what a job produces in memory: a [pass.Sink],
-// [fit.Logs] and [pipeline.Checkpoint] for tests, and with [Output] all that
+// [fit.Logs] and [fit.Checkpoints] for tests, and with [Output] all that
 // Train asks for. It is for one goroutine at a time. The zero Store is empty.
 type Store struct {
 	Models        map[string][]byte // by digest
@@ -34,8 +34,8 @@ type Store struct {
 }
 
 var (
-	_ fit.Logs            = (*Store)(nil)
-	_ pipeline.Checkpoint = (*Store)(nil)
+	_ fit.Logs        = (*Store)(nil)
+	_ fit.Checkpoints = (*Store)(nil)
 )
 
 // PutModel keeps the model's gob form.

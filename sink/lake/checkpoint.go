@@ -11,7 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/frame"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -36,7 +36,7 @@ type checkpoint struct {
 }
 
 // Checkpoint returns the checkpoint of a job.
-func (o *Output) Checkpoint(job job.Digest) pipeline.Checkpoint {
+func (o *Output) Checkpoint(job job.Digest) fit.Checkpoints {
 	return &checkpoint{of: o, name: checkpointPrefix + job.String()}
 }
 
