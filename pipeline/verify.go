@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -256,7 +257,7 @@ func (v *Verification) centre(s *pass.FirstPass) error {
 		return err
 	}
 	for i, at := range centres {
-		if below, above := j.Grid.NearestPeaks(at); c.Model.Theta[i].Grid.Centre != below && c.Model.Theta[i].Grid.Centre != above {
+		if below, above := j.Grid.Peak(at, math.Floor), j.Grid.Peak(at, math.Ceil); c.Model.Theta[i].Grid.Centre != below && c.Model.Theta[i].Grid.Centre != above {
 			return fmt.Errorf("%w: the prior rows put the peak of %q at the index %d or %d, the certificate at %d",
 				job.ErrRefused, c.Model.Theta[i].Name, below, above, c.Model.Theta[i].Grid.Centre)
 		}

@@ -172,7 +172,7 @@ func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []fl
 		}
 	}
 	for i := range theta {
-		theta[i].Grid = j.Grid.Peaked(j.Grid.Peak(centre[i]))
+		theta[i].Grid = j.Grid.Peaked(j.Grid.Peak(centre[i], math.Round))
 	}
 	return theta, centre, nil
 }

@@ -31,18 +31,11 @@ func (g GridDecl) Expected(name string) certify.Parameter {
 	return certify.Parameter{Name: name, Grid: grid, Index: min(g.count()-1, grid.Centre+int(math.Round(g.Width/g.Step)))}
 }
 
-// Peak is the index of the peak of a parameter's weights: the position nearest to its estimate.
-func (g GridDecl) Peak(at float64) int { return g.position(math.Round, at) }
-
-// NearestPeaks are the two positions next to an estimate; verification accepts either.
-// The weights pay for the choice (docs/explanation/theory.md, 7).
-func (g GridDecl) NearestPeaks(at float64) (below, above int) {
-	return g.position(math.Floor, at), g.position(math.Ceil, at)
-}
-
-// position is the index of a position near an estimate, by rounding. Positions are so far apart that estimates
-// on all instruction sets give the same one, or one of two neighbours.
-func (g GridDecl) position(rounding func(float64) float64, at float64) int {
+// Peak is the index of the peak of a parameter's weights near its estimate: the nearest position by [math.Round].
+// Positions are so far apart that estimates on all instruction sets give the same one, or one of two neighbours,
+// by [math.Floor] and [math.Ceil]; verification accepts either. The weights pay for the choice
+// (docs/explanation/theory.md, 7).
+func (g GridDecl) Peak(at float64, rounding func(float64) float64) int {
 	apart := g.Flat().Spacing()
 	last := (g.count() - 1) / apart
 	return apart * int(max(0, min(float64(last), rounding((at-g.Min)/(g.Step*float64(apart))))))
