@@ -140,7 +140,6 @@ func (r reading) run(ctx context.Context, use func(Block) error) (end delivery, 
 
 // A delivery is a decoded batch, or the end of a shard or an error.
 type delivery struct {
-	record  arrow.Record
 	block   Block
 	digests []ColumnDigest // at the end: of the columns
 	targets Multiset       // at the end
@@ -148,8 +147,8 @@ type delivery struct {
 }
 
 func (r reading) release(d delivery) {
-	if d.record != nil {
-		d.record.Release()
+	if d.block.Record != nil {
+		d.block.Record.Release()
 	}
 	if d.block.Marks != nil {
 		r.free.Put(&d.block.Marks)
@@ -183,16 +182,16 @@ func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 			send(delivery{err: errors.Join(err, batches.Close())})
 			return
 		}
-		d := delivery{record: record}
-		if d.block, err = r.view(record); err != nil {
+		block, err := r.view(record)
+		if err != nil {
 			record.Release()
 			send(delivery{err: errors.Join(err, batches.Close())})
 			return
 		}
 		if r.targets {
-			targets.Add(d.block.Columns[len(d.block.Columns)-1])
+			targets.Add(block.Columns[len(block.Columns)-1])
 		}
-		if !send(d) {
+		if !send(delivery{block: block}) {
 			_ = batches.Close() // the consumer has gone, with an error of its own
 			return
 		}
@@ -207,7 +206,7 @@ func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, i
 		if d.err != nil {
 			return end, d.err
 		}
-		if d.record == nil {
+		if d.block.Record == nil {
 			if got := next - shard.First; got != shard.Rows {
 				return end, fmt.Errorf("pipeline: %s: read %d rows of %d", shard.Name, got, shard.Rows)
 			}
