@@ -100,17 +100,9 @@ func (m ModelMeta) Dim() int { return len(m.Features) + m.Encode.More() }
 // FeatureNames are the names of the features, in order.
 func (m ModelMeta) FeatureNames() []string { return dataset.NamesOf(m.Features) }
 
-// columnsOf are the columns of the job's rows, in order: those of the model, those of units, the target.
+// columnsOf are the columns of the job's rows, in order: the features of the model, those behind them, the target.
 func columnsOf(j job.Job, meta ModelMeta) []string {
-	return slices.Concat(inputs(j, meta), j.Unit.Columns, []string{meta.Target.Name})
-}
-
-// inputs are all columns of the job's rows but the target.
-func inputs(j job.Job, meta ModelMeta) []string {
-	if j.Groups.NotAFeature(j) {
-		return append(meta.FeatureNames(), j.Groups.Column)
-	}
-	return meta.Inputs()
+	return slices.Concat(meta.FeatureNames(), j.NotAFeature(), j.Labels(), []string{meta.Target.Name})
 }
 
 // meanings are those of a source's columns; nil if it does not state them.

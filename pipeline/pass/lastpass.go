@@ -48,7 +48,6 @@ func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, constan
 
 // Result is what a pass over all rows found. Parts that do not fit together are [ErrPart].
 func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
-	inputs := inputs(j, m.Meta)
 	columns := columnsOf(j, m.Meta)
 	if err := p.Missing(); err != nil {
 		return nil, err
@@ -78,11 +77,10 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	if kept.N == 0 || int64(kept.N) != want {
 		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.N, want)
 	}
-	if found.encode, err = dataset.LevelsSeen(j.Encode, inputs, reference); err != nil {
+	if found.encode, err = dataset.LevelsSeen(j.Encode, columns, reference); err != nil {
 		return nil, err
 	}
-	encoded := found.encode.By(inputs)
-	encoded = append(encoded, make([]*job.Encoding, p.of.columns-len(encoded))...)
+	encoded := found.encode.By(columns)
 	reference.Encoded, kept.Encoded = encoded, encoded
 	if found.Mean, err = dataset.MeanDistances(mean, reference, p.lossSums.Of(certify.PredictorColumn, certify.SubsetTraining).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
@@ -96,7 +94,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 		target.Centre = mean.Centre(dataset.Centre(y, target.Centre))
 		found.reference = append(found.reference, target)
 	}
-	if found.Grouping, err = grouping(j, inputs, reference); err != nil {
+	if found.Grouping, err = grouping(j, columns, reference); err != nil {
 		return nil, err
 	}
 	found.Kept = kept
