@@ -34,13 +34,12 @@ type Prepared struct {
 	job     job.Job
 
 	// What the pass is for.
-	wanted    []int64           // ordinals of the rows to keep, ascending
-	summaries bool              // of the columns
-	scorer    *Scorer           // nil: no row is scored
-	curve     bool              // counts the errors of the mean on held-out rows
-	grouping  *certify.Grouping // counts these rows by group; nil: there are none
-	grouped   int               // the column of the groups
-	holds     bool              // gathers the held-out rows
+	wanted   []int64           // ordinals of the rows to keep, ascending
+	first    bool              // summarises columns, and gathers the held-out rows
+	scorer   *Scorer           // nil: no row is scored
+	curve    bool              // counts the errors of the mean on held-out rows
+	grouping *certify.Grouping // counts these rows by group; nil: there are none
+	grouped  int               // the column of the groups
 }
 
 // beginPass prepares a pass for a training state. If the job leaves rows out, it reads all rows to find them.
@@ -140,7 +139,7 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 	if err := p.see(ctx, shards); err != nil {
 		return nil, err
 	}
-	if p.holds {
+	if p.first {
 		found.held = &dataset.Multiset{}
 	}
 	var marked []int
@@ -210,10 +209,10 @@ func (p *Prepared) fold(shard int, space *Workspace) *shardFold {
 
 // add adds one block.
 func (f *shardFold) add(b dataset.Block) error {
-	if f.pass.summaries {
+	if f.pass.first {
 		f.summarise(b)
 	}
-	if f.pass.holds && f.pass.split.HeldOutRows != nil {
+	if f.pass.first && f.pass.split.HeldOutRows != nil {
 		f.hold(b)
 	}
 	for len(f.wanted) > 0 && f.wanted[0] < b.First+int64(b.Rows) {
@@ -403,7 +402,7 @@ func (p *Prepared) see(ctx context.Context, shards []int) error {
 
 // isFirst makes the pass a first one.
 func (p *Prepared) isFirst() {
-	p.wanted, p.summaries, p.holds = dataset.OrdinalsOf(p.split.Starts()), true, true
+	p.wanted, p.first = dataset.OrdinalsOf(p.split.Starts()), true
 }
 
 // owns returns an error unless a first pass over all rows has what this one is for, the rows with these
