@@ -59,10 +59,7 @@ func (s *Store) GetCertificate(ctx context.Context, id string) (certify.Certific
 
 // PutManifest keeps the manifest.
 func (s *Store) PutManifest(m pipeline.Manifest) error {
-	if s.manifests == nil {
-		s.manifests = map[string]pipeline.Manifest{}
-	}
-	s.manifests[m.Certificate] = m
+	set(&s.manifests, m.Certificate, m)
 	return nil
 }
 
@@ -77,11 +74,8 @@ func (s *Store) GetManifest(c certify.Certificate, id string) (pipeline.Manifest
 
 // Checkpoint is a store of its own.
 func (s *Store) Checkpoint(j job.Digest) fit.Checkpoints {
-	if s.checkpoints == nil {
-		s.checkpoints = map[job.Digest]*Store{}
-	}
 	if s.checkpoints[j] == nil {
-		s.checkpoints[j] = &Store{}
+		set(&s.checkpoints, j, &Store{})
 	}
 	return s.checkpoints[j]
 }
@@ -184,10 +178,7 @@ func (s *Store) Note(name string) ([]byte, string, error) {
 
 // PutNote keeps a copy.
 func (s *Store) PutNote(name string, text []byte) error {
-	if s.notes == nil {
-		s.notes = map[string][]byte{}
-	}
-	s.notes[name] = bytes.Clone(text)
+	set(&s.notes, name, bytes.Clone(text))
 	return nil
 }
 

@@ -38,6 +38,14 @@ var (
 	_ fit.Checkpoints = (*Store)(nil)
 )
 
+// set sets a value in a map, which may be nil before.
+func set[K comparable, V any](in *map[K]V, key K, value V) {
+	if *in == nil {
+		*in = map[K]V{}
+	}
+	(*in)[key] = value
+}
+
 // PutModel keeps the model's gob form.
 func (s *Store) PutModel(ctx context.Context, m pass.Model) (string, error) {
 	if err := ctx.Err(); err != nil {
@@ -48,10 +56,7 @@ func (s *Store) PutModel(ctx context.Context, m pass.Model) (string, error) {
 		return "", fmt.Errorf("pipelinetest: model: %w", err)
 	}
 	id := digest.Of(out.Bytes())
-	if s.Models == nil {
-		s.Models = map[string][]byte{}
-	}
-	s.Models[id] = out.Bytes()
+	set(&s.Models, id, out.Bytes())
 	return id, nil
 }
 
