@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// A Stream makes a certificate of each window of a topic. All fields but Train are needed.
+// A Stream makes a certificate of each window of a topic. All fields are needed.
 type Stream struct {
 	Job      job.Job // with its defaults, under a policy of delta, without a number
 	Name     string  // of the sequence of its certificates
@@ -28,7 +28,7 @@ type Stream struct {
 	Events   Events
 	Promote  watch.Promotion
 
-	// Train runs the job of a window; nil means [pipeline.Train].
+	// Train runs the job of a window, as [pipeline.Train] does.
 	Train func(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
 }
 
@@ -177,11 +177,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 		}
 	}
 	w.How.Observer.ReportEvent(fmt.Sprintf("window of %s: certificate number %d", words.Count(full.Count(), "row"), k))
-	train := w.Train
-	if train == nil {
-		train = pipeline.Train
-	}
-	o, err := train(ctx, w.Job.Numbered(w.Name, k), full.Rows, out, how)
+	o, err := w.Train(ctx, w.Job.Numbered(w.Name, k), full.Rows, out, how)
 	if err != nil {
 		return untrained(ctx, full, k, err)
 	}
