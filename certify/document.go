@@ -187,9 +187,10 @@ type Attempt struct {
 	InThisLog   int64 `json:"in_this_log"`
 }
 
-// About returns the claim about a predictor for a headline: of those that are certified, else of all,
-// the one with the least bound. Without any, it returns a void claim of 1.
+// About returns the claim about a predictor ("": predictions) for a headline: of those that are
+// certified, else of all, the one with the least bound. Without any, it returns a void claim of 1.
 func (c Certificate) About(predictor Predictor) Claim {
+	predictor = cmp.Or(predictor, PredictorMean)
 	claims := slices.DeleteFunc(slices.Clone(c.Claims), func(g Claim) bool { return g.Predictor != predictor })
 	if len(claims) == 0 {
 		return Claim{Predictor: predictor, Status: StatusVoid, Bound: 1}

@@ -72,7 +72,7 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 	}
 	record := *r.Record
 	record.Required, record.Limit = s.how.Required, s.how.Limit
-	g := s.how.Required.Of(c)
+	g := c.About(s.how.Required)
 	record.Status, record.Bound = g.Status, g.Bound
 	o := &Outcome{Result: &Result{Certificate: c, ID: made.ID, ModelDigest: made.Model, Model: m}, Record: record}
 	o.concluded(s.how)
@@ -93,7 +93,7 @@ func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 	} else if p != nil {
 		current = fmt.Sprintf("Current is certificate %.12s", p.ID)
 		if c, err := s.out.GetCertificate(ctx, p.ID); err == nil {
-			g := p.Predictor.Of(c)
+			g := c.About(p.Predictor)
 			current += fmt.Sprintf(": its bound is %s (%s)", words.PercentUp(g.Bound), g.Status)
 		}
 		if o.Record.Exit == 0 {

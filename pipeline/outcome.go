@@ -12,26 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A Required names the predictor whose claim decides the status of a run.
-type Required string
-
-// The predictors.
-const (
-	RequirePrediction Required = "prediction" // predictions, by default
-	RequireDraw       Required = "draw"       // a function drawn from Q
-)
-
-// Of returns the claim of a certificate about the predictor.
-func (j Required) Of(c certify.Certificate) certify.Claim { return c.About(j.Predictor()) }
-
-// Predictor is the predictor by its name in certificates; "" means the mean.
-func (j Required) Predictor() certify.Predictor {
-	if j == RequireDraw {
-		return certify.PredictorDraw
-	}
-	return certify.PredictorMean
-}
-
 // An Outcome is the result of a finished run, with its record.
 type Outcome struct {
 	Result *Result
@@ -47,7 +27,7 @@ type RunRecord struct {
 	Warnings    []certify.Warning `json:"warnings"`        // of the certificate
 	Mean        Verdict           `json:"mean"`            // of the guarantee for predictions, which predict writes
 	Draw        Verdict           `json:"draw"`            // of that for a random draw
-	Required    Required          `json:"require"`         // which of them decides status and bound
+	Required    certify.Predictor `json:"require"`         // which of them decides status and bound
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Limit       float64           `json:"limit,omitempty"`
@@ -75,7 +55,7 @@ type Verdict struct {
 
 // outcome is that of a result, of which it stores the report.
 func (how RunConfig) outcome(r *Result, began time.Time) (*Outcome, error) {
-	mean, draw, required := RequirePrediction.Of(r.Certificate), RequireDraw.Of(r.Certificate), how.Required.Of(r.Certificate)
+	mean, draw, required := r.Certificate.About(certify.PredictorMean), r.Certificate.About(certify.PredictorDraw), r.Certificate.About(how.Required)
 	o := &Outcome{Result: r, Record: RunRecord{
 		Format: "pacsgp-run/2", Run: how.Run, Warnings: r.Certificate.Warnings,
 		Mean: Verdict{mean.Status, mean.Bound}, Draw: Verdict{draw.Status, draw.Bound},
@@ -124,7 +104,7 @@ func NotCertified(format string, args ...any) error {
 // Verdict is nil if the claim about what the job requires is certified, and its bound is within
 // the limit. Otherwise it is [ErrNotCertified] with the reason.
 func (how RunConfig) Verdict(c certify.Certificate) error {
-	g := how.Required.Of(c)
+	g := c.About(how.Required)
 	switch {
 	case g.Status != certify.StatusCertified:
 		return NotCertified("finished, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, Useless(g))

@@ -93,7 +93,7 @@ func Holding[T any](out Output, do func() (T, error)) (v T, err error) {
 type Current struct {
 	ArtifactRef
 
-	Predictor Required // that the bound is of
+	Predictor certify.Predictor // that the bound is of
 	Bound     float64
 	Status    certify.Status // of the guarantee with the bound; "" in a pointer of an earlier release
 	Since     time.Time
@@ -247,9 +247,9 @@ func (r *RunState) close(out Output, now time.Time) error {
 
 // PointTo moves the pointer of an output to one of its artifacts, unless it is there
 // already.
-func PointTo(out Output, c certify.Certificate, a ArtifactRef, who Required, now time.Time) error {
+func PointTo(out Output, c certify.Certificate, a ArtifactRef, who certify.Predictor, now time.Time) error {
 	if old, err := out.Current(); err == nil && old != nil && old.ID == a.ID && old.Predictor == who {
 		return nil
 	}
-	return out.Point(Current{ArtifactRef: a, Predictor: who, Bound: who.Of(c).Bound, Status: who.Of(c).Status, Since: now.UTC().Truncate(time.Millisecond)})
+	return out.Point(Current{ArtifactRef: a, Predictor: who, Bound: c.About(who).Bound, Status: c.About(who).Status, Since: now.UTC().Truncate(time.Millisecond)})
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,8 @@ import (
 // A RunConfig has the settings of a run that enter no identity. [Train] needs
 // Software; other zero fields mean none.
 type RunConfig struct {
-	Run      string   // names the process in its log and records
-	Required Required // "": the mean
+	Run      string            // names the process in its log and records
+	Required certify.Predictor // "": the mean
 	Limit    float64
 	Keep     int    // finished runs whose artifacts stay; 0: all
 	Folder   string // that manifests name files relative to
@@ -121,9 +122,7 @@ type stage struct {
 
 // newStage returns an error that names all that is missing.
 func newStage(j job.Job, rows dataset.Rows, out Output, how RunConfig) (*stage, error) {
-	if how.Required == "" {
-		how.Required = RequirePrediction
-	}
+	how.Required = cmp.Or(how.Required, certify.PredictorMean)
 	how.Resources = how.Resources.WithDefaults()
 	err := errors.Join(j.Complete(), job.Needs("Rows", rows != nil), job.Needs("Output", out != nil), job.Needs("Software", how.Software != ""))
 	return &stage{how: how, job: j, rows: rows, out: out, began: time.Now()}, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -99,7 +100,7 @@ func TestTrainInMemory(t *testing.T) {
 	w.demand("finished finished", "")
 	w.how.Limit = 0
 	again, steps := w.done(testJob(t, tiny))
-	if again.Result.ID != o.Result.ID || again.Record.Exit != 0 || again.Record.Required != pipeline.RequirePrediction || steps == 0 {
+	if again.Result.ID != o.Result.ID || again.Record.Exit != 0 || again.Record.Required != certify.PredictorMean || steps == 0 {
 		t.Errorf("the same job again: certificate %s, status %d, %d steps, want %s, 0, and some", again.Result.ID, again.Record.Exit, steps, o.Result.ID)
 	}
 	w.demand("finished finished finished", o.Result.ID)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -115,14 +114,14 @@ func (b *rejectedTo) Form() (yamlfile.Form, string) {
 
 // A Require names the guarantee that a run has to reach, and the most that its bound may be.
 type Require struct {
-	Of    pipeline.Required // "": of predictions
+	Of    certify.Predictor // "": of predictions
 	Limit float64           // 0: none
 }
 
 // Form is a word, a bound, or both.
 func (r *Require) Form() (yamlfile.Form, string) {
 	bound := fraction(&r.Limit, false)
-	words := []pipeline.Required{pipeline.RequirePrediction, pipeline.RequireDraw}
+	words := []certify.Predictor{certify.PredictorMean, certify.PredictorDraw}
 	forms := []yamlfile.Form{yamlfile.Word(&r.Of, words...), bound}
 	for _, of := range words {
 		forms = append(forms, yamlfile.Under(string(of), bound).Then(func() { r.Of = of }))

@@ -25,7 +25,7 @@ type publisher struct {
 	*ArtifactTopics
 
 	source   Origin
-	required pipeline.Required // of the guarantee in the pointer
+	required certify.Predictor // of the guarantee in the pointer
 
 	share *share // of the partitions in a shared group, or nil
 }
@@ -177,7 +177,7 @@ func isID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123
 
 // Promote makes a published certificate the current one of a name, and returns it with the id of the one
 // before.
-func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required pipeline.Required) (c certify.Certificate, before string, err error) {
+func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required certify.Predictor) (c certify.Certificate, before string, err error) {
 	if !isID(id) {
 		return c, "", Argument(fmt.Errorf("%s: want the whole id of a published certificate", id))
 	}

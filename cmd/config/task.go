@@ -108,7 +108,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(c.Keep >= 0, "retain", "want the number of runs to keep, not %d", c.Keep)
 	resources := c.Resources()
 	resources.Checkpoint = cmp.Or(time.Duration(c.Checkpoint), resources.Checkpoint)
-	c.Require.Of = cmp.Or(c.Require.Of, pipeline.RequirePrediction)
+	c.Require.Of = cmp.Or(c.Require.Of, certify.PredictorMean)
 	c.Stream.check(&faults)
 	c.Serve.check(&faults)
 	p := Task{JobFile: c, Job: job, Source: from, PublishTo: to, Resources: resources}

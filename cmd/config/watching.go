@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -119,7 +120,7 @@ type onePointer score.Artifact
 
 // Current names it.
 func (p onePointer) Current(context.Context) (pipeline.Current, error) {
-	return pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: p.Digest}, Predictor: pipeline.RequirePrediction}, nil
+	return pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: p.Digest}, Predictor: certify.PredictorMean}, nil
 }
 
 // Artifact is the artifact.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -95,7 +96,7 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 	if err != nil {
 		return err
 	}
-	mean, draw := pipeline.RequirePrediction.Of(o.Result.Certificate), pipeline.RequireDraw.Of(o.Result.Certificate)
+	mean, draw := o.Result.Certificate.About(certify.PredictorMean), o.Result.Certificate.About(certify.PredictorDraw)
 	say("  predictions missed %s of them; %s: at most %s\n", words.PercentNear(found.Mean), mean.Status, words.PercentUp(mean.Bound))
 	say("  random draws missed %s of them; %s: at most %s\n", words.PercentNear(found.Draw), draw.Status, words.PercentUp(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {

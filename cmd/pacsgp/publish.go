@@ -12,7 +12,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -83,7 +82,7 @@ func artifactTopicsOf(ctx context.Context, w system, from string) (*config.Artif
 }
 
 func promoteCommand(w system) *cobra.Command {
-	who := pipeline.RequirePrediction
+	who := certify.PredictorMean
 	var from string
 	cmd := &cobra.Command{
 		Use:   "promote ID (DIR | NAME --kafka JOB.yaml|BROKERS)",
@@ -93,20 +92,20 @@ func promoteCommand(w system) *cobra.Command {
 			"its model, and certify something.",
 		Args: between(2, 2, "ID and DIR, or ID and NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if who != pipeline.RequirePrediction && who != pipeline.RequireDraw {
-				return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", who, pipeline.RequirePrediction, pipeline.RequireDraw))
+			if who != certify.PredictorMean && who != certify.PredictorDraw {
+				return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", who, certify.PredictorMean, certify.PredictorDraw))
 			}
 			return promote(cmd.Context(), w, from, args[0], args[1], who)
 		},
 	}
 	cmd.Flags().StringVar(&from, "kafka", "", "the topics: a job file, or brokers")
-	cmd.Flags().StringVar((*string)(&who), "require", string(pipeline.RequirePrediction), "what is to be certified: prediction or draw")
+	cmd.Flags().StringVar((*string)(&who), "require", string(certify.PredictorMean), "what is to be certified: prediction or draw")
 	return cmd
 }
 
 // promote moves the pointer of a name on topics or, without any, that of a folder to the artifact with this
 // beginning of an id, and prints which certificate is current.
-func promote(ctx context.Context, w system, topics, id, to string, who pipeline.Required) (err error) {
+func promote(ctx context.Context, w system, topics, id, to string, who certify.Predictor) (err error) {
 	var c certify.Certificate
 	var before string
 	if topics != "" {

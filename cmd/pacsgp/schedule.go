@@ -203,7 +203,7 @@ func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask,
 			}
 			o, err := trainScheduled(ctx, w, of, one, rows, how)
 			if err == nil {
-				bound := cmp.Or(j.How.Required, pipeline.RequirePrediction).Of(o.Result.Certificate).Bound
+				bound := o.Result.Certificate.About(j.How.Required).Bound
 				m.set("pacsgp_scheduled_bound", bound, j.Name)
 			}
 			return o, err

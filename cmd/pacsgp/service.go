@@ -147,8 +147,8 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 
 // shows shows the last certificate.
 func (m *metrics) shows(c certify.Certificate, at time.Time) {
-	for _, of := range []pipeline.Required{pipeline.RequirePrediction, pipeline.RequireDraw} {
-		m.set("pacsgp_certificate_bound", of.Of(c).Bound, string(of))
+	for _, of := range []certify.Predictor{certify.PredictorMean, certify.PredictorDraw} {
+		m.set("pacsgp_certificate_bound", c.About(of).Bound, string(of))
 	}
 	m.set("pacsgp_certificate_baseline_bound", c.About(certify.PredictorDraw).Baseline)
 	if s := c.Delta.Sequence; s != nil {

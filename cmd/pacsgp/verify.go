@@ -70,7 +70,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, instead of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&v.trusted))
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
-	cmd.Flags().StringVar((*string)(&v.required), "require", string(pipeline.RequirePrediction), "which claim the exit status is about: prediction or draw")
+	cmd.Flags().StringVar((*string)(&v.required), "require", string(certify.PredictorMean), "which claim the exit status is about: prediction or draw")
 	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 while something that could be checked was not")
 	budgetFlags(cmd, &v.Budget, "for counting duplicates and for large pages")
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the held-out rows, and demand the same model")
@@ -84,7 +84,7 @@ type verification struct {
 	id                 string            // that the certificate must have; "": any
 	from               config.Origin     // nil: no rows are read
 	trusted            string            // public keys; "": a signature is not asked for
-	required           pipeline.Required // which claim the exit status is about
+	required           certify.Predictor // which claim the exit status is about
 	retrain            bool
 	parent             string // reference of the model that training began with; "": none
 	config.Budget
@@ -93,8 +93,8 @@ type verification struct {
 // together refuses options that do not go together.
 func (v *verification) together() error {
 	switch {
-	case v.required != pipeline.RequirePrediction && v.required != pipeline.RequireDraw:
-		return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", v.required, pipeline.RequirePrediction, pipeline.RequireDraw))
+	case v.required != certify.PredictorMean && v.required != certify.PredictorDraw:
+		return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", v.required, certify.PredictorMean, certify.PredictorDraw))
 	case v.retrain && v.from == nil:
 		return config.Argument(errors.New("--retrain: name the data to train on"))
 	case v.parent != "" && !v.retrain:
@@ -216,7 +216,7 @@ type verified struct {
 	Certificate certify.Certificate
 	ID          string
 	Found       *pipeline.Verification
-	Required    pipeline.Required // which claim the exit status is about
+	Required    certify.Predictor // which claim the exit status is about
 	Unrepeated  error             // why training could not be repeated, if that was asked for; nil: it was
 }
 
@@ -241,7 +241,7 @@ func (v *verified) NotChecked() (could, cannot []string) {
 }
 
 // claim is the one that the exit status is about.
-func (v *verified) claim() certify.Claim { return v.Required.Of(v.Certificate) }
+func (v *verified) claim() certify.Claim { return v.Certificate.About(v.Required) }
 
 // Uncertified is an error unless the claim is certified, and training was repeated if that was asked
 // for. If strict, it is also one while something that could be checked was not.

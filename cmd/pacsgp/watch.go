@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -135,7 +136,7 @@ func watched(w system, last config.Watched, asJSON bool) error {
 			t.Open, t.Late, t.Alarm.Bound, "", t.Alarm.Worth, t.Alarm.Delta, r.Alarm,
 		}
 		if doc.Certified < 1 {
-			doc.Status = string(pipeline.RequirePrediction.Of(last.By.Certificate).Status)
+			doc.Status = string(last.By.Certificate.About(certify.PredictorMean).Status)
 		}
 		if t.Unit != nil {
 			doc.Units = t.Losses.Count()

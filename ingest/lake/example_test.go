@@ -52,7 +52,7 @@ func Example_schedule() {
 	waves := &schedule.Job{
 		Name: "waves", Job: job, Output: sinklake.NewOutput(folder+"/out", nil), Lake: lake.Listing{Paths: lake.Rows{folder + "/lake"}, Folder: folder},
 		Files: schedule.Files{Which: schedule.FilesAll}, Triggers: []schedule.Trigger{{Key: "file", Files: 1}},
-		How: pipeline.RunConfig{Required: pipeline.RequirePrediction, Software: "example 1.0"}, Software: "example 1.0",
+		How: pipeline.RunConfig{Required: certify.PredictorMean, Software: "example 1.0"}, Software: "example 1.0",
 	}
 	for day := range int64(2) {
 		if err := rows.WriteLake(ctx, fmt.Sprintf("%s/lake/day=%d", folder, day), 1, 1000*day, 1000); err != nil {

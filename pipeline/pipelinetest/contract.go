@@ -228,7 +228,7 @@ func testPointer(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 	for _, mean := range []float64{0.5, 0.25} {
 		want := pipeline.Current{
-			ArtifactRef: publish(t, o, mean, "one"), Predictor: pipeline.RequireDraw, Bound: mean, Since: time.Date(2024, 2, 29, 1, 2, 3, 0, time.UTC),
+			ArtifactRef: publish(t, o, mean, "one"), Predictor: certify.PredictorDraw, Bound: mean, Since: time.Date(2024, 2, 29, 1, 2, 3, 0, time.UTC),
 		}
 		must(t, "Point", o.Point(want))
 		o = next(t)
@@ -251,7 +251,7 @@ func testRetain(t *testing.T, next func(*testing.T) pipeline.Output) {
 	} {
 		must(t, "PutRun", o.PutRun(r))
 	}
-	must(t, "Point", o.Point(pipeline.Current{ArtifactRef: current, Predictor: pipeline.RequirePrediction}))
+	must(t, "Point", o.Point(pipeline.Current{ArtifactRef: current, Predictor: certify.PredictorMean}))
 	must(t, "Retain", o.Retain(2))
 	o = next(t)
 	if got, want := names(t, o), "6 finished, 5 failed, 4 finished, 0 finished"; got != want {

@@ -51,7 +51,7 @@ type stage struct {
 // declared is the job; what a test needs next to it is changed.
 func declared(change func(j *schedule.Job)) *schedule.Job {
 	j := &schedule.Job{
-		Name: "waves", Files: schedule.Files{Which: schedule.FilesAll}, Backoff: time.Minute, How: pipeline.RunConfig{Required: pipeline.RequireDraw},
+		Name: "waves", Files: schedule.Files{Which: schedule.FilesAll}, Backoff: time.Minute, How: pipeline.RunConfig{Required: certify.PredictorDraw},
 		Job: job.Job{Repeated: true, Target: "wind"}, Software: "test",
 	}
 	change(j)

@@ -74,11 +74,11 @@ func (j *Job) candidate(ctx context.Context, id string) (certify.Certificate, er
 }
 
 // Promotable demands a certificate that follows from its model and certifies the required predictor.
-func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id string, who pipeline.Required) error {
+func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id string, who certify.Predictor) error {
 	if _, err := pipeline.Verify(ctx, c, m, c.Model.Digest, nil, job.Resources{}.WithDefaults()); err != nil {
 		return err
 	}
-	if g := who.Of(c); g.Status != certify.StatusCertified {
+	if g := c.About(who); g.Status != certify.StatusCertified {
 		return pipeline.NotCertified("the current model stays: nothing useful is certified about the %[2]s of %.12[1]s…, the claim is %[3]s", id, g.Predictor, g.Status)
 	}
 	return nil
@@ -87,7 +87,7 @@ func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id str
 // Promote makes a certificate of an output the current one, for example to roll back. The
 // certificate must follow from its model and certify the required predictor; else the pointer
 // stays. before is the id of the one before, "nothing" or "unreadable".
-func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.Required, now time.Time) (c certify.Certificate, before string, err error) {
+func Promote(ctx context.Context, out pipeline.Output, id string, who certify.Predictor, now time.Time) (c certify.Certificate, before string, err error) {
 	j := &Job{Output: out}
 	if c, err = j.candidate(ctx, id); err != nil {
 		return c, "", err

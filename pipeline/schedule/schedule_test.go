@@ -378,7 +378,7 @@ func TestIncompleteJob(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) {
 		j.Triggers, j.How.Required = []schedule.Trigger{{Key: "files 1", Files: 1}}, ""
 	}))
-	if s.at(someDay); s.job.How.Required != pipeline.RequirePrediction || pipeline.Required("").Predictor() != pipeline.RequirePrediction.Predictor() {
+	if s.at(someDay); s.job.How.Required != certify.PredictorMean || (certify.Certificate{}).About("").Predictor != certify.PredictorMean {
 		t.Errorf("requires %q", s.job.How.Required)
 	}
 }

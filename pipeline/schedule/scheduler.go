@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -40,7 +41,7 @@ var errHold = errors.New("schedule: something is due")
 // fails for a changed or incomplete job. Failures of a run are in its record; those of the job's output
 // are messages.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipeline.RunState, err error) {
-	s.lookFault, j.How.Required = nil, cmp.Or(j.How.Required, pipeline.RequirePrediction)
+	s.lookFault, j.How.Required = nil, cmp.Or(j.How.Required, certify.PredictorMean)
 	defer func() {
 		if j.checked = now; ctx.Err() != nil {
 			return

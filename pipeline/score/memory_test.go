@@ -57,7 +57,7 @@ func (p *Pointers) Current(context.Context) (pipeline.Current, error) {
 	if p.now == "" {
 		return pipeline.Current{}, errors.New("nothing is current")
 	}
-	return pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.now}, Predictor: pipeline.RequirePrediction}, nil
+	return pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.now}, Predictor: certify.PredictorMean}, nil
 }
 
 // Artifact returns an artifact.

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
@@ -155,7 +154,7 @@ func counts(unit []string) string {
 // BoundOf is the bound on the loss of the mean that an alarm watches, on units of these columns or on
 // rows. It is 1, which raises no alarm, if nothing is certified, or only about other units.
 func BoundOf(c certify.Certificate, unit []string) float64 {
-	if g := pipeline.RequirePrediction.Of(c); g.Status == certify.StatusCertified && speaksOf(c, unit) {
+	if g := c.About(certify.PredictorMean); g.Status == certify.StatusCertified && speaksOf(c, unit) {
 		return g.Bound
 	}
 	return 1

@@ -25,7 +25,7 @@ type Decision struct {
 }
 
 // Decide decides about the certificate next.
-func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Required) (Decision, error) {
+func (p Promotion) Decide(current, next certify.Certificate, who certify.Predictor) (Decision, error) {
 	if why := pipeline.Incomparable(current, next); why != "" {
 		return Decision{Why: "it cannot be compared with the current one: " + why}, nil
 	}
@@ -41,9 +41,9 @@ func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Requir
 	if err != nil {
 		return Decision{}, err
 	}
-	old, bound := who.Of(current).Bound, who.Of(same).Bound
+	old, bound := current.About(who).Bound, same.About(who).Bound
 	its := "its bound, " + words.PercentUp(bound)
-	if own := who.Of(next).Bound; own != bound { // run k spends less than run 1
+	if own := next.About(who).Bound; own != bound { // run k spends less than run 1
 		its += " with the confidence of the current one (" + words.PercentUp(own) + " with its own)"
 	}
 	if !(bound <= (1+p.Within)*old) {

@@ -332,7 +332,7 @@ func TestDecide(t *testing.T) {
 		"worse":         {watch.Promotion{}, worse, true, ""},
 		"worse, within": {watch.Promotion{Within: .01}, worse, false, "more than 1 % above"},
 	} {
-		if d, err := c.rule.Decide(one, c.next, pipeline.RequireDraw); err != nil || d.Moves != c.moves || !strings.Contains(d.Why, c.why) {
+		if d, err := c.rule.Decide(one, c.next, certify.PredictorDraw); err != nil || d.Moves != c.moves || !strings.Contains(d.Why, c.why) {
 			t.Errorf("%s: %+v, %v", name, d, err)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/digest"
-	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink"
@@ -87,7 +86,7 @@ type Pointer struct {
 	Name        string            `json:"name"`
 	Certificate string            `json:"certificate"` // id
 	Model       string            `json:"model"`       // SHA-256
-	Predictor   pipeline.Required `json:"predictor"`   // of status and bound
+	Predictor   certify.Predictor `json:"predictor"`   // of status and bound
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Segments    []certify.Segment `json:"segments,omitempty"` // of the sample
@@ -206,9 +205,9 @@ const headerSignature = "signature"
 
 // Point moves the pointer of a name to a certificate that was put, or published before. It says the
 // same of it as the pointer of an output.
-func (p *Publication) Point(ctx context.Context, name string, c certify.Certificate, required pipeline.Required) error {
-	required = cmp.Or(required, pipeline.RequirePrediction)
-	g := required.Of(c)
+func (p *Publication) Point(ctx context.Context, name string, c certify.Certificate, required certify.Predictor) error {
+	required = cmp.Or(required, certify.PredictorMean)
+	g := c.About(required)
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return err
@@ -230,7 +229,7 @@ func (p *Publication) Point(ctx context.Context, name string, c certify.Certific
 // Promote moves the pointer of a name to a published certificate, and returns the id of the one before. The
 // pointer has the identity of the rows that an earlier pointer to this certificate had; without one
 // it says nothing of it, and no training begins with the model.
-func Promote(ctx context.Context, cfg Config, c certify.Certificate, id string, required pipeline.Required) (before string, err error) {
+func Promote(ctx context.Context, cfg Config, c certify.Certificate, id string, required certify.Predictor) (before string, err error) {
 	p, err := Current(ctx, cfg.Client, cfg.Topics, cfg.Name)
 	if err != nil {
 		return "", err

@@ -22,7 +22,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
@@ -190,9 +189,9 @@ func TestPointerSaysWhatIsRequired(t *testing.T) {
 	}}
 	document, err := certify.Marshal(c)
 	fatal.If(t, err)
-	for required, want := range map[pipeline.Required]kafkalog.Pointer{
-		"": {Predictor: "prediction", Status: "certified", Bound: 0.152}, pipeline.RequirePrediction: {Predictor: "prediction", Status: "certified", Bound: 0.152},
-		pipeline.RequireDraw: {Predictor: "draw", Status: "certified", Bound: 0.2799},
+	for required, want := range map[certify.Predictor]kafkalog.Pointer{
+		"": {Predictor: "prediction", Status: "certified", Bound: 0.152}, certify.PredictorMean: {Predictor: "prediction", Status: "certified", Bound: 0.152},
+		certify.PredictorDraw: {Predictor: "draw", Status: "certified", Bound: 0.2799},
 	} {
 		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
 		fatal.If(t, err)
@@ -201,7 +200,7 @@ func TestPointerSaysWhatIsRequired(t *testing.T) {
 		fatal.If(t, p.Commit(t.Context()))
 		got, err := kafkalog.Current(t.Context(), client, topics, "m")
 		fatal.If(t, err)
-		if got.Predictor != want.Predictor || got.Status != want.Status || got.Bound != want.Bound || got.Bound != required.Of(c).Bound {
+		if got.Predictor != want.Predictor || got.Status != want.Status || got.Bound != want.Bound || got.Bound != c.About(required).Bound {
 			t.Errorf("required %q: the pointer says %s, %s, %v", required, got.Predictor, got.Status, got.Bound)
 		}
 	}

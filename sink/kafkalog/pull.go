@@ -204,7 +204,7 @@ func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 	if err != nil {
 		return pipeline.Current{}, err
 	}
-	t.read, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: cmp.Or(p.Predictor, pipeline.RequirePrediction)}
+	t.read, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: cmp.Or(p.Predictor, certify.PredictorMean)}
 	return t.last, nil
 }
 

@@ -30,7 +30,7 @@ type pointer struct {
 	ID          string            `json:"id"` // of the certificate
 	Certificate string            `json:"certificate"`
 	Model       string            `json:"model"`
-	Predictor   pipeline.Required `json:"predictor"` // of the bound
+	Predictor   certify.Predictor `json:"predictor"` // of the bound
 	Bound       float64           `json:"bound"`
 	Status      certify.Status    `json:"status,omitempty"` // of the guarantee with the bound
 	Since       time.Time         `json:"since"`

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -55,7 +56,7 @@ func TestWindows(t *testing.T) {
 		fatal.If(t, err)
 		if r.Artifacts = []pipeline.ArtifactRef{{ID: id, Model: sum}}; n == 0 {
 			first = r.Artifacts[0]
-			fatal.If(t, out.Point(pipeline.Current{ArtifactRef: first, Predictor: pipeline.RequirePrediction}))
+			fatal.If(t, out.Point(pipeline.Current{ArtifactRef: first, Predictor: certify.PredictorMean}))
 		}
 		fatal.If(t, r.End(out, pipeline.StateFinished, new(int), "", r.Began))
 		fatal.If(t, errors.Join(out.Retain(1), release()))
