@@ -20,11 +20,11 @@ func lintCommand(w system) *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
 		Use:   "lint FILE...",
-		Short: "Say all that is wrong with job, schedule and score files, without running them",
-		Long: "Check files as train, schedule and score do, open the files of jobs, and read no row. All faults are reported at\n" +
-			"once, one in a line with file, line and column; a key that is missing stands at the\n" +
-			"section that lacks it. Exit status: 0 without faults, 1 if only\n" +
-			"files that a job names are at fault, and 78 otherwise.",
+		Short: "Report all faults of job, schedule and score files, without running them",
+		Long: "Check files as train, schedule and score do, open the files of jobs, and read no row. All\n" +
+			"faults are reported at once, one per line with file, line and column; a missing key is\n" +
+			"reported at the section that lacks it. Exit status: 0 without faults, 1 if only files that\n" +
+			"a job names are at fault, and 78 otherwise.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return config.Argument(errors.New("FILE...: name the job files; examples/ has some"))

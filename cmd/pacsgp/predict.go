@@ -29,14 +29,14 @@ func predictCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict (DIR | MODEL CERTIFICATE) DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
-		Long: "Write one row for each row of the data, with the model that is current in an output\n" +
-			"directory, or with one that is named: mean; deviation, of f without the noise of a\n" +
-			"target; predictive_deviation, of a target; and the id of the certificate, null unless\n" +
-			"predictions are certified. No claim is about a deviation. A row that breaks the row rules of\n" +
-			"the certificate gets nulls and a reason. With --interval two columns more, lower and upper:\n" +
-			"the ends of an interval that covers so large a share of new rows, by the curve of the\n" +
-			"certificate or at its tolerance, or not certified by predictive deviations. With --gibbs mean and deviation are those of a random draw from the posterior.\n" +
-			"--passthrough id,day writes columns of the data next to the predictions.",
+		Long: "Write one row for each row of the data, with the current model of an output directory\n" +
+			"or with a model that is named: mean; deviation, of f without the noise of a target;\n" +
+			"predictive_deviation, of a target; and the id of the certificate, null unless predictions\n" +
+			"are certified. No claim is about a deviation. A row that breaks the row rules of the\n" +
+			"certificate gets nulls and a reason. --interval adds the columns lower and upper: an\n" +
+			"interval that covers this share of new rows, by the certificate if it can, else by\n" +
+			"predictive deviations, not certified. With --gibbs, mean and deviation are those of a\n" +
+			"random draw from the posterior. --passthrough id,day adds columns of the data.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
