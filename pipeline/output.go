@@ -133,6 +133,15 @@ func (r *RunState) Promoted() string {
 	}
 }
 
+// Reason says why the run ended as it did, "" without a reason.
+func (r *RunState) Reason() string {
+	fault := strings.TrimPrefix(r.Fault, "finished, but ") // which is its state
+	if r.Scheduled == nil || r.Scheduled.Why == "" {
+		return fault
+	}
+	return strings.TrimSuffix(r.Scheduled.Why+": "+fault, ": ")
+}
+
 // Scheduled is a scheduler's part of a run's record.
 type Scheduled struct {
 	Job      string                 `json:"job"`    // name, and that of its sequence

@@ -30,8 +30,8 @@ func scheduleCommand(w system) *cobra.Command {
 			"the pointer of their outputs by the declared rule. Each output keeps what is known of its job,\n" +
 			"so that a killed scheduler goes on where it was. docs/howto/retrain.md explains the schedule file.\n\n" +
 			"With --once the command runs the jobs that are due and ends, for another scheduler such as\n" +
-			"cron. Its exit status is the worst of the runs: 78 (bad configuration) before 1, and 1\n" +
-			"before 3.",
+			"cron. Its exit status is the worst of these runs, and of last runs that failed, due or not:\n" +
+			"78 (bad configuration) before 1, and 1 before 3.",
 		Args: orFile(&path, "the schedule file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), path, w)
@@ -172,15 +172,11 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	})
 }
 
-// nothingDue says that no job was run, which of them have failed, and when the next runs are due.
+// nothingDue says that no job was run, and when the next runs are due.
 func nothingDue(out io.Writer, jobs []*schedule.Job) error {
 	_, err := fmt.Fprintln(out, "nothing is due: no job was run")
 	for _, j := range jobs {
-		at, fault := j.Standing()
-		if fault == nil && at.Fault() != "" {
-			_, _ = fmt.Fprintf(out, "%s: its last run has failed; pacsgp schedule run %[1]s tries it again now, with the same -c\n", j.Name)
-		}
-		if fault == nil && at.Last != nil && at.Last.Scheduled.Due != nil {
+		if at, fault := j.Standing(); fault == nil && at.Last != nil && at.Last.Scheduled.Due != nil {
 			_, _ = fmt.Fprintf(out, "%s: the next run is due at %s\n", j.Name, at.Last.Scheduled.Due.UTC().Format("2006-01-02 15:04 UTC"))
 		}
 	}
@@ -189,24 +185,22 @@ func nothingDue(out io.Writer, jobs []*schedule.Job) error {
 
 // newScheduler returns a silent scheduler with the training of the command. Its metrics follow it.
 func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask, m *scheduleMetrics) *schedule.Scheduler {
+	task := func(j *schedule.Job) *config.ScheduledTask {
+		return jobs[slices.IndexFunc(jobs, func(of *config.ScheduledTask) bool { return of.Job == j })]
+	}
 	return &schedule.Scheduler{
-		Poll: c.Every(), Seen: m.seen,
+		Poll: c.Every(), Seen: m.seen, Damaged: func(j *schedule.Job) error { return config.Damaged(task(j).Task.Output) },
 		Ended: func(j *schedule.Job, r *pipeline.RunState) {
 			m.add("pacsgp_scheduled_runs_total", 1, j.Name, string(r.State), schedule.Cause(r))
 		},
 		Train: func(ctx context.Context, j *schedule.Job, one job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
-			of := jobs[slices.IndexFunc(jobs, func(of *config.ScheduledTask) bool { return of.Job == j })]
+			of := task(j)
 			how.Observer.Progress = func(of job.Progress) {
 				if of.Steps > 0 {
 					m.set("pacsgp_training_bound_estimate", of.Bound)
 				}
 			}
-			o, err := trainScheduled(ctx, w, of, one, rows, how)
-			if err == nil {
-				bound := o.Result.Certificate.About(j.How.Required).Bound
-				m.set("pacsgp_scheduled_bound", bound, j.Name)
-			}
-			return o, err
+			return trainScheduled(ctx, w, of, one, rows, how)
 		},
 	}
 }
@@ -292,6 +286,9 @@ func (m *scheduleMetrics) stands(j *schedule.Job) {
 	if at.Last != nil {
 		m.set("pacsgp_scheduled_replaced_files", float64(len(at.Last.Scheduled.Replaced)), j.Name)
 		m.set("pacsgp_scheduled_future_files", float64(len(at.Last.Scheduled.Future)), j.Name)
+	}
+	if c := at.Certified; c != nil && c.Record != nil {
+		m.set("pacsgp_scheduled_bound", c.Record.Bound, j.Name)
 	}
 	if c := at.Current; c != nil {
 		m.set("pacsgp_scheduled_current_timestamp_seconds", unixSeconds(c.Since), j.Name)

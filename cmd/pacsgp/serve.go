@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,7 +39,9 @@ func operate(ctx context.Context, show *display, c config.Serve, registry *prome
 			Ready: func() error {
 				err := ready()
 				for _, folder := range folders {
-					err = errors.Join(err, config.Damaged(folder))
+					if damage := config.Damaged(folder); damage != nil && !strings.Contains(fmt.Sprint(err), damage.Error()) {
+						err = errors.Join(err, damage)
+					}
 				}
 				return err
 			},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -59,7 +60,9 @@ func (j *Job) current() (*pipeline.Current, error) {
 	case err == nil:
 		err = errors.New("the pointer to the current certificate is gone")
 	}
-	return nil, fmt.Errorf("%w; by the record of run %d certificate %s was current, unless pacsgp promote has named another one since (hint: pacsgp promote ID DIR)", err, last.Scheduled.Number, last.Promoted())
+	_, where, _ := j.Output.Note(StateFile)
+	return nil, fmt.Errorf("%w; by the record of run %d certificate %s was current, unless pacsgp promote has named another one since (hint: pacsgp promote %.12[3]s %[4]s)",
+		err, last.Scheduled.Number, last.Promoted(), strings.TrimSuffix(where, "/"+StateFile))
 }
 
 // candidate reads a certificate of the output and recomputes it.

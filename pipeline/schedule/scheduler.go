@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -28,8 +29,10 @@ type Scheduler struct {
 	Ended func(j *Job, r *pipeline.RunState)
 	// Seen is called after each look at a job. The fault says why the job cannot run, or why it is
 	// not known whether it is due.
-	Seen   func(j *Job, fault error)
-	Lagged func(j *Job, offsets int64) // called with the offsets of a job's topic behind its last window
+	Seen func(j *Job, fault error)
+	// Damaged returns why the current model of a job cannot be used, or nil; it is called after a look without a run.
+	Damaged func(j *Job) error
+	Lagged  func(j *Job, offsets int64) // called with the offsets of a job's topic behind its last window
 
 	lookFault error // why the last look did not find out whether its job is due
 }
@@ -58,6 +61,9 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 	if errors.Is(err, errHold) { // of two schedulers that see it one has the output
 		r, err = pipeline.Holding(j.Output, func() (*pipeline.RunState, error) { return s.look(ctx, j, true, now) })
 	}
+	if err == nil && r == nil && s.lookFault == nil {
+		err = s.damaged(j)
+	}
 	switch {
 	case err == nil || errors.Is(err, job.ErrConfig):
 		return r, err
@@ -67,6 +73,15 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		s.lookFailed(j, fmt.Errorf("%s: %w", j.Name, err))
 		return r, nil
 	}
+}
+
+// damaged returns why it is unknown which model of a job is current, or why that one cannot be used.
+func (s *Scheduler) damaged(j *Job) error {
+	_, err := j.current()
+	if err == nil && s.Damaged != nil {
+		err = s.Damaged(j)
+	}
+	return err
 }
 
 // look runs what is due. Without a hold it is [errHold] if there is something to write.
@@ -199,7 +214,7 @@ func (s *Scheduler) backsOff(j *Job, state *jobState, now time.Time) bool {
 	if !now.Before(state.notBefore) || !state.notBefore.Before(now.Add(2*longestBackoff)) {
 		return false
 	}
-	s.lookFault = fmt.Errorf("%s: the last look has failed: %s; the next one is at %s", j.Name, state.fault, state.notBefore.Format(time.RFC3339))
+	s.lookFault = fmt.Errorf("%s: the last run has failed: %s; next run at %s", j.Name, state.fault, state.notBefore.UTC().Format("15:04:05 UTC"))
 	return true
 }
 
@@ -266,16 +281,10 @@ func Words(r *pipeline.RunState) string {
 	switch {
 	case of.Current:
 		text += ", now current"
-	case id != "" && of.Why != "":
+	case id != "":
 		text += ", not current"
 	}
-	if of.Why != "" {
-		text += ": " + of.Why
-	}
-	if r.Fault != "" {
-		text += ": " + r.Fault
-	}
-	return text
+	return strings.TrimSuffix(text+": "+r.Reason(), ": ")
 }
 
 // Certificate is the id of a run's certificate, "" if it has none.

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -36,8 +37,8 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 }
 
 // Once runs what is due of each job. It returns a [RoundError] about runs without a certified
-// guarantee, unreadable sources, jobs that cannot run, and alarms
-// about current models, whether or not something is due.
+// guarantee, unreadable sources and jobs that cannot run, and, whether or not something is due, about
+// last runs that failed, damaged outputs and alarms about current models.
 func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	var said []error
 	var exits []int
@@ -51,6 +52,10 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 			failed(pipeline.ExitStatus(err), err)
 		case s.lookFault != nil:
 			failed(pipeline.ExitFailure, s.lookFault)
+		case run == nil:
+			if at, err := j.Standing(); err == nil && at.Fault() != "" {
+				failed(*cmp.Or(at.Last.Exit, new(pipeline.ExitFailure)), errors.New(at.Fault()))
+			}
 		}
 		if run != nil && run.Exit != nil && *run.Exit != 0 {
 			failed(*run.Exit, errors.New(Words(run)))

@@ -15,6 +15,7 @@ type Standing struct {
 	Succeeded time.Time          // end of the newest run with status 0; zero without one
 	Current   *pipeline.Current  // or nil
 	Unmoved   int                // finished runs since it became current that could not have replaced it
+	Certified *pipeline.RunState // the newest run with a certificate, or nil
 }
 
 // Standing reads it from the records that the output still has.
@@ -35,6 +36,9 @@ func (j *Job) Standing() (at Standing, err error) {
 		}
 		if at.Succeeded.IsZero() && r.State == pipeline.StateFinished && r.Exit != nil && *r.Exit == 0 {
 			at.Succeeded = *r.Ended
+		}
+		if at.Certified == nil && Certificate(r) != "" {
+			at.Certified = r
 		}
 		old := at.Current == nil || Certificate(r) == at.Current.ID || r.Ended.Before(at.Current.Since)
 		if old && !at.Succeeded.IsZero() {
@@ -67,12 +71,21 @@ func (j *Job) alarm() error {
 	return nil
 }
 
-// Fault is the reason why the last run has failed, "" if it has not.
+// Fault is the reason why the last run has failed, and how to try it again; "" if it has not.
 func (at Standing) Fault() string {
 	if at.Last == nil || at.Last.State != pipeline.StateFailed {
 		return ""
 	}
-	return Words(at.Last)
+	text := Words(at.Last) + "\nhint: " + TryAgain(at.Last.Scheduled.Job)
+	if due := at.Last.Scheduled.Due; due != nil {
+		text += ", the schedule at " + due.UTC().Format("2006-01-02 15:04 UTC")
+	}
+	return text
+}
+
+// TryAgain says how to run a job at once.
+func TryAgain(job string) string {
+	return "pacsgp schedule run " + job + " -c FILE tries it again now"
 }
 
 // Cause classifies the end of a run for metrics.

@@ -229,11 +229,7 @@ func (o *output) explain(now time.Time) {
 
 // why returns why a run ended as it did, and what to do.
 func why(r *pipeline.RunState) [2]string {
-	text := r.Fault
-	if r.Scheduled != nil && r.Scheduled.Why != "" {
-		text = strings.TrimSuffix(r.Scheduled.Why+": "+r.Fault, ": ")
-	}
-	reason, hint := split(text)
+	reason, hint := split(r.Reason())
 	return [2]string{reason, hint}
 }
 
