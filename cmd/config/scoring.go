@@ -87,8 +87,16 @@ func (s *Scoring) client(c Cluster) (*broker.Client, error) {
 type folderPointers string
 
 // Current reads the pointer.
-func (f folderPointers) Current(context.Context) (pipeline.Current, error) {
-	return sinklake.CurrentIn(string(f))
+func (f folderPointers) Current(ctx context.Context) (pipeline.Current, error) {
+	p, err := sinklake.CurrentIn(string(f))
+	if errors.Is(err, sinklake.ErrNoOutput) {
+		what := "does not exist"
+		if found, _ := objects.IsFolder(ctx, string(f)); found {
+			what = "holds no model"
+		}
+		err = fmt.Errorf("%s %s (hint: restore it, or correct model in the file)", string(f), what)
+	}
+	return p, err
 }
 
 // Artifact reads the files that a pointer names.

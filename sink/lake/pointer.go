@@ -57,6 +57,9 @@ func (o *Output) Current() (*pipeline.Current, error) {
 	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Predictor: p.Predictor, Bound: p.Bound, Status: p.Status, Since: p.Since}, nil
 }
 
+// ErrNoOutput says that a folder, which may be missing, has nothing of a job.
+var ErrNoOutput = errors.New("no output directory of a job")
+
 // CurrentIn reads the pointer of a folder, which must be set.
 func CurrentIn(folder string) (pipeline.Current, error) {
 	o := NewOutput(folder, nil)
@@ -70,7 +73,7 @@ func CurrentIn(folder string) (pipeline.Current, error) {
 		case len(all) == 0 && unread == nil && slices.Contains(names, LogFile):
 			err = fmt.Errorf("%s: no run has ended (hint: start the job again, and it goes on)", folder)
 		case len(all) == 0 && unread == nil:
-			err = fmt.Errorf("%s is no output directory of a job (hint: name the output directory first, and then the data)", folder)
+			err = fmt.Errorf("%s is %w", folder, ErrNoOutput)
 		default:
 			err = fmt.Errorf("%s: nothing is current (hint: a run that ends with 3 makes nothing current; name its model and certificate, or train again)", o.Path(CurrentFile))
 		}
@@ -91,6 +94,9 @@ func CurrentPaths(ctx context.Context, path string) (model, certificate string, 
 		return "", "", false, err
 	}
 	p, err := CurrentIn(path)
+	if errors.Is(err, ErrNoOutput) {
+		err = fmt.Errorf("%w (hint: name the output directory first, and then the data)", err)
+	}
 	return objects.Join(path, ModelName(p.Model)), objects.Join(path, CertificateName(p.ID)), true, err
 }
 
