@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A ScoreFile is a score file: one YAML document.
@@ -113,6 +114,19 @@ func (c ScoreFile) ToTopic() bool { return c.Output.Kafka != "" }
 
 // Shared reports whether the members of the group share the partitions of the topic.
 func (c ScoreFile) Shared() bool { return c.Members == GroupShared }
+
+// Ready is why, or else why no model is current in the folder of models. [Damaged] says what else is wrong there.
+func (c followed) Ready(ctx context.Context, why error) error {
+	folder := c.Model.Folder
+	if why != nil || folder == "" || objects.IsAddress(folder) {
+		return why
+	}
+	if p, err := sinklake.NewOutput(folder, nil).Current(); p != nil || err != nil {
+		return nil
+	}
+	_, err := folderPointers(folder).Current(ctx)
+	return err
+}
 
 // ReadScore reads a score file, and finds all faults before a row is read.
 func ReadScore(_ context.Context, path string, env Environment) (ScoreFile, error) {

@@ -20,7 +20,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
-	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
@@ -33,9 +32,10 @@ type Watching struct {
 
 	Service
 
-	Follow  bool // go on as rows come
-	Events  score.Events
-	Counted func(by *score.Predictor, t watch.Test) // gets what was counted
+	Follow     bool // go on as rows come
+	Events     score.Events
+	Counted    func(by *score.Predictor, t watch.Test) // gets what was counted
+	RoundEnded func(failed int)                        // gets the number of files that could not be counted
 }
 
 // A Watched is what rows have said of the current certificate.
@@ -69,7 +69,7 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 		last.Failed, testOf, err = w.lake(ctx, s, follower, watch.Config[ingestlake.StoredColumns]{Store: store, State: state, Delta: w.Delta(), Counted: w.Counted})
 	}
 	if err == nil {
-		last.By, err = follower.Follow(ctx, func(pass.Model) error { return nil })
+		last.By, err = follower.Follow(ctx, nil)
 	}
 	if err == nil {
 		last.Test, err = testOf(last.By)
@@ -90,15 +90,19 @@ func (w *Watching) Last() (watch.Test, bool) {
 	return s.Tests[len(s.Tests)-1], true
 }
 
-// stands tells what the state says of the current model, before a row comes: a restart hides no alarm.
-func (w *Watching) stands(ctx context.Context, f *score.Follower, testOf func(*score.Predictor) (watch.Test, error)) {
-	by, err := f.Follow(ctx, func(pass.Model) error { return nil })
-	if err != nil { // the first row says why
-		return
-	}
-	w.Events.Adopted(by)
-	if t, err := testOf(by); err == nil {
-		w.Counted(by, t)
+// adopting shows what the state says of a model that becomes current, before a row comes: no restart hides an
+// alarm, and another model ends it.
+type adopting struct {
+	score.Events
+	testOf  func(*score.Predictor) (watch.Test, error)
+	counted func(by *score.Predictor, t watch.Test)
+}
+
+// Adopted shows its test.
+func (e adopting) Adopted(by *score.Predictor) {
+	e.Events.Adopted(by)
+	if t, err := e.testOf(by); err == nil { // else the first row says why
+		e.counted(by, t)
 	}
 }
 
@@ -145,9 +149,8 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
 	out := watch.NewWriter(cfg)
-	w.stands(ctx, f, out.Test)
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Keep: s.Keep}), Writer: out, Events: w.Events, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, After: time.After,
+		Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Keep: s.Keep}), Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After,
 	}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err
@@ -201,9 +204,8 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		maps.Copy(s.Log.Offsets, of.Ends())
 	}
 	out := watch.NewWriter(cfg)
-	w.stands(ctx, f, out.Test)
 	l := score.Loop[score.Records]{
-		Follower: f, Reader: rows, Writer: out, Events: w.Events, AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After,
+		Follower: f, Reader: rows, Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After,
 	}
 	_, err = l.Run(ctx)
 	if gone, ok := errors.AsType[*kafkalog.GoneError](err); ok {

@@ -59,7 +59,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 			s.Lags = group.behind
 		}
 	}
-	return operate(ctx, show, c.Serve, e.registry, e.ready, []string{c.Model.Folder}, !once, func() error {
+	return operate(ctx, show, c.Serve, e.registry, func() error { return e.ready(ctx) }, []string{c.Model.Folder}, !once, func() error {
 		failed, err := s.Run(ctx)
 		if ctx.Err() != nil && !once {
 			e.logCounts(true)
@@ -123,6 +123,7 @@ func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
 
 // Adopted logs another model.
 func (e *scoreEvents) Adopted(by *score.Predictor) {
+	e.why.set(nil)
 	e.add("pacsgp_models_taken_total", 1)
 	e.show.event("predictions come from the model of certificate " + by.ID)
 }
@@ -198,9 +199,9 @@ func (e *scoreEvents) round(failed int) {
 	e.why.set(fmt.Errorf("%s cannot be predicted, the last because: %w", words.Count(int64(failed), "file"), fault))
 }
 
-// ready returns the reason for a wait, nil without one.
-func (e *scoreEvents) ready() error {
-	if err := e.why.get(); err != nil || e.group == nil {
+// ready returns why it cannot predict, nil if it can.
+func (e *scoreEvents) ready(ctx context.Context) error {
+	if err := e.file.Ready(ctx, e.why.get()); err != nil || e.group == nil {
 		return err
 	}
 	return e.group.ready()

@@ -84,6 +84,11 @@ func TestServicesTellUnreadableFiles(t *testing.T) {
 			answers(t, ready, http.StatusServiceUnavailable, "is missing")
 			fatal.If(t, os.Rename(path+".away", path))
 			answers(t, ready, http.StatusOK, "ok")
+			fatal.If(t, os.Rename(filepath.Join(dir, "out"), filepath.Join(dir, "away")))
+			answers(t, ready, http.StatusServiceUnavailable, "out does not exist")
+			r.find(t, "(the pointer cannot be read, and the model of certificate)")
+			fatal.If(t, os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, "out")))
+			answers(t, ready, http.StatusOK, "ok")
 		}
 		r.end(t)
 	}

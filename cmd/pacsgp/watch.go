@@ -85,7 +85,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	e := &watchEvents{show: show, meters: watchMeters(), since: time.Now()}
 	watching := config.Watching{
 		WatchFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
-		Follow: follow, Events: e, Counted: e.counted,
+		Follow: follow, Events: e, Counted: e.counted, RoundEnded: e.round,
 	}
 	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
 		e.measure(t)
@@ -93,7 +93,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	if follow {
 		watching.Patience = config.ServicePatience
 	}
-	return operate(ctx, show, c.Serve, e.registry, e.why.get, []string{c.Model.Folder}, follow, func() error {
+	return operate(ctx, show, c.Serve, e.registry, func() error { return c.Ready(ctx, e.why.get()) }, []string{c.Model.Folder}, follow, func() error {
 		last, err := watching.Run(ctx)
 		if err != nil {
 			return err
@@ -167,13 +167,19 @@ type watchEvents struct {
 	why  reason // for a wait
 
 	mu      sync.Mutex // of what follows
+	by      string     // the certificate that is tested
 	since   time.Time  // of the last line about rows
+	rows    string     // the next line about them; "" if nothing has changed
 	alarmed string     // certificate whose alarm was reported
 }
 
 // Adopted logs another model.
 func (e *watchEvents) Adopted(by *score.Predictor) {
+	e.why.set(nil)
 	e.show.event(fmt.Sprintf("new rows test certificate %.12s…", by.ID))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.by = by.ID
 }
 
 // Waits logs the reason for a wait, once.
@@ -193,27 +199,43 @@ func (e *watchEvents) Predicted(what score.Done) {
 	}
 }
 
-// counted logs what was counted, now and then, and an alarm at once.
+// counted logs what was counted, now and then, and an alarm at once. The metrics are about the
+// model that is tested now.
 func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
-	e.measure(t)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	alarm := t.Alarm.Raised > 0 && e.alarmed != by.ID
-	if !alarm && time.Since(e.since) < watchEvery {
-		return
-	}
-	e.since = time.Now()
 	r, err := t.Report(by.Certificate)
 	if err != nil {
-		e.show.warning(err.Error())
+		e.show.warnOnce(err.Error())
 		return
 	}
-	e.set("pacsgp_watch_bound", r.Bound)
-	e.show.event(r.Statement)
-	if alarm {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if by.ID == e.by {
+		e.measure(t)
+		e.set("pacsgp_watch_bound", r.Bound)
+	}
+	e.rows = r.Statement
+	alarm := t.Alarm.Raised > 0 && e.alarmed != by.ID
+	if e.log(alarm); alarm {
 		e.alarmed = by.ID
 		e.show.warning(fmt.Sprintf("ALARM, certificate %.12s…: %s", by.ID, r.Alarm))
 	}
+}
+
+// round logs what was counted since the last line, also where no more rows come.
+func (e *watchEvents) round(int) {
+	e.why.set(nil)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.log(false)
+}
+
+// log logs what rows say, if the last such line is long ago or now is set.
+func (e *watchEvents) log(now bool) {
+	if e.rows == "" || !now && time.Since(e.since) < watchEvery {
+		return
+	}
+	e.show.event(e.rows)
+	e.since, e.rows = time.Now(), ""
 }
 
 // watchMeters are the metrics of watch.
@@ -239,9 +261,11 @@ func (e *watchEvents) measure(t watch.Test) {
 	for outcome, n := range rows {
 		e.set("pacsgp_watch_rows", float64(n), outcome)
 	}
+	loss := 0.0
 	if t.Losses.Count() > 0 {
-		e.set("pacsgp_watch_loss", t.Losses.Upper())
+		loss = t.Losses.Upper()
 	}
+	e.set("pacsgp_watch_loss", loss)
 	e.set("pacsgp_watch_evidence", t.Alarm.Worth)
 	e.set("pacsgp_watch_alarm", float64(min(t.Alarm.Raised, 1)))
 }

@@ -84,12 +84,13 @@ func TestWatchCountsNewRows(t *testing.T) {
 	}
 }
 
-// Started again, a watch shows the alarm at once, without a further row, until another model is current.
+// Started again, a watch shows the alarm at once, without a further row, until another model is current, also
+// while it runs.
 func TestWatchStartsWithItsAlarm(t *testing.T) {
 	dir, pointers, _ := following(t, 2, 40)
 	point(t, dir, pointers[0])
 	path := filepath.Join(dir, "watch.yaml")
-	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: watch\nserve: {listen: '127.0.0.1:0'}\n"))
+	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: watch\npoll: 10ms\nserve: {listen: '127.0.0.1:0'}\n"))
 	wrong := slices.Repeat([]float64{.5}, 40)
 	table{"x1": wrong, "x2": wrong, "y": slices.Repeat([]float64{1e9}, 40)}.write(t, filepath.Join(dir, "new", "wrong.parquet"))
 	for range 2 { // also without a new row
@@ -113,6 +114,17 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 			return scrape(t, at)["pacsgp_watch_alarm"] == want && (want == 0 || strings.Contains(r.says(), "ALARM, certificate"))
 		}) {
 			t.Errorf("model %d: the alarm is not %v: %s", i, want, r.says())
+		}
+		if shown := scrape(t, at); (shown["pacsgp_watch_loss"] > 0) != (want > 0) || (shown["pacsgp_watch_bound"] < 1) != (want > 0) {
+			t.Errorf("model %d: %v", i, shown)
+		}
+		point(t, dir, pointers[1])
+		r.find(t, "(new rows test certificate "+idOf(t, pointers[1])[:12]+")")
+		if !within(time.Minute, func() bool {
+			shown := scrape(t, at)
+			return shown["pacsgp_watch_alarm"]+shown["pacsgp_watch_loss"] == 0
+		}) {
+			t.Errorf("after model %d another one is current, and the alarm stays: %s", i, r.says())
 		}
 		r.end(t)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -126,13 +127,24 @@ func (u *Unpredicted) Read(ctx context.Context, use func(score.Unit[score.Record
 			}
 		})
 	}()
-	for t := range batches {
-		if err := use(unpredictedBatch{u, t}); err != nil {
+	for {
+		var next score.Unit[score.Records]
+		select {
+		case t, more := <-batches:
+			if !more {
+				return <-ended
+			}
+			next = unpredictedBatch{u, t}
+		case <-time.After(idle):
+		}
+		if err := use(next); err != nil {
 			return err
 		}
 	}
-	return <-ended
 }
+
+// idle is the time without records after which a reader says so.
+const idle = 30 * time.Second
 
 // An unpredictedBatch has records that one model predicts.
 type unpredictedBatch struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,6 +92,17 @@ func (p *Predictor) CarriedIn(topic string, partition int) string {
 	return p.Carries
 }
 
+// reads returns an error unless it reads all features of a model.
+func (p *Predictor) reads(m pass.Model) error {
+	own := p.Model.Meta.Inputs()
+	for _, name := range m.Meta.Inputs() {
+		if !slices.Contains(own, name) {
+			return fmt.Errorf("it waits for rows with the column %q", name)
+		}
+	}
+	return nil
+}
+
 // Config sets up a [Follower].
 type Config struct {
 	Pointers Pointers
@@ -123,6 +135,7 @@ func Verified(res job.Resources) func(ctx context.Context, a Artifact) (*pipelin
 type Follower struct {
 	cfg     Config
 	refused string               // certificate id of the last refused model, which is reported once
+	waiting string               // likewise of the last model that waits for rows with its features
 	fault   string               // why the current model cannot be read, which is reported once
 	warned  map[string]bool      // certificate ids whose warnings were given
 	first   *certify.Certificate // models with another subject than this are refused
@@ -161,28 +174,42 @@ func (f *Follower) Close() {
 }
 
 // Follow returns the current model if it fits, else the one before. A model that does not fit is
-// refused with a message. fits returns an error if the next rows lack features of a model.
-// Without any model the error is [ErrNoModel].
+// refused with a message. fits returns an error if the next rows lack features of a model; nil means
+// that no rows are there: then a model with features that the one before lacks waits for them, and the
+// next model may have another subject. Without any model the error is [ErrNoModel].
 func (f *Follower) Follow(ctx context.Context, fits func(pass.Model) error) (*Predictor, error) {
+	if err := f.follow(ctx, fits); err != nil {
+		return nil, err
+	}
+	if fits != nil && f.first == nil {
+		f.first, f.subject = &f.now.Certificate, f.now.Subject
+	}
+	return f.now, nil
+}
+
+// follow follows the pointer, unless the model before stays.
+func (f *Follower) follow(ctx context.Context, fits func(pass.Model) error) error {
 	p, err := f.cfg.Pointers.Current(ctx)
 	known := err == nil
-	if known && f.now != nil && (p.ID == f.now.ID || p.ID == f.refused) {
-		return f.now, nil
+	if known && f.now != nil && (p.ID == f.now.ID || p.ID == f.refused || fits == nil && p.ID == f.waiting) {
+		return nil
 	}
 	if known {
 		err = f.adopt(ctx, p, fits)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
 	case err == nil:
-		return f.now, nil
+		return nil
 	case f.now == nil:
-		return nil, fmt.Errorf("%w: %w", ErrNoModel, err)
+		return fmt.Errorf("%w: %w", ErrNoModel, err)
+	case known && fits == nil && errors.Is(err, errOddRows):
+		f.waiting = p.ID
 	case known && !errors.Is(err, errOddRows) && !IsLater(err):
 		f.refused = p.ID
 	case f.fault == err.Error():
-		return f.now, nil
+		return nil
 	default:
 		f.fault = err.Error()
 	}
@@ -193,7 +220,7 @@ func (f *Follower) Follow(ctx context.Context, fits func(pass.Model) error) (*Pr
 		what = "the current model cannot be read"
 	}
 	f.cfg.Warning(fmt.Sprintf("%s, and the model of certificate %.12s… stays: %v", what, f.now.ID, err))
-	return f.now, nil
+	return nil
 }
 
 // adopt begins to predict with the model of a pointer.
@@ -211,6 +238,9 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 	}
 	next, err := f.suits(a, ready)
 	if err == nil && f.now != nil {
+		if fits == nil {
+			fits = f.now.reads
+		}
 		if odd := fits(a.Model); odd != nil && fits(f.now.Model) == nil {
 			err = fmt.Errorf("%w: %w", errOddRows, odd)
 		}
@@ -220,9 +250,6 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 			ready.Close()
 		}
 		return err
-	}
-	if f.first == nil {
-		f.first, f.subject = &a.Certificate, next.Subject
 	}
 	f.Close()
 	next.Since = p.Since

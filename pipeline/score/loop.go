@@ -78,9 +78,12 @@ func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, 
 	}
 }
 
-// Run predicts all that the reader has, and returns the number of files that failed. Reading,
-// predicting and sending go on at the same time, and each keeps the order.
+// Run predicts all that the reader has, by the model that is current then, and returns the number of
+// files that failed. Reading, predicting and sending go on at the same time, and each keeps the order.
 func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
+	if _, err := l.model(ctx, nil); err != nil {
+		return 0, err
+	}
 	all, within := errgroup.WithContext(ctx)
 	packed := make(chan work[B], mostPacked)
 	all.Go(func() error {
@@ -112,6 +115,10 @@ func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
 // read hands on the pieces of all units.
 func (l *Loop[B]) read(ctx context.Context, next func(work[B]) error) error {
 	return l.Reader.Read(ctx, func(u Unit[B]) error {
+		if u == nil {
+			_, err := l.model(ctx, nil)
+			return err
+		}
 		of := &unit{}
 		err := l.cut(ctx, u, of, next)
 		switch {
@@ -139,7 +146,7 @@ func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B
 			return err
 		}
 	}
-	by, err := l.model(ctx, u)
+	by, err := l.model(ctx, func(m pass.Model) error { return u.Fits(ctx, m) })
 	if err != nil {
 		return err
 	}
@@ -157,12 +164,12 @@ func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B
 	})
 }
 
-// model is the current model, for a unit. If the unit does not come again, it waits until there is
-// a model.
-func (l *Loop[B]) model(ctx context.Context, u Unit[B]) (*Predictor, error) {
+// model is the current model, for rows that fit it or, if fits is nil, before they come. For records,
+// which do not come again, it waits until there is a model.
+func (l *Loop[B]) model(ctx context.Context, fits func(pass.Model) error) (*Predictor, error) {
 	for {
 		before := l.Follower.now
-		by, err := l.Follower.Follow(ctx, func(m pass.Model) error { return u.Fits(ctx, m) })
+		by, err := l.Follower.Follow(ctx, fits)
 		if err == nil && by != before {
 			l.Events.Adopted(by)
 		}

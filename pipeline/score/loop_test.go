@@ -284,6 +284,31 @@ func TestWaitsForAModel(t *testing.T) {
 	}
 }
 
+// The pointer is followed also before rows come, to any subject, and then to a model with other columns if rows
+// have them.
+func TestModelsChangeWithoutRows(t *testing.T) {
+	b := newBench()
+	l, f := b.process(nil)
+	defer f.Close()
+	for _, id := range []string{"one", "other", "two", "wide", "wide"} {
+		b.pointers.Move(id)
+		if failed, err := l.Rounds(t.Context(), time.Minute); failed > 0 || err != nil {
+			t.Fatal(failed, err)
+		}
+	}
+	b.files.Names, b.files.Idle = []string{"a"}, func() { b.pointers.Move("one") }
+	if _, err := l.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	said := slices.DeleteFunc(b.events.said(), func(text string) bool { return text == "a: 10 rows" }) // at any time
+	if diff := cmp.Diff([]string{"adopted one", "adopted other", "adopted two", "adopted one"}, said); diff != "" {
+		t.Error(diff)
+	}
+	if len(b.warnings) != 2 || !strings.Contains(b.warnings[0], `it waits for rows with the column "z"`) || !strings.Contains(b.warnings[1], `a has no column "z"`) {
+		t.Errorf("%q", b.warnings)
+	}
+}
+
 // A slow is a reader whose pieces come at their times.
 type slow struct {
 	Files

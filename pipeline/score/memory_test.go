@@ -82,6 +82,7 @@ type Files struct {
 	Columns []string
 	Bad     map[string]int // number of the first row that cannot be read, by file
 	Before  func()         // is called before each piece is predicted; or nil
+	Idle    func()         // is called before the reader says that no file is there at the moment; nil: it never says so
 }
 
 var _ score.Reader[Nothing] = (*Files)(nil)
@@ -93,7 +94,11 @@ func (r *Files) Read(ctx context.Context, use func(score.Unit[Nothing]) error) e
 			return err
 		}
 	}
-	return nil
+	if r.Idle == nil {
+		return nil
+	}
+	r.Idle()
+	return use(nil)
 }
 
 type file struct {

@@ -10,8 +10,9 @@ import (
 
 // A Reader reads rows to predict. B is the data that is kept next to them.
 type Reader[B any] interface {
-	// Read calls use with one unit after the other, and returns the first error of use. Its own
-	// errors are [Later] if the next call may succeed.
+	// Read calls use with one unit after the other, and returns the first error of use. nil, now and
+	// then, means that no unit is there at the moment. Its own errors are [Later] if the next call may
+	// succeed.
 	Read(ctx context.Context, use func(Unit[B]) error) error
 }
 
