@@ -48,7 +48,7 @@ type page struct {
 
 func handler(folders []string, ready func() error, now func() time.Time) http.Handler {
 	s := &server{ready: ready, now: now, pages: template.Must(template.New("pages.html").Funcs(template.FuncMap{
-		"safe": report.Escape, "percent": words.PercentUp, "minute": minute, "count": words.Count[int64], "why": why,
+		"safe": report.Escape, "percent": words.PercentUp, "declared": words.PercentDeclared, "minute": minute, "count": words.Count[int64], "why": why,
 	}).ParseFS(files, "pages.html"))}
 	for _, folder := range folders {
 		if whole, err := filepath.Abs(folder); err == nil {
@@ -92,7 +92,7 @@ func (s *server) first(w http.ResponseWriter, _ *http.Request) {
 		p.List = append(p.List, read(folder, s.now()))
 	}
 	switch {
-	case len(p.List) == 0:
+	case len(p.List) == 0 && warnings == nil:
 		p.Warnings = append(p.Warnings, "There is no model yet.")
 	case len(p.List) == 1:
 		p.Output, p.List = p.List[0], nil

@@ -122,7 +122,7 @@ func TestPageOfAnOutput(t *testing.T) {
 	status, page := get(t, h, "/")
 	for _, want := range []string{
 		"<h1>waves</h1>", "off by more than", "current since 2026-01-31 12:00 UTC", "5.2 % is the mean loss on 1,000 rows",
-		"The last run failed, so that the current model is an older one: lake/part.parquet: it is half a file", "<p>write it whole</p>",
+		"The last run failed; the model before it stays current: lake/part.parquet: it is half a file", "<p>write it whole</p>",
 		"2026-01-31 09:00", "nothing",
 	} {
 		if !strings.Contains(page, want) {
@@ -161,6 +161,42 @@ func TestListOfOutputs(t *testing.T) {
 	}
 }
 
+// refused writes the record of a run whose bound is above the limit.
+func refused(t testing.TB, folder string, hours int) {
+	t.Helper()
+	ran(t, folder, hours, func(r *pipeline.RunState) {
+		r.Fault, r.Artifacts, *r.Exit = "finished, but above the limit", []pipeline.ArtifactRef{{ID: "other"}}, pipeline.ExitNotCertified
+		r.Record = &pipeline.RunRecord{Bound: .679, Limit: .2, Status: certify.StatusCertified}
+	})
+}
+
+// promoted makes a record that of a run of a schedule whose model has become current.
+func promoted(r *pipeline.RunState, why string) {
+	r.Scheduled, r.Artifacts = &pipeline.Scheduled{Job: "waves", Current: true, Why: why}, []pipeline.ArtifactRef{{ID: "other"}}
+}
+
+// begun makes a record that of a run without an end.
+func begun(r *pipeline.RunState) { r.State, r.Ended, r.Exit = pipeline.StateRunning, nil, nil }
+
+// Where the pointer cannot be read, no run is said to be current or not; a run of a process at work is open.
+func TestWhatIsUnknownIsNotSaid(t *testing.T) {
+	folder := t.TempDir()
+	put(t, folder, nil)
+	write(t, filepath.Join(folder, lake.CurrentFile), []byte("{}"))
+	ran(t, folder, 2, func(r *pipeline.RunState) { promoted(r, "nothing was current") })
+	ran(t, folder, 1, begun)
+	release, err := lake.NewOutput(folder, nil).Hold()
+	fatal.If(t, err)
+	_, page := get(t, handled(folder), "/")
+	fatal.If(t, release())
+	if strings.Contains(page, "is not current") || strings.Contains(page, "at work") || !strings.Contains(page, "<p>pacsgp promote other /") {
+		t.Error(page)
+	}
+	if _, page := get(t, handled(filepath.Join(folder, "none")), "/"); !strings.Contains(page, "/none does not exist.") || strings.Contains(page, "no model yet") {
+		t.Error(page)
+	}
+}
+
 // What is wrong with an output is on its page.
 func TestFaultsOfAnOutput(t *testing.T) {
 	for want, spoil := range map[string]func(folder, id string){
@@ -174,10 +210,30 @@ func TestFaultsOfAnOutput(t *testing.T) {
 			due := noon.Add(-time.Hour)
 			ran(t, folder, 1, func(r *pipeline.RunState) { r.Scheduled = &pipeline.Scheduled{Due: &due} })
 		},
-		"is not current: above the limit": func(folder, _ string) {
+		"is not current: above the limit":         func(folder, _ string) { refused(t, folder, 1) },
+		"<td class=\"number\">68.0 %, above 20 %": func(folder, _ string) { refused(t, folder, 1) },
+		"warn\"><p>The last model that was trained is not current: above the limit": func(folder, _ string) {
+			refused(t, folder, 2)
+			ran(t, folder, 1, func(r *pipeline.RunState) { r.State = pipeline.StateNothing })
+		},
+		"is not current: another one was made current after it.": func(folder, _ string) {
+			ran(t, folder, 1, func(r *pipeline.RunState) { promoted(r, "nothing was current") })
+		},
+		"<p>The current model cannot be used: /": func(folder, _ string) { fatal.If(t, os.Remove(filepath.Join(folder, model))) },
+		"<p>pacsgp promote other /": func(folder, _ string) {
+			ran(t, folder, 1, func(r *pipeline.RunState) { promoted(r, "nothing was current") })
+			fatal.If(t, os.Remove(filepath.Join(folder, lake.CurrentFile)))
+		},
+		"<p>pacsgp schedule run waves -c FILE tries it again now</p>": func(folder, _ string) {
 			ran(t, folder, 1, func(r *pipeline.RunState) {
-				r.Fault, r.Artifacts = "above the limit", []pipeline.ArtifactRef{{ID: "other"}}
+				promoted(r, "")
+				r.State, r.Artifacts = pipeline.StateFailed, nil
 			})
+		},
+		"The run of 2026-01-31 11:00 UTC has not ended, and no process is at work.": func(folder, _ string) { ran(t, folder, 1, begun) },
+		"The run of 2026-01-31 10:00 UTC was killed, and goes on.": func(folder, _ string) {
+			ran(t, folder, 2, func(r *pipeline.RunState) { r.State, r.Exit = pipeline.StateFailed, nil })
+			ran(t, folder, 1, begun)
 		},
 	} {
 		folder := t.TempDir()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 	"github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -30,7 +32,7 @@ const (
 // An output is what the files of an output show.
 type output struct {
 	Folder  string
-	Name    string // of the schedule's job, or the target, or the folder
+	Name    string // of the schedule's job, or the sequence, or the target, or the folder
 	State   []remark
 	Current pipeline.Current
 	Promise *report.Page         // of the current certificate; nil without one
@@ -64,7 +66,10 @@ func find(roots []string) (folders, warnings []string) {
 	var in func(folder string, depth int)
 	in = func(folder string, depth int) {
 		entries, err := os.ReadDir(folder)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			warnings = append(warnings, folder+" does not exist.")
+		case err != nil:
 			warnings = append(warnings, err.Error())
 		}
 		is := false
@@ -98,27 +103,35 @@ func find(roots []string) (folders, warnings []string) {
 
 // read reads an output. now decides what is overdue.
 func read(folder string, now time.Time) *output {
-	o := &output{Folder: folder, Name: filepath.Base(folder)}
+	o := &output{Folder: folder}
+	o.addRuns(folder)
+	promoted := o.newest(func(r *pipeline.RunState) bool { return r.Promoted() != "" })
+	again := "pacsgp promote ID " + report.Shell(folder)
+	if promoted != nil {
+		again = fmt.Sprintf("pacsgp promote %.12s %s", promoted.Promoted(), report.Shell(folder))
+	}
 	current, err := lake.NewOutput(folder, nil).Current()
 	switch {
 	case err != nil:
-		o.find(bad, "Which model is current is unknown: "+err.Error(), "pacsgp promote ID "+report.Shell(folder)+" writes the pointer again.")
+		o.find(bad, "Which model is current is unknown: "+err.Error(), again+" writes the pointer again.")
 	case current != nil:
 		o.Current = *current
 		if err := o.promise(folder); err != nil {
 			o.find(bad, "The current certificate cannot be read: "+err.Error(), "Restore it from a copy, or make another one current: pacsgp promote ID "+report.Shell(folder))
 		}
 		if err := lake.Damaged(folder); err != nil {
-			o.find(bad, "The current model cannot be used: "+err.Error(), "Restore the file from a copy, or make another model current: pacsgp promote ID "+report.Shell(folder))
+			o.find(bad, "T"+strings.TrimPrefix(err.Error(), "t"), "Restore the file from a copy, or make another model current: pacsgp promote ID "+report.Shell(folder))
 		}
+	case promoted != nil:
+		o.find(bad, "The pointer to the current model is gone.", again+" writes it again.")
 	}
-	o.addRuns(folder)
+	o.Name = cmp.Or(o.Name, filepath.Base(folder))
 	plot := filepath.Join(folder, lake.PlotFile)
 	if info, err := os.Stat(plot); err == nil && info.Mode().IsRegular() { //nolint:gosec // G703: below a folder that find has listed
 		o.Plot = plot
 	}
 	o.Test = watched(folder, o.Current.ID)
-	o.explain(now)
+	o.explain(now, err == nil && (current != nil || promoted == nil))
 	slices.SortStableFunc(o.State, func(a, b remark) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
 	return o
 }
@@ -147,7 +160,10 @@ func (o *output) promise(folder string) error {
 	page, err := report.PageOf(c)
 	if err == nil {
 		o.Promise = &page
-		o.Name = c.Loss.Target
+		if c.Delta.Sequence != nil {
+			o.Name = cmp.Or(o.Name, c.Delta.Sequence.Name)
+		}
+		o.Name = cmp.Or(o.Name, c.Loss.Target)
 	}
 	return err
 }
@@ -185,41 +201,43 @@ func watched(folder, id string) *watch.Test {
 	return nil
 }
 
-// explain answers: is the current model from the last run, and if not, why?
-func (o *output) explain(now time.Time) {
+// newest is the newest run that satisfies a condition, or nil.
+func (o *output) newest(is func(r *pipeline.RunState) bool) *pipeline.RunState {
+	if i := slices.IndexFunc(o.Runs, is); i >= 0 {
+		return o.Runs[i]
+	}
+	return nil
+}
+
+// explain answers: is the current model from the last run, and if not, why? It is not known without a pointer.
+func (o *output) explain(now time.Time, known bool) {
 	if o.Test != nil && o.Test.Raised() != "" {
 		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Raised()+".", watch.Ends)
 	}
-	ended := slices.IndexFunc(o.Runs, func(r *pipeline.RunState) bool { return r.Ended != nil })
-	if ended < 0 {
+	open := len(o.Runs) > 0 && o.Runs[0].State == pipeline.StateRunning
+	if open && !lake.AtWork(o.Folder) {
+		o.find(bad, fmt.Sprintf("The run of %s UTC has not ended, and no process is at work.", minute(o.Runs[0].Began.UTC())), "Start it again: it goes on where it was.")
+	}
+	last := o.newest(func(r *pipeline.RunState) bool { return r.Ended != nil })
+	if last == nil {
 		if o.State == nil {
 			o.find(map[bool]level{true: good, false: warn}[o.Promise != nil], "There is no record of a finished run.", "")
 		}
 		return
 	}
-	last := o.Runs[ended]
-	reason := why(last)
-	why, hint := reason[0], reason[1]
-	is := func(l level, words string) { o.find(l, words+why, hint) }
-	if why != "" {
-		why = ": " + why
-	}
-	switch made := len(last.Artifacts) > 0; {
-	case last.State == pipeline.StateFailed || last.State == pipeline.StateInterrupted:
-		model := map[bool]string{true: "and no model is current", false: "so that the current model is an older one"}[o.Current.ID == ""]
-		is(bad, fmt.Sprintf("The last run %s, %s", last.State, model))
-	case !made:
-		is(good, "The last run had nothing to do")
-	case last.Artifacts[0].ID == o.Current.ID:
-		o.find(good, "The model of the last run is current.", "")
-	default:
-		is(warn, "The model of the last run is not current")
-	}
 	of := last.Scheduled
+	switch {
+	case open && last.State == pipeline.StateFailed && last.Exit == nil:
+		o.find(warn, fmt.Sprintf("The run of %s UTC was killed, and goes on.", minute(last.Began.UTC())), "")
+	case last.State == pipeline.StateFailed || last.State == pipeline.StateInterrupted:
+		o.failed(last)
+	case known:
+		o.trained(last)
+	}
 	if of == nil {
 		return
 	}
-	if of.Due != nil && ended == 0 && now.Sub(*of.Due) > 10*time.Minute {
+	if of.Due != nil && !open && now.Sub(*of.Due) > 10*time.Minute {
 		o.find(bad, fmt.Sprintf("A run was due at %s UTC, and none has begun.", minute(of.Due.UTC())), "Is the scheduler at work? Its log says what it waits for.")
 	}
 	if of.Rewritten() != "" {
@@ -227,10 +245,52 @@ func (o *output) explain(now time.Time) {
 	}
 }
 
-// why returns why a run ended as it did, and what to do.
-func why(r *pipeline.RunState) [2]string {
-	reason, hint := split(r.Reason())
-	return [2]string{reason, hint}
+// failed says why the last run has failed.
+func (o *output) failed(last *pipeline.RunState) {
+	text, hint := split(last.Reason())
+	model := map[bool]string{true: "no model is current", false: "the model before it stays current"}[o.Current.ID == ""]
+	if last.State == pipeline.StateInterrupted {
+		o.find(bad, "The last run was interrupted; "+model+because(text), hint)
+		return
+	}
+	if last.Scheduled != nil {
+		hint = strings.TrimPrefix(hint+"; "+schedule.TryAgain(last.Scheduled.Job), "; ")
+	}
+	o.find(bad, "The last run failed; "+model+because(text), hint)
+}
+
+// trained says whether the newest model is current, and if not, why.
+func (o *output) trained(last *pipeline.RunState) {
+	made, words := o.newest(func(r *pipeline.RunState) bool { return len(r.Artifacts) > 0 }), "The model of the last run is not current"
+	if made != last {
+		words = "The last model that was trained is not current"
+	}
+	switch is := made != nil && made.Artifacts[0].ID == o.Current.ID; {
+	case is && made == last:
+		o.find(good, "The model of the last run is current.", "")
+	case is || made == nil:
+		text, hint := split(last.Reason())
+		o.find(good, "The last run had nothing to do"+because(text), hint)
+	case made.Promoted() != "" || made.Exit != nil && *made.Exit == pipeline.ExitFailure && o.Current.Since.After(*made.Ended):
+		o.find(warn, words+": another one was made current after it.", "")
+	default:
+		text, hint := split(made.Reason())
+		o.find(warn, words+because(text), hint)
+	}
+}
+
+// because is the end of a sentence with a reason, if there is one.
+func because(reason string) string {
+	if reason == "" {
+		return "."
+	}
+	return ": " + reason
+}
+
+// why returns the reason of a run.
+func why(r *pipeline.RunState) string {
+	reason, _ := split(r.Reason())
+	return reason
 }
 
 // split separates a reason from its hints.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,6 +77,16 @@ func (o *Output) Folder() string { return o.path }
 
 // lockName is the name of the lock, which stays: else two jobs could lock two files of one name.
 const lockName = ".lock"
+
+// AtWork reports whether a process holds the output in a folder, or may hold it.
+func AtWork(folder string) bool {
+	path := filepath.Join(folder, lockName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	lock, err := durable.OS{}.Lock(path)
+	return err != nil || lock.Close() != nil
+}
 
 // Hold makes the directory if it is absent, locks it, and removes unfinished files of a killed job, unless
 // this output holds it. It returns [pipeline.ErrHeld] while another job works there. The last release ends
