@@ -101,8 +101,23 @@ func (f *Faulty) CreateTemp(dir string) (durable.File, error) {
 	file, err := f.Hooked.CreateTemp(dir)
 	if err == nil {
 		f.closeAtDeath(file)
+		file = mortal{file, f}
 	}
 	return file, err
+}
+
+type mortal struct {
+	durable.File
+	of *Faulty
+}
+
+// Close fails as all else does when the process is dead: another goroutine may have died.
+func (m mortal) Close() error {
+	err := m.File.Close()
+	if m.of.dead() {
+		return m.of.Fault.Err
+	}
+	return err
 }
 
 // Lock takes a lock that goes when the process dies.
