@@ -290,7 +290,7 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 	case f.counted[digest.String()] || info.ModTime().Before(by.Since):
 		return true, nil
 	case f.counted[file.Name]: // some of its rows may have been there
-		f.warning(file.Path + " was written again since it was counted: its rows are no news (hint: put rows that come into new files)")
+		f.warning(file.Path + " was written again since it was counted: its rows are not counted (hint: put rows that come into new files)")
 		return true, nil
 	}
 	if choice = choice.WithLabels(by.Certificate.Sample); choice.Labels != nil {

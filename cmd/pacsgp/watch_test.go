@@ -72,7 +72,7 @@ func TestWatchCountsNewRows(t *testing.T) {
 	if again := seen(t, exitNotCertified, args...); again.Rows != last.Rows || again.Alarm != last.Alarm {
 		t.Errorf("the alarm is forgotten: %+v", again)
 	}
-	holds(t, pacsgp(t, args...).message, "alarm: ", "remove watch.json from the folder state, and test again", "1 file could not be counted")
+	holds(t, pacsgp(t, args...).message, "alarm: ", "holds back a larger bound", "stop the watch, remove watch.json from the folder state, and start it again", "1 file could not be counted")
 	pacsgp(t, append(args, "--alarm", "0.2")...).says(t, exitFailure, "cannot go on with 0.2")
 	path := filepath.Join(dir, "watch", "watch.json")
 	writeFile(t, path, bytes.Replace(readFile(t, path), []byte(`"alarm":{"bound":0.3`), []byte(`"alarm":{"bound":0.9`), 1))

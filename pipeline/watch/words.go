@@ -67,8 +67,8 @@ func (t *Test) Raised() string {
 	if a.Raised == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the certified bound of %[1]s does not hold for these %[2]ss: that was clear at %[2]s %[3]d, in %[5]s. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g",
-		words.PercentUp(a.Bound), t.example(), a.Raised, a.Delta, t.Where)
+	return fmt.Sprintf("the certified bound of %[1]s does not hold for these %[2]ss: that was clear after %[3]s, in %[5]s. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g",
+		words.PercentUp(a.Bound), t.example(), words.Count(a.Raised, "new "+t.example()), a.Delta, t.Where)
 }
 
 // example is what a test counts.
@@ -80,4 +80,5 @@ func (t *Test) example() string {
 }
 
 // Ends says what ends an alarm.
-const Ends = "The alarm ends when another model becomes current: by training on the newest rows, or by pacsgp promote. If a delivery was at fault and is mended, remove watch.json from the folder state, and test again."
+const Ends = "The alarm ends when another model becomes current: by training on the newest rows, or by pacsgp promote ID DIR, which is needed where promote: {within: …} holds back a larger bound. " +
+	"If a delivery was at fault and is mended, stop the watch, remove watch.json from the folder state, and start it again."
