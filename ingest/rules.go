@@ -140,5 +140,5 @@ func (e *RejectedRowError) Error() string {
 		hint = "other programs read another value or none: write the column with a type that has all its values, or leave it out (exclude)"
 	default:
 	}
-	return fmt.Sprintf("ingest: %s: row %d (from 0), column %q %v; %s", e.Where, e.Row, e.Column, e.Fault, hint)
+	return fmt.Sprintf("%s: row %d (from 0), column %q %v; %s", e.Where, e.Row, e.Column, e.Fault, hint)
 }

@@ -63,7 +63,7 @@ type ChoiceError struct {
 }
 
 // Error returns what is wrong.
-func (e *ChoiceError) Error() string { return "ingest: " + e.Text }
+func (e *ChoiceError) Error() string { return "" + e.Text }
 
 // Select returns the chosen columns in the order of the model: the declared features in their
 // order, or the default ones, sorted bytewise; then the target. The warnings say which columns
@@ -110,7 +110,7 @@ func Select(tables []Table, want dataset.Choice) (names, warnings []string, err 
 		case in == "":
 			errs = append(errs, &ChoiceError{key, at, fault})
 		default:
-			errs = append(errs, fmt.Errorf("ingest: %s (hint: %s has it as numbers: write this file again, or take it out of the source)", fault, in))
+			errs = append(errs, fmt.Errorf("%s (hint: %s has it as numbers: write this file again, or take it out of the source)", fault, in))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -120,7 +120,7 @@ func Select(tables []Table, want dataset.Choice) (names, warnings []string, err 
 		return nil, nil, &ChoiceError{"exclude", -1, "no feature is left; exclude fewer columns"}
 	}
 	if len(features) == 0 {
-		return nil, nil, fmt.Errorf("ingest: no feature is left: %s", strings.Join(append(warnings, "declare the features by name"), "; "))
+		return nil, nil, fmt.Errorf("no feature is left: %s", strings.Join(append(warnings, "declare the features by name"), "; "))
 	}
 	return names, warnings, nil
 }

@@ -270,7 +270,7 @@ func rejectedRow(t *testing.T, path string, n int) {
 	middle := len(files) / 2
 	spoil(t, files[middle], n)
 	err := d.certify(t.Context())
-	part := fmt.Sprintf(": part %d/%d of the last pass: ingest: ", middle+1, len(files))
+	part := fmt.Sprintf(": part %d/%d of the last pass: ", middle+1, len(files))
 	for _, want := range []string{part, filepath.Base(files[middle]), "row 7", `"x2"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("certify() = %v, want %s in it", err, want)

@@ -25,7 +25,7 @@ func (b *batches) startArrow(in *arrowipc.File) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("lake: %s, record batch %d: %w", b.shard.file.Path, b.shard.group.index, err)
+		return fmt.Errorf("%s, record batch %d: %w", b.shard.file.Path, b.shard.group.index, err)
 	}
 	return b.columns(func(j int, col *column) error {
 		next, err := arrowReader(b.record.Column(col.leaf), b.shard.group.rows, ingest.Null.Cell(), func(dst []float64, from *decoded, at int) {

@@ -45,7 +45,7 @@ type tools struct {
 	cursors []cursor // by column
 }
 
-var errClosed = errors.New("lake: batches are closed")
+var errClosed = errors.New("batches are closed")
 
 // Next decodes the next rows.
 func (b *batches) Next(ctx context.Context) (arrow.Record, error) {
@@ -143,7 +143,7 @@ func (b *batches) readColumn(j int, values []float64) error {
 
 func (b *batches) columnError(j int, err error) error {
 	from := b.shard.group.first + b.read
-	return fmt.Errorf("lake: %s, row group %d, column %q, at or after row %d: %w",
+	return fmt.Errorf("%s, row group %d, column %q, at or after row %d: %w",
 		b.shard.file.Path, b.shard.group.index, b.src.columns[j], from, err)
 }
 

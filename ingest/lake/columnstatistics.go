@@ -34,11 +34,11 @@ func (s *Source) Statistics(ctx context.Context) ([]ColumnStatistics, error) {
 			foot, err = s.footer(ctx, file)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("lake: %s: %w", sh.file.Path, err)
+			return nil, fmt.Errorf("%s: %w", sh.file.Path, err)
 		}
 		for j := range sums {
 			if err := sums[j].add(sh.file, foot, sh.group); err != nil {
-				return nil, fmt.Errorf("lake: %s, row group %d, column %q: %w", sh.file.Path, sh.group.index, sums[j].Column, err)
+				return nil, fmt.Errorf("%s, row group %d, column %q: %w", sh.file.Path, sh.group.index, sums[j].Column, err)
 			}
 		}
 	}

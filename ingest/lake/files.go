@@ -110,7 +110,7 @@ func describeFiles(ctx context.Context, from *objects.View, found []string, text
 		work.Go(func() {
 			var err error
 			if files[i], err = describeFile(ctx, from, path, textKeys); err != nil {
-				failed[i] = fmt.Errorf("lake: %s: %w", path, err)
+				failed[i] = fmt.Errorf("%s: %w", path, err)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func textKeys(paths []string) map[string]bool {
 func describeFile(ctx context.Context, from *objects.View, path string, textKeys map[string]bool) (*dataFile, error) {
 	file, err := from.Open(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("lake: %w", err)
+		return nil, err
 	}
 	describe := describeParquet
 	if isArrow(file) {

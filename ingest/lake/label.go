@@ -13,14 +13,14 @@ func checkTexts(files []*dataFile, texts job.ColumnTexts) error {
 	}
 	for _, f := range files {
 		if c := f.column(texts.Column); !c.Text {
-			return fmt.Errorf("lake: %s: column %q is %s, and its groups are texts (hint: write it as text, or name numbers in the job)", f.Path, c.Name, c.Type)
+			return fmt.Errorf("%s: column %q is %s, and its groups are texts (hint: write it as text, or name numbers in the job)", f.Path, c.Name, c.Type)
 		}
 		for _, k := range f.keys {
 			if k.name != texts.Column {
 				continue
 			}
 			if err := texts.Check(k.value, job.Label(k.value)); err != nil {
-				return fmt.Errorf("lake: %s: %w", f.Path, err)
+				return fmt.Errorf("%s: %w", f.Path, err)
 			}
 		}
 	}

@@ -69,7 +69,7 @@ type shard struct {
 func Open(ctx context.Context, cfg Config) (*Source, error) {
 	from := objects.NewView()
 	if cfg.BatchRows < 0 {
-		return nil, fmt.Errorf("lake: batches of %d rows", cfg.BatchRows)
+		return nil, fmt.Errorf("batches of %d rows", cfg.BatchRows)
 	}
 	files, warnings, err := listWithFooters(ctx, from, cfg.Paths)
 	if err != nil {
@@ -80,7 +80,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		return nil, err
 	}
 	if cfg.Mark && slices.Contains(columns, ingest.ReasonColumn) {
-		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
+		return nil, fmt.Errorf("column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
 	}
 	if cfg.BatchRows == 0 {
 		rows := batchBytes / 8 / max(len(columns), 1) // of the columns only, so that the memory budget changes no batch
@@ -95,7 +95,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		s.files = append(s.files, f.File)
 		for _, g := range f.groups {
 			if s.shards = append(s.shards, shard{file: f, group: g, first: first}); g.rows > maxSample-first {
-				return nil, fmt.Errorf("lake: %s: its footer claims %d rows, which makes more than %d in all", f.Path, g.rows, maxSample)
+				return nil, fmt.Errorf("%s: its footer claims %d rows, which makes more than %d in all", f.Path, g.rows, maxSample)
 			}
 			first += g.rows
 		}
@@ -113,7 +113,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 func choose(files []*dataFile, choice dataset.Choice) (columns []string, means []job.Meaning, warnings []string, err error) {
 	files = slices.DeleteFunc(slices.Clone(files), func(f *dataFile) bool { return f.Rows == 0 })
 	if len(files) == 0 && choice.Features == nil {
-		return nil, nil, nil, errors.New("lake: no file has rows")
+		return nil, nil, nil, errors.New("no file has rows")
 	}
 	columns, warnings, err = ingest.Select(tables(files), choice)
 	if len(files) == 0 {
@@ -136,7 +136,7 @@ func refused(files []*dataFile, columns []string, of dataset.Choice) error {
 	for _, f := range files {
 		for _, name := range columns {
 			if c := f.column(name); c.refused != "" {
-				return fmt.Errorf("lake: %s, column %q, %s%s", f.Path, name, c.refused, ingest.OrLeaveOut(of, name))
+				return fmt.Errorf("%s, column %q, %s%s", f.Path, name, c.refused, ingest.OrLeaveOut(of, name))
 			}
 		}
 	}
@@ -152,12 +152,12 @@ func oneMeaning(files []*dataFile, columns []string, of dataset.Choice) ([]job.M
 		all[i] = a.column(name).meaning()
 		for _, f := range files {
 			if a, b := files[0].column(name), f.column(name); max(a.depth, 1) != max(b.depth, 1) {
-				return nil, fmt.Errorf("lake: column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].Path, f.Path, ingest.OrLeaveOut(of, name))
+				return nil, fmt.Errorf("column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].Path, f.Path, ingest.OrLeaveOut(of, name))
 			}
 			m := f.column(name).meaning()
 			both, ok := all[i].With(m)
 			if !ok {
-				return nil, fmt.Errorf("lake: column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files%s",
+				return nil, fmt.Errorf("column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files%s",
 					name, all[i], a.column(name).Type, a.Path, m, f.column(name).Type, f.Path, ingest.OrLeaveOut(of, name))
 			}
 			if both != all[i] {
@@ -201,17 +201,17 @@ func (s *Source) Open(ctx context.Context, i int) (dataset.Batches, error) {
 		return nil, err
 	}
 	if i < 0 || i >= len(s.shards) {
-		return nil, fmt.Errorf("lake: there is no shard %d; there are %d", i, len(s.shards))
+		return nil, fmt.Errorf("there is no shard %d; there are %d", i, len(s.shards))
 	}
 	sh := s.shards[i]
 	file, err := s.store.Open(ctx, sh.file.Path)
 	if err != nil {
-		return nil, fmt.Errorf("lake: %w", err)
+		return nil, err
 	}
 	b := &batches{src: s, shard: sh, file: file, tools: s.tools.Get().(*tools)}
 	k, err := s.cache.find(sh.file, file)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.Path, err), b.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", sh.file.Path, err), b.Close())
 	}
 	b.tools.pages.held.Store(0)
 	if sh.file.arrow {

@@ -28,7 +28,7 @@ var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 // which files were skipped.
 func listFiles(ctx context.Context, from *objects.View, paths []string) (files, warnings []string, err error) {
 	if len(paths) == 0 {
-		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
+		return nil, nil, errors.New("no path is declared; name files, directories or globs")
 	}
 	l := lister{store: from, folders: map[string]string{}, listed: map[string]string{}, tables: map[string]bool{}}
 	for _, p := range paths {
@@ -58,7 +58,7 @@ func listFiles(ctx context.Context, from *objects.View, paths []string) (files, 
 func (l *lister) isNew(path string) (bool, error) {
 	resolved, err := realPath(path)
 	if err != nil {
-		return false, fmt.Errorf("lake: %w", err)
+		return false, err
 	}
 	if first, ok := l.listed[resolved]; ok {
 		return false, sameKeys("file", first, path, hiveKeys(first), hiveKeys(path))
@@ -72,7 +72,7 @@ func sameKeys(what, first, second string, keys, others []hiveKey) error {
 	if slices.Equal(keys, others) {
 		return nil
 	}
-	return fmt.Errorf("lake: %s and %s are the same %s, but the keys in their paths differ; declare one of them", first, second, what)
+	return fmt.Errorf("%s and %s are the same %s, but the keys in their paths differ; declare one of them", first, second, what)
 }
 
 type lister struct {
@@ -87,7 +87,7 @@ type lister struct {
 // entry returns the files of one declared path.
 func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	if path == "" {
-		return nil, errors.New("lake: a declared path is empty")
+		return nil, errors.New("a declared path is empty")
 	}
 	if err := oneLine(path); err != nil {
 		return nil, err
@@ -99,25 +99,25 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		l.again = false
 		found, err := l.directory(ctx, path, nil)
 		if err == nil && len(found) == 0 && !l.again {
-			err = fmt.Errorf("lake: %s holds no data file; files named *.parquet, *.arrow or *.feather are read, in sub-directories too, names beginning with _ or . are not", path)
+			err = fmt.Errorf("%s holds no data file; files named *.parquet, *.arrow or *.feather are read, in sub-directories too, names beginning with _ or . are not", path)
 		}
 		return found, err
 	case err == nil && !info.Mode().IsRegular():
-		return nil, fmt.Errorf("lake: %s is neither a file nor a directory", path)
+		return nil, fmt.Errorf("%s is neither a file nor a directory", path)
 	case err == nil:
 		return []string{path}, nil
 	}
 	if objects.IsAddress(path) && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("lake: %w", err)
+		return nil, err
 	}
 	if !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%s does not exist", path)
 		}
-		return nil, fmt.Errorf("lake: %w; name a file, a directory or a glob that exists", err)
+		return nil, fmt.Errorf("%w; name a file, a directory or a glob that exists", err)
 	}
 	if malformed(path, err) {
-		return nil, fmt.Errorf("lake: pattern %s: %s", path, wantPattern)
+		return nil, fmt.Errorf("pattern %s: %s", path, wantPattern)
 	}
 	return l.glob(ctx, path)
 }
@@ -126,7 +126,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 	matches, err := expand(ctx, l.store, pattern)
 	if err != nil {
-		return nil, fmt.Errorf("lake: pattern %s: %w", pattern, err)
+		return nil, fmt.Errorf("pattern %s: %w", pattern, err)
 	}
 	var found []string
 	for _, m := range matches {
@@ -140,7 +140,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		found = append(found, below...)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("lake: no data file matches %s; * stands for one level (a directory is read with all levels below it), names beginning with _ or . are skipped", pattern)
+		return nil, fmt.Errorf("no data file matches %s; * stands for one level (a directory is read with all levels below it), names beginning with _ or . are skipped", pattern)
 	}
 	return found, nil
 }
@@ -165,7 +165,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	}
 	resolved, err := realPath(dir)
 	if err != nil {
-		return nil, fmt.Errorf("lake: %w", err)
+		return nil, err
 	}
 	if slices.Contains(above, resolved) {
 		return nil, nil
@@ -203,7 +203,7 @@ func (l *lister) files(ctx context.Context, path string, above []string, matched
 	info, err := l.store.Stat(ctx, path) // of what a link points to
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("lake: %w", err)
+		return nil, err
 	case info.IsDir():
 		return l.directory(ctx, path, above)
 	case info.Mode().IsRegular() && matched:
@@ -223,10 +223,10 @@ func (l *lister) files(ctx context.Context, path string, above []string, matched
 // noTable lists a folder, and refuses that of a table of Delta, Iceberg or Hudi: files lie there whose rows
 // were deleted or replaced.
 func (l *lister) noTable(ctx context.Context, dir string) ([]fs.DirEntry, error) {
-	const said = "lake: %s is the folder of a table of %s, where files with deleted rows may lie: declare its current files, which this lists: python -c '%s'"
+	const said = "%s is the folder of a table of %s, where files with deleted rows may lie: declare its current files, which this lists: python -c '%s'"
 	entries, err := l.store.ReadDir(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("lake: %w", err)
+		return nil, err
 	}
 	for _, e := range entries {
 		switch path := objects.Join(dir, e.Name()); e.Name() {
@@ -248,7 +248,7 @@ func (l *lister) noTable(ctx context.Context, dir string) ([]fs.DirEntry, error)
 // oneLine returns an error for a path with a line break, which could fake a line of a report.
 func oneLine(path string) error {
 	if strings.ContainsAny(path, "\n\r") {
-		return fmt.Errorf("lake: %q has a line break in its name; rename it", path)
+		return fmt.Errorf("%q has a line break in its name; rename it", path)
 	}
 	return nil
 }

@@ -47,17 +47,17 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 		return nil, err
 	}
 	if len(files) != 1 {
-		return nil, fmt.Errorf("lake: %s: want one file, it is %d", path, len(files))
+		return nil, fmt.Errorf("%s: want one file, it is %d", path, len(files))
 	}
 	s := &Stored{file: files[0], known: kept{file: files[0]}, most: max(most, leastStored), cells: make([]func([]parquet.Value) error, len(names)), out: make([][]parquet.Value, len(names))}
 	if len(names) == 0 {
 		return s, nil
 	}
 	if s.open, err = from.Open(ctx, path); err != nil {
-		return nil, fmt.Errorf("lake: %w", err)
+		return nil, err
 	}
 	if err := s.known.read(s.open); err != nil {
-		return nil, errors.Join(fmt.Errorf("lake: %s: %w", path, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.Close())
 	}
 	for _, name := range names {
 		switch err := s.add(name); {
@@ -74,19 +74,19 @@ func (s *Stored) add(name string) error {
 	path := s.file.Path
 	at, ok := s.file.positions[name]
 	if !ok {
-		return fmt.Errorf("lake: %s has no column %q", path, name)
+		return fmt.Errorf("%s has no column %q", path, name)
 	}
 	if n, key := s.file.named(name); n > 1 {
 		of := ""
 		if key {
 			of = ", one of them a key of its path"
 		}
-		return fmt.Errorf("lake: %s has %d columns named %q%s; rename or remove all but one", path, n, name, of)
+		return fmt.Errorf("%s has %d columns named %q%s; rename or remove all but one", path, n, name, of)
 	}
 	c := &s.file.columns[at]
 	node, err := s.node(c)
 	if err != nil {
-		return fmt.Errorf("lake: %s, column %q: %w", path, name, err)
+		return fmt.Errorf("%s, column %q: %w", path, name, err)
 	}
 	s.columns = append(s.columns, StoredColumn{Name: name, Node: node, column: c})
 	return nil
@@ -123,7 +123,7 @@ func (s *Stored) Next(ctx context.Context, n int) ([][]parquet.Value, error) {
 }
 
 func (s *Stored) fault(c int, err error) error {
-	return fmt.Errorf("lake: %s, row group %d, column %q: %w", s.file.Path, s.file.groups[s.group-1].index, s.columns[c].Name, err)
+	return fmt.Errorf("%s, row group %d, column %q: %w", s.file.Path, s.file.groups[s.group-1].index, s.columns[c].Name, err)
 }
 
 func (s *Stored) begin(ctx context.Context) error {
@@ -131,7 +131,7 @@ func (s *Stored) begin(ctx context.Context) error {
 		return err
 	}
 	if s.group == len(s.file.groups) {
-		return fmt.Errorf("lake: %s: it has no more than its %d rows", s.file.Path, s.file.Rows)
+		return fmt.Errorf("%s: it has no more than its %d rows", s.file.Path, s.file.Rows)
 	}
 	g := s.file.groups[s.group]
 	s.group, s.left = s.group+1, g.rows

@@ -67,14 +67,14 @@ func (o *Output) GetModel(ctx context.Context, sum string) (pass.Model, error) {
 	}
 	data, err := readAtMost(o.fs, from, sink.MaxModelBytes)
 	if err != nil {
-		return pass.Model{}, fmt.Errorf("lake: read %s: %w", name, err)
+		return pass.Model{}, fmt.Errorf("read %s: %w", name, err)
 	}
 	if found := digest.Of(data); found != sum {
-		return pass.Model{}, fmt.Errorf("lake: %s: %w: its SHA-256 is %s", name, job.ErrChanged, found)
+		return pass.Model{}, fmt.Errorf("%s: %w: its SHA-256 is %s", name, job.ErrChanged, found)
 	}
 	m, err := sink.DecodeModel(data)
 	if err != nil {
-		return pass.Model{}, fmt.Errorf("lake: %s: %w", name, err)
+		return pass.Model{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil
 }

@@ -90,7 +90,7 @@ func (c *checkpoint) Load(ctx context.Context) (state []byte, err error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lake: read %s: %w", c.path(), err)
+		return nil, fmt.Errorf("read %s: %w", c.path(), err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var b bytes.Buffer // grows with what is read: the stated length may be wrong

@@ -27,9 +27,9 @@ func lockIn(fsys durable.FS, folder, name, hint string) (io.Closer, error) {
 	lock, err := fsys.Lock(objects.Join(folder, name))
 	switch {
 	case errors.Is(err, durable.ErrLocked):
-		return nil, fmt.Errorf("lake: %s: %w (hint: %s)", folder, pipeline.ErrHeld, hint)
+		return nil, fmt.Errorf("%s: %w (hint: %s)", folder, pipeline.ErrHeld, hint)
 	case errors.Is(err, fs.ErrNotExist): // MkdirAll accepted the link
-		return nil, fmt.Errorf("lake: %s is a link to a folder that does not exist; make it, or choose another output directory", folder)
+		return nil, fmt.Errorf("%s is a link to a folder that does not exist; make it, or choose another output directory", folder)
 	case err != nil:
 		return nil, durable.Explain(folder, 0, err)
 	}
@@ -45,7 +45,7 @@ func (o *Output) Path(name string) string { return objects.Join(o.path, name) }
 // Put publishes one file under a plain name, and replaces an older one.
 func (o *Output) Put(name string, data []byte) error {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
-		return fmt.Errorf("lake: %q is no plain name of a published file", name)
+		return fmt.Errorf("%q is no plain name of a published file", name)
 	}
 	p, err := o.stage(name, data)
 	if p == nil {
@@ -101,7 +101,7 @@ func (o *Output) hasContent(name string, data []byte) (bool, error) {
 		sum, err = digestOf(f)
 	}
 	if err != nil {
-		return false, fmt.Errorf("lake: read %s: %w", o.Path(name), err)
+		return false, fmt.Errorf("read %s: %w", o.Path(name), err)
 	}
 	return sum == digest.Of(data), nil
 }

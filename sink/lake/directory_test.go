@@ -231,7 +231,7 @@ func TestTwoJobsNeverShareADirectory(t *testing.T) {
 	fatal.If(t, err)
 	if _, err := lake.Open(dir, nil); !errors.Is(err, pipeline.ErrHeld) {
 		t.Errorf("second Open says %v, want ErrHeld", err)
-	} else if strings.Count(err.Error(), "lake: ") != 1 || strings.Count(err.Error(), "in use") != 1 {
+	} else if strings.Contains(err.Error(), "lake: ") || strings.Count(err.Error(), "in use") != 1 {
 		t.Errorf("second Open says it twice: %v", err)
 	}
 	fatal.If(t, d.Close())

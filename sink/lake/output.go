@@ -130,7 +130,7 @@ func (o *Output) Warnings(jobs []job.Digest) ([]string, error) {
 	}
 	names, err := o.fs.List(o.path)
 	if err != nil {
-		return said, fmt.Errorf("lake: list %s: %w", o.path, err)
+		return said, fmt.Errorf("list %s: %w", o.path, err)
 	}
 	for _, name := range names {
 		if !strings.HasPrefix(name, checkpointPrefix) || own[name] {
