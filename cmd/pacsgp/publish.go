@@ -115,7 +115,10 @@ func promote(ctx context.Context, w system, topics, id, to string, who certify.P
 		}
 	} else if err = config.Local(to); err == nil {
 		if id, err = config.CertificateIn(to, id); err == nil {
-			c, before, err = schedule.Promote(ctx, config.OutputIn(to, w.fs), id, who, time.Now())
+			out := config.OutputIn(to, w.fs)
+			if c, before, err = schedule.Promote(ctx, out, id, who, time.Now()); err == nil {
+				warnOfRefusal(newDisplay(w), out, id)
+			}
 		}
 		to = filepath.Join(to, config.CurrentFile)
 	}
@@ -127,4 +130,18 @@ func promote(ctx context.Context, w system, topics, id, to string, who certify.P
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", to, id, before)
 	return err
+}
+
+// warnOfRefusal warns if the run of a certificate has ended with 3, by its record.
+func warnOfRefusal(show *display, out *config.Output, id string) {
+	runs, err := out.Runs()
+	if err != nil {
+		return
+	}
+	for r := range runs {
+		if schedule.Certificate(r) == id && r.Exit != nil && *r.Exit == exitNotCertified {
+			show.warning(fmt.Sprintf("its run has ended with %d: %s", *r.Exit, r.Reason()))
+			return
+		}
+	}
 }
