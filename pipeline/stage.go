@@ -261,7 +261,11 @@ func (s *stage) run(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	if p := s.how.Publisher; p != nil {
-		if err := p.Publish(ctx, r, s.how.Verdict(o.Result.Certificate)); err != nil {
+		err := p.Publish(ctx, r, s.how.Verdict(o.Result.Certificate))
+		if err != nil && ctx.Err() != nil {
+			return nil, s.interruption()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("the artifact is in the output, but not on its topics; run the job again: %w", err)
 		}
 	}

@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,28 @@ func TestTrainKeeps(t *testing.T) {
 	if _, err := w.out.GetCertificate(t.Context(), first.Result.ID); err == nil || len(w.out.Certificates) != 1 {
 		t.Errorf("%d certificates, want that of the last run: %v", len(w.out.Certificates), err)
 	}
+}
+
+// A stopping publisher is interrupted while it publishes.
+type stopping struct{ stop func() }
+
+func (stopping) Check(context.Context) error { return nil }
+
+func (p stopping) Publish(ctx context.Context, _ *pipeline.Result, _ error) error {
+	p.stop()
+	return fmt.Errorf("no broker answers: %w", ctx.Err())
+}
+
+// A run that is interrupted while it publishes says that, and not what its brokers said.
+func TestTrainIsInterruptedWhilePublishing(t *testing.T) {
+	w := newTrial(t)
+	ctx, stop := context.WithCancel(t.Context())
+	w.how.Publisher = stopping{stop}
+	_, err := pipeline.Train(ctx, testJob(t, tiny), w.rows, w.out, w.how)
+	if !errors.Is(err, pipeline.ErrInterrupted) || strings.Contains(err.Error(), "broker") {
+		t.Error(err)
+	}
+	w.demand("failed", "")
 }
 
 // An untidy output cannot remove old runs and checkpoints.

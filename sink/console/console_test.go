@@ -99,7 +99,7 @@ func anOutput(t testing.TB) (folder string) {
 	})
 	counted(t, folder, id, 1000, 51)
 	ran(t, folder, 1, func(r *pipeline.RunState) {
-		r.State, r.Fault = pipeline.StateFailed, "lake/part.parquet: it is half a file\nhint: write it whole"
+		r.State, r.Fault = pipeline.StateFailed, "lake/part.parquet: it is half a file\nand more\nhint: write it whole"
 	})
 	return folder
 }
@@ -122,7 +122,7 @@ func TestPageOfAnOutput(t *testing.T) {
 	status, page := get(t, h, "/")
 	for _, want := range []string{
 		"<h1>waves</h1>", "off by more than", "current since 2026-01-31 12:00 UTC", "5.2 % is the mean loss on 1,000 rows",
-		"The last run failed; the model before it stays current: lake/part.parquet: it is half a file", "<p>write it whole</p>",
+		"The last run failed; the model before it stays current: lake/part.parquet: it is half a file; and more</p>", "<p>write it whole</p>",
 		"2026-01-31 09:00", "nothing",
 	} {
 		if !strings.Contains(page, want) {

@@ -300,7 +300,7 @@ func split(text string) (reason, hint string) {
 	for i := range hints {
 		hints[i] = strings.TrimRight(hints[i], " ()\n")
 	}
-	return strings.TrimRight(reason, " (\n"), strings.Join(hints, "; ")
+	return strings.ReplaceAll(strings.TrimRight(reason, " (\n"), "\n", "; "), strings.Join(hints, "; ")
 }
 
 // faults are the lines of the error that says why a service is not ready.
