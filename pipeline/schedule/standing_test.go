@@ -61,6 +61,18 @@ func TestEveryEndIsReported(t *testing.T) {
 	}
 }
 
+// While a job waits after a failed run, each round says why, and when the next run is, once.
+func TestWaitAfterAFailedRun(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t), {Key: "files 1", Files: 1}} }))
+	s.at(someDay)
+	s.lake.fault = errors.New("half.parquet")
+	s.at(someDay.Add(time.Hour))
+	err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(time.Hour + time.Second)})
+	if want := "waves: the last run has failed: half.parquet; next run at 01:01:00 UTC"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // A run by hand before the first look says when the job is due.
 func TestDueBehindARunByHand(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t)} }))
