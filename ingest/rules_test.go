@@ -183,7 +183,7 @@ func TestSelectTellsFilesFromTheChoice(t *testing.T) {
 	} {
 		_, _, err := ingest.Select(c.tables, dataset.Choice{Features: []string{"x"}, Target: "y"})
 		_, choice := errors.AsType[*ingest.ChoiceError](err)
-		if err == nil || choice != c.choice || !strings.HasPrefix(err.Error(), c.says) || !c.choice && !strings.Contains(err.Error(), "good.parquet has it as numbers") {
+		if err == nil || choice != c.choice || !strings.HasPrefix(err.Error(), c.says) || !c.choice && !strings.Contains(err.Error(), "good.parquet has it as numbers; write "+c.says+" again") {
 			t.Errorf("%s and so on: %v, want a fault of the choice: %v", c.tables[0].Name, err, c.choice)
 		}
 	}

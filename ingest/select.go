@@ -104,13 +104,13 @@ func Select(tables []Table, want dataset.Choice) (names, warnings []string, err 
 			continue
 		}
 		seen[name] = true
-		fault, in := c.fault(tables, index, name)
+		fault, of, in := c.fault(tables, index, name)
 		switch {
 		case fault == "":
 		case in == "":
 			errs = append(errs, &ChoiceError{key, at, fault})
 		default:
-			errs = append(errs, fmt.Errorf("%s (hint: %s has it as numbers: write this file again, or take it out of the source)", fault, in))
+			errs = append(errs, fmt.Errorf("%s (hint: %s has it as numbers; write %s again, or take it out of the source)", fault, in, of))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -128,16 +128,16 @@ func Select(tables []Table, want dataset.Choice) (names, warnings []string, err 
 // fault explains why a named column cannot be read, for the first table where it cannot; "" if it
 // can be read in all. in is a table where it can be read, or "": if there is one, the file is at
 // fault, not the choice.
-func (c choice) fault(tables []Table, index []map[string][]Column, name string) (fault, in string) {
+func (c choice) fault(tables []Table, index []map[string][]Column, name string) (fault, of, in string) {
 	for k, t := range tables {
 		text := c.unusable(t, index[k][name], name)
 		if text == "" {
 			in = t.Name
 		} else if fault == "" {
-			fault = text // one file is enough to understand
+			fault, of = text, t.Name // one file is enough to understand
 		}
 	}
-	return fault, in
+	return fault, of, in
 }
 
 // unusable explains why a named column of a table cannot be read; "" if it can.
