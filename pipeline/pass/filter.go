@@ -69,7 +69,7 @@ func (r *badReport) words(names []string) string {
 	}
 	text := "the first is " + r.first
 	if len(columns) > 0 {
-		text += "; bad are " + strings.Join(columns, ", ")
+		text += "; bad values: " + strings.Join(columns, ", ")
 	}
 	if len(worst) > most {
 		text += ", …"

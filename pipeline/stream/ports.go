@@ -42,6 +42,15 @@ func (w *Window) offsets() string {
 	return strings.Join(all, ", ")
 }
 
+// after names the group's offsets behind it.
+func (w *Window) after() string {
+	var all []string
+	for _, p := range slices.Sorted(maps.Keys(w.Ends)) {
+		all = append(all, fmt.Sprintf("the group's offset of partition %d to %d", p, w.Ends[p]))
+	}
+	return strings.Join(all, ", ")
+}
+
 // Windows are the windows of a member's partitions.
 type Windows interface {
 	// Fill blocks until window n has all its rows. The window begins behind another one or, with

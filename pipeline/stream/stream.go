@@ -191,7 +191,7 @@ func untrained(ctx context.Context, full *Window, k int64, fault error) error {
 	if ctx.Err() != nil || !fit.Untrainable(fault) {
 		return fault
 	}
-	return fmt.Errorf("%w (hint: to leave these rows out set the offsets of the group behind them)", fault)
+	return fmt.Errorf("%w\nhint: to leave these rows out, set %s while the stream is stopped", fault, full.after())
 }
 
 // tell says what was published of a window.
