@@ -196,7 +196,11 @@ func (e *scoreEvents) round(failed int) {
 		e.why.set(nil)
 		return
 	}
-	e.why.set(fmt.Errorf("%s cannot be predicted, the last because: %w", words.Count(int64(failed), "file"), fault))
+	example := ""
+	if failed > 1 {
+		example = ", for example"
+	}
+	e.why.set(fmt.Errorf("%s cannot be predicted%s: %w", words.Count(int64(failed), "file"), example, fault))
 }
 
 // ready returns why it cannot predict, nil if it can.
