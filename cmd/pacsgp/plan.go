@@ -61,7 +61,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 		return err
 	}
 	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Warnings: append(append([]string{}, src.Warnings()...), p.Job.Warned()...)}
-	apart := len(p.Job.NotAFeature()) + len(p.Job.Unit.Columns) + 1 // the columns behind the features
+	apart := len(p.Job.NotAFeature()) + len(p.Job.Labels()) + 1 // the columns behind the features
 	sample := fit.Sample{Rows: dataset.RowsOf(src), Features: len(src.Columns()) - apart}
 	var columns []config.ColumnStatistics
 	if footers, ok := src.(interface {
