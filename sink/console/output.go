@@ -225,15 +225,17 @@ func (o *output) explain(now time.Time, known bool) {
 		}
 		return
 	}
-	of := last.Scheduled
 	switch {
 	case open && last.State == pipeline.StateFailed && last.Exit == nil:
 		o.find(warn, fmt.Sprintf("The run of %s UTC was killed, and goes on.", minute(last.Began.UTC())), "")
 	case last.State == pipeline.StateFailed || last.State == pipeline.StateInterrupted:
-		o.failed(last)
+		ended := map[pipeline.State]string{pipeline.StateFailed: "failed", pipeline.StateInterrupted: "was interrupted"}[last.State]
+		model := map[bool]string{true: "no model is current", false: "the model before it stays current"}[o.Current.ID == ""]
+		o.because(bad, fmt.Sprintf("The last run %s; %s", ended, model), last)
 	case known:
 		o.trained(last)
 	}
+	of := last.Scheduled
 	if of == nil {
 		return
 	}
@@ -245,46 +247,31 @@ func (o *output) explain(now time.Time, known bool) {
 	}
 }
 
-// failed says why the last run has failed.
-func (o *output) failed(last *pipeline.RunState) {
-	text, hint := split(last.Reason())
-	model := map[bool]string{true: "no model is current", false: "the model before it stays current"}[o.Current.ID == ""]
-	if last.State == pipeline.StateInterrupted {
-		o.find(bad, "The last run was interrupted; "+model+because(text), hint)
-		return
+// because adds a remark with the reason why a run ended as it did, and what to do.
+func (o *output) because(l level, words string, r *pipeline.RunState) {
+	reason, hint := split(r.Reason())
+	if r.State == pipeline.StateFailed && r.Scheduled != nil {
+		hint = strings.TrimPrefix(hint+"; "+schedule.TryAgain(r.Scheduled.Job), "; ")
 	}
-	if last.Scheduled != nil {
-		hint = strings.TrimPrefix(hint+"; "+schedule.TryAgain(last.Scheduled.Job), "; ")
-	}
-	o.find(bad, "The last run failed; "+model+because(text), hint)
+	o.find(l, strings.TrimSuffix(words+": "+reason, ": "), hint)
 }
 
 // trained says whether the newest model is current, and if not, why.
 func (o *output) trained(last *pipeline.RunState) {
-	made, words := o.newest(func(r *pipeline.RunState) bool { return len(r.Artifacts) > 0 }), "The model of the last run is not current"
+	made, which := o.newest(func(r *pipeline.RunState) bool { return len(r.Artifacts) > 0 }), "The model of the last run"
 	if made != last {
-		words = "The last model that was trained is not current"
+		which = "The last model that was trained"
 	}
-	switch is := made != nil && made.Artifacts[0].ID == o.Current.ID; {
+	switch is := made == nil || made.Artifacts[0].ID == o.Current.ID; {
 	case is && made == last:
 		o.find(good, "The model of the last run is current.", "")
-	case is || made == nil:
-		text, hint := split(last.Reason())
-		o.find(good, "The last run had nothing to do"+because(text), hint)
+	case is:
+		o.because(good, "The last run had nothing to do", last)
 	case made.Promoted() != "" || made.Exit != nil && *made.Exit == pipeline.ExitFailure && o.Current.Since.After(*made.Ended):
-		o.find(warn, words+": another one was made current after it.", "")
+		o.find(warn, which+" is not current: another one was made current after it.", "")
 	default:
-		text, hint := split(made.Reason())
-		o.find(warn, words+because(text), hint)
+		o.because(warn, which+" is not current", made)
 	}
-}
-
-// because is the end of a sentence with a reason, if there is one.
-func because(reason string) string {
-	if reason == "" {
-		return "."
-	}
-	return ": " + reason
 }
 
 // why returns the reason of a run.
