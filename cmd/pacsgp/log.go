@@ -126,7 +126,7 @@ func cutHint(line string) (text, hint string) {
 }
 
 // packageName begins errors of a package, what lint says of a source, and what errors of one package say of another.
-var packageName = regexp.MustCompile(`(^|^source: )(?:lake|sink|model|report|synth): |(^|: )(?:ingest|pipeline|certify): `)
+var packageName = regexp.MustCompile(`(^|^source: )(?:sink|model|report|synth): |(^|: )(?:pipeline|certify): `)
 
 // systemCall is the system call in an error about a missing file.
 var systemCall = regexp.MustCompile(`(^|: )(?:open|l?stat) ([^:]+: (?:no such file or directory|too many levels of symbolic links))`)

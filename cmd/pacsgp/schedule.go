@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -300,7 +301,9 @@ func (m *scheduleMetrics) stands(j *schedule.Job) {
 func (m *scheduleMetrics) fails(job, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.faults[job] = why
+	if m.faults[job] = why; why == "" {
+		delete(m.faults, job)
+	}
 	m.set("pacsgp_scheduled_failing", float64(min(len(why), 1)), job)
 }
 
@@ -308,17 +311,10 @@ func (m *scheduleMetrics) fails(job, why string) {
 func (m *scheduleMetrics) ready() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []string
-	for _, why := range m.faults {
-		if why != "" {
-			all = append(all, why)
-		}
-	}
-	if all == nil {
+	if len(m.faults) == 0 {
 		return nil
 	}
-	slices.Sort(all)
-	return errors.New(strings.Join(all, "\n"))
+	return errors.New(strings.Join(slices.Sorted(maps.Values(m.faults)), "\n"))
 }
 
 // seen shows why it is unknown whether a job is due; nil: it is known.
