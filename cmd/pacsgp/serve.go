@@ -34,18 +34,22 @@ func (r *reason) get() error {
 func operate(ctx context.Context, show *display, c config.Serve, registry *prometheus.Registry, ready func() error, folders []string, service bool, run func() error) (err error) {
 	if c.Declared() && service {
 		folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })
-		server, err := serving.Start(ctx, serving.Config{
-			Address: c.Listen, Registry: registry, Pages: console.Handler(folders, ready),
-			Ready: func() error {
-				err := ready()
-				for _, folder := range folders {
-					if damage := config.Damaged(folder); damage != nil && !strings.Contains(fmt.Sprint(err), damage.Error()) {
-						err = errors.Join(err, damage)
-					}
+		all := func() error {
+			err := ready()
+			for _, folder := range folders {
+				if damage := config.Damaged(folder); damage != nil && !strings.Contains(fmt.Sprint(err), damage.Error()) {
+					err = errors.Join(err, damage)
 				}
-				return err
-			},
-		})
+			}
+			return err
+		}
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pacsgp_ready", Help: "1 while /readyz is 200, else 0."}, func() float64 {
+			if all() != nil {
+				return 0
+			}
+			return 1
+		}))
+		server, err := serving.Start(ctx, serving.Config{Address: c.Listen, Registry: registry, Pages: console.Handler(folders, ready), Ready: all})
 		if err != nil {
 			return fmt.Errorf("serve: %w", err)
 		}

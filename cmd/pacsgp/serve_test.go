@@ -86,6 +86,9 @@ func TestServicesTellUnreadableFiles(t *testing.T) {
 			answers(t, ready, http.StatusOK, "ok")
 			fatal.If(t, os.Rename(filepath.Join(dir, "out"), filepath.Join(dir, "away")))
 			answers(t, ready, http.StatusServiceUnavailable, "out does not exist")
+			if scrape(t, at)["pacsgp_ready"] != 0 {
+				t.Error("pacsgp_ready is not 0")
+			}
 			r.find(t, "(the pointer cannot be read, and the model of certificate)")
 			fatal.If(t, os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, "out")))
 			answers(t, ready, http.StatusOK, "ok")
