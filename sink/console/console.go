@@ -68,7 +68,7 @@ func handler(folders []string, ready func() error, now func() time.Time) http.Ha
 // show writes a page, whole or not at all.
 func (s *server) show(w http.ResponseWriter, status int, p page) {
 	if s.ready != nil {
-		p.Service = faults(s.ready())
+		p.Service = slices.DeleteFunc(faults(s.ready()), p.Output.shows)
 	}
 	var text bytes.Buffer
 	if err := s.pages.Execute(&text, p); err != nil {

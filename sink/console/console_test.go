@@ -244,15 +244,18 @@ func TestFaultsOfAnOutput(t *testing.T) {
 	}
 }
 
-// A service says on each page why it is not ready.
+// A service says on each page why it is not ready, once.
 func TestFaultsOfAService(t *testing.T) {
-	h := handler([]string{anOutput(t)}, func() error { return errors.New("a: half a file (hint: whole)\nhint: now\nb: <away>") }, time.Now)
+	h := handler([]string{anOutput(t)}, func() error { return errors.New("a: half a file (hint: whole)\nhint: now\nb: <away>\nwaves: lake/part.parquet: it is half a file; and more") }, time.Now)
 	for _, address := range []string{"/", "/none"} {
 		_, page := get(t, h, address)
 		for _, want := range []string{`bad"><p>This service is not ready: a: half a file</p><p>whole; now</p>`, "This service is not ready: b: <away></p></div>"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s: no %q in %s", address, want, page)
 			}
+		}
+		if strings.Contains(page, "not ready: waves: ") != (address == "/none") {
+			t.Errorf("%s: what the page says of the last run is not to be repeated: %s", address, page)
 		}
 	}
 }

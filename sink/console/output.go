@@ -302,4 +302,12 @@ func faults(err error) (found []remark) {
 	return found
 }
 
+// shows reports whether the page of the output has the reason of a remark already.
+func (o *output) shows(r remark) bool {
+	return o != nil && slices.ContainsFunc(o.State, func(own remark) bool {
+		_, reason, found := strings.Cut(own.Words, ": ")
+		return found && strings.Contains(r.Words, reason)
+	})
+}
+
 func minute(t time.Time) string { return t.Format("2006-01-02 15:04") }
