@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -128,31 +127,6 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 		}
 		r.end(t)
 	}
-}
-
-// Duplicates that come together count once, and so do rows of a file that grows. Anyone who has no manifest
-// gets a warning that rows of the sample would count.
-func TestWatchCountsNoRowTwice(t *testing.T) {
-	dir, pointers, _ := following(t, 4, 40)
-	for i := range 4 {
-		for _, name := range []string{"a", "b", "c"} {
-			writeFile(t, filepath.Join(dir, "new", fmt.Sprintf("part-0%d%s.parquet", i, name)), readFile(t, filepath.Join(dir, "new", fmt.Sprintf("part-0%d.parquet", i))))
-		}
-	}
-	args := watchedBy(t, dir, pointers[0])
-	if d := seen(t, 0, args...); d.Rows != 160 || d.Known != 3*160 {
-		t.Errorf("duplicates: %+v", d)
-	}
-	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "grown"), 1, 1000, 50))
-	writeFile(t, filepath.Join(dir, "new", "part-00.parquet"), readFile(t, filepath.Join(dir, "grown", "part-00.parquet")))
-	if a := pacsgp(t, args...); !strings.Contains(a.stdout, `"rows": 160`) || !strings.Contains(a.log, "part-00.parquet was written again") {
-		t.Errorf("a file that has grown: %s%s", a.stdout, a.log)
-	}
-	for _, path := range found(t, dir, "out", "manifest-*.json") {
-		fatal.If(t, os.Remove(path))
-	}
-	fatal.If(t, os.RemoveAll(filepath.Join(dir, "watch")))
-	pacsgp(t, args...).logs(t, 0, "files of its sample would be counted")
 }
 
 // Rows of a day are one example, whatever the type of its column, and of a path. Late rows are reported.
