@@ -246,7 +246,9 @@ func TestFaultsOfAnOutput(t *testing.T) {
 
 // A service says on each page why it is not ready, once.
 func TestFaultsOfAService(t *testing.T) {
-	h := handler([]string{anOutput(t)}, func() error { return errors.New("a: half a file (hint: whole)\nhint: now\nb: <away>\nwaves: lake/part.parquet: it is half a file; and more") }, time.Now)
+	h := handler([]string{anOutput(t)}, func() error {
+		return errors.New("a: half a file (hint: whole)\nhint: now\nb: <away>\nwaves: lake/part.parquet: it is half a file; and more")
+	}, time.Now)
 	for _, address := range []string{"/", "/none"} {
 		_, page := get(t, h, address)
 		for _, want := range []string{`bad"><p>This service is not ready: a: half a file</p><p>whole; now</p>`, "This service is not ready: b: <away></p></div>"} {
