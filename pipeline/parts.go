@@ -80,7 +80,7 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {
 		return nil, err
 	}
-	r.PlotRows, err = plotRows(j, found.Kept, m, env.Resources.Workers)
+	r.PlotRows, err = plotRows(found.Kept, m, env.Resources.Workers)
 	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Counts.Prior == 0)
 	r.Diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Counts.Outside == 0
 	return r, err

@@ -144,7 +144,7 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 }
 
 // plotRows predicts the rows of the baseline: prior rows, or start rows where there are none.
-func plotRows(job job.Job, rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, error) {
+func plotRows(rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, error) {
 	s, err := pass.NewScorer(m, workers)
 	if err != nil {
 		return rowsToPlot{}, err

@@ -121,11 +121,10 @@ func (c followed) Ready(ctx context.Context, why error) error {
 	if why != nil || folder == "" || objects.IsAddress(folder) {
 		return why
 	}
-	if p, err := sinklake.NewOutput(folder, nil).Current(); p != nil || err != nil {
-		return nil
+	if p, err := sinklake.NewOutput(folder, nil).Current(); p == nil && err == nil {
+		_, why = folderPointers(folder).Current(ctx)
 	}
-	_, err := folderPointers(folder).Current(ctx)
-	return err
+	return why
 }
 
 // ReadScore reads a score file, and finds all faults before a row is read.

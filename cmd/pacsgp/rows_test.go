@@ -47,7 +47,7 @@ func (c table) bytes(t *testing.T) []byte {
 				rows = append(rows, map[string]any{})
 			}
 			rows[i.Int()][name] = v.Interface()
-			if number, ok := v.Interface().(float64); ok && v.Kind() == reflect.Interface {
+			if number, ok := reflect.TypeAssert[float64](v); ok && v.Kind() == reflect.Interface {
 				rows[i.Int()][name] = &number // the library takes an optional 0 for a null
 			}
 		}

@@ -91,28 +91,7 @@ func annotationOf(e *parquetmeta.Element) annotation {
 			return plain
 		}
 	case parquetmeta.LogicalInteger:
-		if a.name = fmt.Sprintf("int%d", a.Bits); !a.Signed {
-			a.name = "u" + a.name
-		}
-		switch {
-		case a.Bits == 8 || a.Bits == 16:
-			read(kindNarrow, format.Int32)
-		case a.Bits == 32 && a.Signed:
-			read(kindInt32, format.Int32)
-		case a.Bits == 32:
-			read(kindUint32, format.Int32)
-		case a.Bits == 64 && a.Signed:
-			read(kindInt64, format.Int64)
-		case a.Bits == 64:
-			read(kindUint64, format.Int64)
-		default:
-			a.why = hintCast
-		}
-		if a.why == "" && a.Signed {
-			a.node = parquet.Int(int(a.Bits))
-		} else if a.why == "" {
-			a.node = parquet.Uint(int(a.Bits))
-		}
+		a.integer(read)
 	case parquetmeta.LogicalDecimal:
 		a.name, a.digits = fmt.Sprintf("decimal(%d,%d)", a.Precision, a.Scale), int(a.Scale)
 		read(kindDecimal, format.Int32)
@@ -124,22 +103,7 @@ func annotationOf(e *parquetmeta.Element) annotation {
 		a.name, a.node = "date", parquet.Date()
 		read(kindDate, format.Int32)
 	case parquetmeta.LogicalTimestamp:
-		unit, known := timeUnits[a.Unit]
-		if !known {
-			a.name, a.why = "a timestamp of unknown unit", hintCast
-			break
-		}
-		a.name, a.digits = fmt.Sprintf("timestamp(%cs)", "?mun"[a.Unit]), 3*int(a.Unit)
-		switch {
-		case e.Logical.Kind == parquetmeta.LogicalNone:
-			a.zone = job.MeansTime
-		case a.UTC:
-			a.zone = job.MeansUTC
-		default:
-			a.zone = job.MeansLocalTime
-		}
-		a.node = parquet.TimestampAdjusted(unit, a.zone != job.MeansLocalTime)
-		read(kindTimestamp, format.Int64)
+		a.timestamp(e, read)
 	case parquetmeta.LogicalString, parquetmeta.LogicalEnum, parquetmeta.LogicalJSON, parquetmeta.LogicalBSON, parquetmeta.LogicalUUID:
 		a.name, a.why, a.node = "text", hintText, textTypes[a.Kind]()
 	case parquetmeta.LogicalTime:
@@ -157,6 +121,52 @@ func annotationOf(e *parquetmeta.Element) annotation {
 		a.name, a.why = fmt.Sprintf("of logical type %d", a.Kind), hintCast
 	}
 	return a
+}
+
+// integer completes the annotation of an integer.
+func (a *annotation) integer(read func(kind, format.Type)) {
+	if a.name = fmt.Sprintf("int%d", a.Bits); !a.Signed {
+		a.name = "u" + a.name
+	}
+	switch {
+	case a.Bits == 8 || a.Bits == 16:
+		read(kindNarrow, format.Int32)
+	case a.Bits == 32 && a.Signed:
+		read(kindInt32, format.Int32)
+	case a.Bits == 32:
+		read(kindUint32, format.Int32)
+	case a.Bits == 64 && a.Signed:
+		read(kindInt64, format.Int64)
+	case a.Bits == 64:
+		read(kindUint64, format.Int64)
+	default:
+		a.why = hintCast
+	}
+	if a.why == "" && a.Signed {
+		a.node = parquet.Int(int(a.Bits))
+	} else if a.why == "" {
+		a.node = parquet.Uint(int(a.Bits))
+	}
+}
+
+// timestamp completes the annotation of a timestamp.
+func (a *annotation) timestamp(e *parquetmeta.Element, read func(kind, format.Type)) {
+	unit, known := timeUnits[a.Unit]
+	if !known {
+		a.name, a.why = "a timestamp of unknown unit", hintCast
+		return
+	}
+	a.name, a.digits = fmt.Sprintf("timestamp(%cs)", "?mun"[a.Unit]), 3*int(a.Unit)
+	switch {
+	case e.Logical.Kind == parquetmeta.LogicalNone:
+		a.zone = job.MeansTime
+	case a.UTC:
+		a.zone = job.MeansUTC
+	default:
+		a.zone = job.MeansLocalTime
+	}
+	a.node = parquet.TimestampAdjusted(unit, a.zone != job.MeansLocalTime)
+	read(kindTimestamp, format.Int64)
 }
 
 // contradiction describes a contradiction in the description of a leaf, or is "". The schema says

@@ -34,7 +34,7 @@ var codecs = map[format.CompressionCodec]int64{
 
 // decompress decompresses src into dst. Another length than that of dst is an error.
 func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte) (err error) {
-	n := len(dst)
+	var n int
 	switch codec {
 	case format.Snappy:
 		if n, err = snappy.DecodedLen(src); err == nil && n == len(dst) {

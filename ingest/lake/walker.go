@@ -125,6 +125,7 @@ func (c *walker[V]) nextPage() error {
 		if err := c.pages.next(); err != nil {
 			return err
 		}
+		c.inPieces = false
 		if err := c.reservePage(); err != nil {
 			return err
 		}
@@ -183,6 +184,9 @@ func (c *walker[V]) believe(size, values int64) error {
 // unpacked returns the decompressed bytes, as many as size, of a page with so many values.
 // They are valid until the next page.
 func (c *walker[V]) unpacked(codec format.CompressionCodec, stored []byte, size, values int64) ([]byte, error) {
+	if c.inPieces {
+		return stored, nil
+	}
 	if codec == format.Uncompressed {
 		switch own := c.pages.raw == &c.raw && !c.page.keeps; {
 		case size != int64(len(stored)):
@@ -255,12 +259,8 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	if n > mostValues && n/8 > c.pages.size {
 		return fmt.Errorf("a page claims %d values in %d bytes, of such pages at most %d are read: write smaller pages", n, c.pages.size, mostValues)
 	}
-	c.inPieces = c.isInPieces(h)
-	var stored []byte
-	var err error
-	if c.inPieces {
-		stored = c.pages.ahead[c.pages.head:]
-	} else if stored, err = c.pages.body(); err != nil {
+	stored, err := c.storedPage(h)
+	if err != nil {
 		return err
 	}
 	var levels []byte
@@ -277,11 +277,9 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 		}
 		levels, stored, size = stored[:h.Definition], stored[h.Definition:], size-int64(h.Definition)
 	}
-	b := stored
-	if !c.inPieces {
-		if b, err = c.unpacked(codec, stored, size, int64(n)); err != nil {
-			return err
-		}
+	b, err := c.unpacked(codec, stored, size, int64(n))
+	if err != nil {
+		return err
 	}
 	leveled := c.col.deep > 0 && (h.Kind == format.DataPage || h.Definition > 0)
 	if leveled && h.Kind == format.DataPage {
@@ -298,22 +296,34 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	if h.Kind == format.DataPageV2 && n-present != int(h.Nulls) {
 		return fmt.Errorf("the page has %d nulls, its header says %d: %w", n-present, h.Nulls, errMalformed)
 	}
-	switch {
-	case !c.inPieces:
-		err = c.page.decode(h.Encoding, b, present)
-	case present < n:
-		err = errFewValues
-	default:
-		c.page.decoded = decoded{}
-		c.pages.start(len(c.pages.ahead) - len(b))
-	}
-	if err != nil {
+	if err := c.startValues(h.Encoding, b, present); err != nil {
 		return err
 	}
 	if c.page.indexed && present > 0 && len(c.table) == 0 {
 		return errFewValues
 	}
 	c.rows, c.at, c.left = n, 0, c.left-int64(n)
+	return nil
+}
+
+// storedPage returns the stored bytes of a page; of one that is read in pieces those before its values, at least.
+func (c *walker[V]) storedPage(h *parquetmeta.PageHeader) ([]byte, error) {
+	if c.inPieces = c.isInPieces(h); c.inPieces {
+		return c.pages.ahead[c.pages.head:], nil
+	}
+	return c.pages.body()
+}
+
+// startValues decodes the values of a page, n of which are not null, or puts c before those read in pieces.
+func (c *walker[V]) startValues(encoding format.Encoding, b []byte, n int) error {
+	switch {
+	case !c.inPieces:
+		return c.page.decode(encoding, b, n)
+	case n < int(c.pages.header.Values):
+		return errFewValues
+	}
+	c.page.decoded = decoded{}
+	c.pages.start(len(c.pages.ahead) - len(b))
 	return nil
 }
 
