@@ -48,7 +48,11 @@ func (r *badReport) see(s dataset.Shard, b dataset.Block, strict []int) (bad []i
 		bad = append(bad, i)
 		if ordinal := b.First + int64(i); r.ordinal < 0 || ordinal < r.ordinal {
 			r.ordinal = ordinal
-			r.first = fmt.Sprintf("%s, row %d (from 0): %s", s.Name, ordinal-s.First, b.Reasons.Value(i))
+			at, reason := fmt.Sprintf(", row %d (from 0)", ordinal-s.First), b.Reasons.Value(i)
+			if strings.HasPrefix(reason, "offset ") { // of a topic, it has the position
+				at = ""
+			}
+			r.first = fmt.Sprintf("%s%s: %s", s.Name, at, reason)
 		}
 	}
 	return bad
