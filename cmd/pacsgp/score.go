@@ -164,7 +164,7 @@ func (e *scoreEvents) Predicted(what score.Done) {
 	e.logCounts(false)
 }
 
-// sumEvery is the time between two log lines about predicted records.
+// sumEvery is the time between two log lines about predicted records, or counted rows.
 const sumEvery = 10 * time.Second
 
 // logCounts logs the number of records of a topic predicted since the last such line, if that is long ago or now is set.

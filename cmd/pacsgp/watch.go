@@ -157,9 +157,6 @@ func watched(w system, last config.Watched, asJSON bool) error {
 	return err
 }
 
-// watchEvery is the time between two log lines about counted rows.
-const watchEvery = 10 * time.Second
-
 // watchEvents reports what watch does, in the log and in metrics.
 type watchEvents struct {
 	meters
@@ -231,7 +228,7 @@ func (e *watchEvents) round(int) {
 
 // log logs what rows say, if the last such line is long ago or now is set.
 func (e *watchEvents) log(now bool) {
-	if e.rows == "" || !now && time.Since(e.since) < watchEvery {
+	if e.rows == "" || !now && time.Since(e.since) < sumEvery {
 		return
 	}
 	e.show.event(e.rows)
