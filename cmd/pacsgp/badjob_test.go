@@ -66,7 +66,7 @@ func fails(t *testing.T, job string, want map[string]string, kind string, failur
 		return false
 	}
 	when := fmt.Sprintf("%s %d: %v", kind, at, failure)
-	reported := strings.Contains(a.message, failure.Error()) && (errors.Is(failure, syscall.EIO) || strings.Contains(a.message, "hint: no space"))
+	reported := strings.Contains(a.message, failure.Error()) && (errors.Is(failure, syscall.EIO) || strings.Contains(a.message, "hint: free at least"))
 	if a.status != exitFailure || a.stdout != "" || !reported {
 		if kind != durabletest.Remove || a.status != 0 { // what need not be removed may stay
 			t.Errorf("%s: status %d, stdout %q, message %q: want what failed and nothing else", when, a.status, a.stdout, a.message)

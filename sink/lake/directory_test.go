@@ -211,7 +211,7 @@ func TestFullDiskIsAnErrorAndNoHalfFile(t *testing.T) {
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Fatalf("%s: the job says %v, want ENOSPC", when, err)
 			}
-			if !strings.Contains(err.Error(), "free some") {
+			if !strings.Contains(err.Error(), "free at least") {
 				t.Errorf("%s: no hint in %q", when, err)
 			}
 			wholeOrAbsent(t, when, m.Visible(), before, want)
