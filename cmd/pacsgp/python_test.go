@@ -15,10 +15,8 @@ func TestPythonRegressorIsChecked(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some hundred small fits take half a minute")
 	}
-	if there, err := has("sklearn"); !there {
-		t.Skip("PACSGP_PYTHON names no interpreter with scikit-learn")
-	} else {
-		fatal.If(t, err)
+	if there, err := has("sklearn"); !there || err != nil {
+		fatal.Missing(t, "PACSGP_PYTHON names no interpreter with scikit-learn: %v", err)
 	}
 	program := filepath.Join(t.TempDir(), "pacsgp") // is this command with the arguments train FILE
 	fatal.If(t, os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\n%s='{\"Args\":[\"'$1'\",\"'$2'\"]}' exec '%s'\n", childVariable, os.Args[0]), 0o700))
