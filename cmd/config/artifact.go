@@ -101,7 +101,7 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 }
 
 // TrustedKeys is what the flag --trusted means.
-const TrustedKeys = "public `keys`, a file or a folder of some: demand a signature by one of them"
+const TrustedKeys = "demand a signature by one of these public `keys`,\na file or a folder of some"
 
 // Trust reads the value of that flag. A variable of a script that is not set would trust anybody.
 func Trust(keys *string) func(string) error {

@@ -18,9 +18,9 @@ func consoleCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console DIR...",
 		Short: "Show in a browser which models are current, and why",
-		Long: "Show the models in folders, and below them, as pages for a browser: what is current, what it\n" +
-			"promises, what new rows showed, and what came of the last runs. It writes nothing, until it is\n" +
-			"interrupted. Other machines get no page: forward the port by SSH.",
+		Long: "Show the models in folders, and below them, as pages for a browser: what is current, what it promises, " +
+			"what new rows showed, and how the last runs ended. It writes nothing, and runs until it is interrupted. " +
+			"Other machines get no page: forward the port by SSH. Port 0 is any that is free.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return config.Argument(errors.New("DIR...: name the output directories of train"))
@@ -29,7 +29,7 @@ func consoleCommand(w system) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return showConsole(cmd.Context(), w, args, s) },
 	}
-	cmd.Flags().StringVar(&s.Address, "listen", "127.0.0.1:7433", "the address to listen on; port 0 is any that is free")
+	cmd.Flags().StringVar(&s.Address, "listen", "127.0.0.1:7433", "the address to listen on")
 	return cmd
 }
 

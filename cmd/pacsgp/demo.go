@@ -24,17 +24,16 @@ func demoCommand(w system) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Make a small lake, train, certify, verify, and compare with fresh rows",
-		Long: "Make a lake of 20,000 rows of artificial data (inputs uniform on [-3,3]^3, a function drawn\n" +
-			"from a Gaussian process, Gaussian noise), train a model on it, certify it, verify its own\n" +
-			"artifact, and compare the bound with the risk on 20,000 fresh rows of the same source.\n" +
-			"Needs no network and no other file.",
+		Short: "Make a small lake, train, certify, verify, and try new rows",
+		Long: "Make a lake of 20,000 rows of artificial data (inputs uniform on [-3,3]^3, a function drawn from a " +
+			"Gaussian process, Gaussian noise), train a model on it, certify and verify it, and compare the bound " +
+			"with the risk on 20,000 new rows of the same source. It needs no network and no other file.",
 		Args: between(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), w, output)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "pacsgp-demo", "directory for the lake and the artifact")
+	cmd.Flags().StringVarP(&output, "output", "o", "pacsgp-demo", "directory to write to")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func inspectCommand(w system) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE | DIR",
-		Short: "Print a model or a certificate for people, or as JSON for machines",
+		Short: "Print a model or a certificate, for people or as JSON",
 		Args:  between(1, 1, "FILE: a model (.parquet) or a certificate (.json, or its row as .parquet), or an output directory DIR for the certificate that is current in it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, current, _, err := config.CurrentPaths(cmd.Context(), args[0])

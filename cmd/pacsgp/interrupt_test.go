@@ -44,7 +44,7 @@ func interrupted(t *testing.T, word string, args ...string) answer {
 	if err == nil {
 		t.Fatalf("pacsgp %q was to be interrupted and says %s", args, &stdout)
 	}
-	explain(&message, err)
+	explain(&message, 0, err)
 	if strings.Contains(message.String(), "context canceled") {
 		t.Errorf("the user reads %q", &message)
 	}

@@ -20,7 +20,7 @@ func (w system) environment() config.Environment {
 // budgetFlags declares the flags of a budget.
 func budgetFlags(cmd *cobra.Command, b *config.Budget, memory string) {
 	cmd.Flags().Func("memory", memory+", a `size` as in 512MiB", b.Memory.Set)
-	cmd.Flags().Func("workers", "`number` of goroutines that compute (default: all processors)", b.Workers.Set)
+	cmd.Flags().Func("workers", "`number` of processors to use (default: all)", b.Workers.Set)
 }
 
 // onJob completes a command on a job file. Flags override the file if there are overrides.

@@ -20,11 +20,11 @@ func lintCommand(w system) *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
 		Use:   "lint FILE...",
-		Short: "Report all faults of job, schedule and score files, without running them",
-		Long: "Check files as train, schedule and score do, open the files of jobs, and read no row. All\n" +
-			"faults are reported at once, one per line with file, line and column; a missing key is\n" +
-			"reported at the section that lacks it. Exit status: 0 without faults, 1 if only files that\n" +
-			"a job names are at fault, and 78 otherwise.",
+		Short: "List all faults of job, schedule, score and watch files",
+		Long: "Check files as train, schedule, score and watch do, open the files of jobs, and read no row. All faults " +
+			"are reported at once, each with file, line and column; a missing key is reported at the section that " +
+			"lacks it. Exit status: 0 without faults, 1 if only files that a job names are at fault, and 78 " +
+			"otherwise.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return config.Argument(errors.New("FILE...: name the job files; examples/ has some"))
@@ -83,7 +83,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 		}
 	} else {
 		for _, f := range out.Faults {
-			_, _ = fmt.Fprintf(w.stdout, "%s:%d:%d: %s\n", oneLine(f.File), f.Line, f.Column, strings.ReplaceAll(f.Text, "\n", " "))
+			printMessage(w.stdout, w.style.Width, "", fmt.Sprintf("%s:%d:%d: %s", oneLine(f.File), f.Line, f.Column, strings.ReplaceAll(f.Text, "\n", " ")))
 		}
 	}
 	if bad == 0 {

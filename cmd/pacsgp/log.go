@@ -42,8 +42,8 @@ func newLogging() *logging {
 // flags adds the flags of all commands.
 func (l *logging) flags(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVar(&l.format, "log-format", "", "text or json on standard error (default text on a terminal, json elsewhere)")
-	f.StringVar(&l.level, "log-level", "", "debug (each step), info, warn or error (default info)")
+	f.StringVar(&l.format, "log-format", "", "text or json (default text on a terminal, else json)")
+	f.StringVar(&l.level, "log-level", "", "debug (each step), info, warn, error (default info)")
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "the same as --log-level warn")
 }
 
@@ -77,8 +77,8 @@ func (l *logging) from() slog.Level {
 }
 
 // asJSON reports whether the log has records, not lines for people.
-func (l *logging) asJSON(terminal bool) bool {
-	return l.format == formatJSON || l.format == "" && !terminal
+func (l *logging) asJSON(terminal int) bool {
+	return l.format == formatJSON || l.format == "" && terminal == 0
 }
 
 // records returns a writer of records.
@@ -87,9 +87,9 @@ func (l *logging) records(w io.Writer) *slog.Logger {
 }
 
 // fail writes the error at the end of a command, one record for each fault with its hints.
-func (l *logging) fail(w io.Writer, terminal bool, err error) {
+func (l *logging) fail(w io.Writer, terminal int, err error) {
 	if !l.asJSON(terminal) {
-		explain(w, err)
+		explain(w, terminal, err)
 		return
 	}
 	escaped := report.NewEscaper(w)
@@ -176,15 +176,26 @@ const (
 // mostFaults is the largest number of faults that an error shows.
 const mostFaults = 20
 
-// explain prints an error for people: one line a fault or hint.
-func explain(w io.Writer, err error) {
+// explain prints an error for people, each fault and hint as [printMessage] does.
+func explain(w io.Writer, terminal int, err error) {
 	escaped := report.NewEscaper(w)
 	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be reported
 	for _, line := range messageLines(err) {
-		if !strings.HasPrefix(line, "hint: ") {
-			line = "pacsgp: " + line
-		}
-		_, _ = fmt.Fprintln(escaped, line)
+		printMessage(escaped, terminal, "pacsgp: ", line)
+	}
+}
+
+// printMessage prints a line of an error, or a warning. A terminal gets it wrapped, with the hint below it; a file
+// or a pipe gets one line, for grep. A line that is a hint alone has no head.
+func printMessage(w io.Writer, terminal int, head, line string) {
+	switch text, hint := cutHint(line); {
+	case terminal > 0:
+		report.WriteWrapped(w, head, text, report.Style{Width: terminal})
+		report.WriteWrapped(w, "hint: ", hint, report.Style{Width: terminal})
+	case text == "":
+		_, _ = fmt.Fprintln(w, line)
+	default:
+		_, _ = fmt.Fprintln(w, head+line)
 	}
 }
 

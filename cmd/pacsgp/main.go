@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func main() {
 		log: newLogging(), demo: theDemo,
 	}
 	afterSignal(ctx, func() {
-		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and stopped after %v: nothing half-written is left, a checkpoint from before stays", pipeline.ErrInterrupted, patience))
+		w.log.fail(os.Stderr, w.terminal, fmt.Errorf("%w, and stopped after %v: nothing half-written is left, a checkpoint from before stays", pipeline.ErrInterrupted, patience))
 		os.Exit(exitInterrupted)
 	})
 	err := run(ctx, os.Args[1:], w)
@@ -43,7 +44,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	w.log.fail(os.Stderr, w.terminal > 0, err)
+	w.log.fail(os.Stderr, w.terminal, err)
 	os.Exit(status(err))
 }
 
@@ -117,12 +118,11 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	root := &cobra.Command{
 		Use:   "pacsgp",
 		Short: "Sparse Gaussian processes with a certificate, from a Parquet lake",
-		Long: "pacsgp fits a sparse Gaussian process to the rows of a Parquet lake by minimising a\n" +
-			"PAC-Bayesian bound, makes a last pass over the same rows, and publishes the model with\n" +
-			"a certificate that anybody who holds the model, the certificate and the rows can check.\n\n" +
-			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required kind of\n" +
-			"certificate (vacuous, void, or above what the job requires), 78 bad configuration,\n" +
-			"130 interrupted.",
+		Long: "pacsgp fits a sparse Gaussian process to the rows of a Parquet lake by minimising a PAC-Bayesian bound, " +
+			"makes a last pass over the same rows, and publishes the model with a certificate. Anyone who has the " +
+			"model, the certificate and the rows can check it.\n\n" +
+			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required certificate (vacuous, " +
+			"void, or above what the job requires), 78 bad configuration, 130 interrupted.",
 		Version:       config.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -149,6 +149,10 @@ func dispatch(ctx context.Context, args []string, w system) error {
 		inspectCommand(w), planCommand(w), splitCommand(w), lintCommand(w), schemaCommand(w), consoleCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		report.WriteWrapped(w.stdout, "", cmp.Or(cmd.Long, cmd.Short), w.style)
+		_, _ = fmt.Fprint(w.stdout, "\n"+cmd.UsageString())
+	})
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) {
 		return pipeline.ErrInterrupted // without the position

@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 	w := testSystem(os.Stdout, os.Stderr, hooked(k.hook))
 	err := run(context.Background(), o.Args, w)
 	if err != nil {
-		explain(os.Stderr, err)
+		explain(os.Stderr, 0, err)
 		os.Exit(status(err))
 	}
 	os.Exit(0)
@@ -122,7 +122,7 @@ func called(t testing.TB, w system, args ...string) answer {
 	err := run(t.Context(), append([]string{}, args...), w) // cobra takes those of the test for nil
 	a := answer{stdout: stdout.String(), log: log.String()}
 	if err != nil {
-		explain(&message, err)
+		explain(&message, 0, err)
 		a.status, a.message = status(err), message.String()
 	}
 	return a

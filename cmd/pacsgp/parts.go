@@ -22,9 +22,9 @@ func passCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pass -c job.yaml --part 1/2 -o FILE",
 		Short: "Make a part of the last pass, for pacsgp certify",
-		Long: "Make a part of the last pass: read a share of the row groups and write what they give to\n" +
-			"a file. It goes on from what train --no-pass left in the job's output directory. Parts\n" +
-			"may be made at the same time, by several processes, on several machines.",
+		Long: "Make a part of the last pass: read a share of the row groups and write its result to a file. It " +
+			"continues what train --no-pass left in the job's output directory. Several processes, on several " +
+			"machines, may make parts at the same time.",
 		Args: between(0, 0, "none, for the job file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			number, err := parsePart(part)
@@ -46,7 +46,7 @@ func passCommand(w system) *cobra.Command {
 	overrideFlags(cmd, &job, &o)
 	f.StringVar(&part, "part", "1/1", "which part, of how many, as in 1/2")
 	f.StringVarP(&output, "output", "o", "", "the file to write")
-	f.StringVar(&from, "from", "", "the output directory of train, if it is not that of the job file")
+	f.StringVar(&from, "from", "", "output directory of train, unless it is the job's")
 	return cmd
 }
 
@@ -57,8 +57,8 @@ func certifyCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certify -c job.yaml PART ...",
 		Short: "Certify a model from all parts of its last pass",
-		Long: "Merge the parts of the last pass, which pacsgp pass made, in any order, and publish model\n" +
-			"and certificate as train does: they are the same, byte for byte.",
+		Long: "Merge the parts of the last pass, which pacsgp pass made, in any order, and publish model and " +
+			"certificate as train does: they are the same, byte for byte.",
 		Args: between(1, 1<<20, "PART ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := loadJob(cmd.Context(), job, w, o)

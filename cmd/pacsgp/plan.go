@@ -27,7 +27,7 @@ func planCommand(w system) *cobra.Command {
 	var asJSON bool
 	cmd := onJob(w, &cobra.Command{
 		Use:   "plan job.yaml",
-		Short: "Say what a job would read and what so many rows can certify, without reading them",
+		Short: "Say what a job reads and could certify, without reading rows",
 	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error { return plan(ctx, p, w, asJSON) })
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -27,16 +27,15 @@ func predictCommand(w system) *cobra.Command {
 	var share config.Share
 	var passthrough []string
 	cmd := &cobra.Command{
-		Use:   "predict (DIR | MODEL CERTIFICATE) DATA ... -o predictions.parquet",
+		Use:   "predict (DIR | MODEL CERTIFICATE) DATA ... -o FILE",
 		Short: "Write predictions of a certified model as Parquet",
-		Long: "Write one row for each row of the data, with the current model of an output directory\n" +
-			"or with a model that is named: mean; deviation, of f without the noise of a target;\n" +
-			"predictive_deviation, of a target; and the id of the certificate, null unless predictions\n" +
-			"are certified. No claim is about a deviation. A row that breaks the row rules of the\n" +
-			"certificate gets nulls and a reason. --interval adds the columns lower and upper: an\n" +
-			"interval that covers this share of new rows, by the certificate if it can, else by\n" +
-			"predictive deviations, not certified. With --gibbs, mean and deviation are those of a\n" +
-			"random draw from the posterior. --passthrough id,day adds columns of the data.",
+		Long: "Write one row for each row of the data, with the current model of an output directory or with a model " +
+			"that is named. Columns: mean; deviation, of f without the noise of a target; predictive_deviation, of a " +
+			"target; and the id of the certificate, null unless predictions are certified. No claim is about a " +
+			"deviation. A row that breaks the row rules of the certificate gets nulls and a reason.\n\n" +
+			"--interval adds the columns lower and upper: an interval that covers this share of new rows, by the " +
+			"certificate if it can, else by predictive deviations, not certified. With --gibbs, mean and deviation " +
+			"are those of a random draw from the posterior. --passthrough id,day adds columns of the data.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
@@ -63,12 +62,12 @@ func predictCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "write the mean and the deviation of a random draw from the posterior")
-	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, instead of DATA")
-	cmd.Flags().Func("interval", "write the ends of an interval that covers so large a `share` of new rows, as in 90% or 0.9", share.Set)
-	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "columns of the data that are written next to the predictions, as in id,day")
+	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "predict by a random draw from the posterior")
+	cmd.Flags().StringVar(&job, "source", "", "a job file whose source has the rows,\ninstead of DATA")
+	cmd.Flags().Func("interval", "add intervals that cover this `share` of new rows,\nas in 90% or 0.9", share.Set)
+	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "`columns` of the data to add, as in id,day")
 	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&trusted))
-	budgetFlags(cmd, &within, "for counting duplicates and for large pages")
+	budgetFlags(cmd, &within, "for duplicates and pages")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }

@@ -54,7 +54,7 @@ type display struct {
 
 func newDisplay(w system) *display {
 	d := &display{w: w}
-	if w.log.asJSON(w.terminal > 0) {
+	if w.log.asJSON(w.terminal) {
 		d.log = w.log.records(w.stderr)
 	}
 	return d
@@ -206,10 +206,8 @@ func (d *display) say(level slog.Level, kind, text string) {
 		} else {
 			log.Info(text)
 		}
-	case d.w.terminal > 0:
-		d.end()
-		report.WriteWrapped(d.w.stderr, kind, text, report.Style{Width: d.w.terminal})
 	default:
-		d.line(kind + text)
+		d.end()
+		printMessage(d.w.stderr, d.w.terminal, kind, text)
 	}
 }

@@ -21,9 +21,9 @@ func topicsCommand(w system) *cobra.Command {
 	return onJob(w, &cobra.Command{
 		Use:   "topics job.yaml",
 		Short: "Make the topics that a job publishes to",
-		Long: "Make the three topics that publish.kafka of a job names, where they are not there: of\n" +
-			"certificates and of models, which keep everything, and of pointers, which is compacted;\n" +
-			"and the one that rejected.to names.",
+		Long: "Make the topics that publish.kafka of a job names, if they are missing: those of certificates and of " +
+			"models, which keep everything, and that of pointers, which is compacted; and the topic that rejected.to " +
+			"names.",
 	}, nil, func(ctx context.Context, p config.Task) error {
 		return p.MakeTopics(ctx, func(topic string, made bool) {
 			word := "was there"
@@ -40,10 +40,9 @@ func pullCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull NAME|ID -o DIRECTORY --kafka JOB.yaml|BROKERS",
 		Short: "Get a published artifact from its topics",
-		Long: "Write the model and the certificate that a name points to now, or that have an id, as the\n" +
-			"files that a job writes into its output directory, and check every hash. --kafka names a\n" +
-			"job file whose publish.kafka says where the topics are, or brokers as in\n" +
-			"kafka-1:9092,kafka-2:9092.",
+		Long: "Write the model and the certificate that are current under a name, or that have an id, as the files that " +
+			"a job writes into its output directory, and check every hash. --kafka names a job file whose " +
+			"publish.kafka says where the topics are, or brokers as in kafka-1:9092,kafka-2:9092.",
 		Args: between(1, 1, "NAME or ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if output == "" {
@@ -86,10 +85,10 @@ func promoteCommand(w system) *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
 		Use:   "promote ID (DIR | NAME --kafka JOB.yaml|BROKERS)",
-		Short: "Make a certified model of an output directory, or of topics, the current one",
-		Long: "Move the pointer of an output directory to a certificate in it, as to roll back, or that of a\n" +
-			"name on topics to a certificate that was published there. The certificate must follow from\n" +
-			"its model, and certify something.",
+		Short: "Make another certified model the current one",
+		Long: "Make a certificate in an output directory the current one, for example to roll back, or a certificate " +
+			"that was published on topics the current one of a name. The certificate must follow from its model, and " +
+			"certify something.",
 		Args: between(2, 2, "ID and DIR, or ID and NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if who != certify.PredictorMean && who != certify.PredictorDraw {
@@ -99,7 +98,7 @@ func promoteCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&from, "kafka", "", "the topics: a job file, or brokers")
-	cmd.Flags().StringVar((*string)(&who), "require", string(certify.PredictorMean), "what is to be certified: prediction or draw")
+	cmd.Flags().StringVar((*string)(&who), "require", string(certify.PredictorMean), "what must be certified:\nprediction or draw")
 	return cmd
 }
 

@@ -26,13 +26,13 @@ func scheduleCommand(w system) *cobra.Command {
 	var once, list bool
 	cmd := &cobra.Command{
 		Use:   "schedule schedule.yaml",
-		Short: "Train jobs on a schedule, and keep the pointer on the certified one",
-		Long: "Run jobs when they are due (by time, by new rows or files, by the lag of a topic) and move\n" +
-			"the pointer of their outputs by the declared rule. Each output keeps what is known of its job,\n" +
-			"so that a killed scheduler goes on where it was. docs/howto/retrain.md explains the schedule file.\n\n" +
-			"With --once the command runs the jobs that are due and ends, for another scheduler such as\n" +
-			"cron. Its exit status is the worst of these runs, and of last runs that failed, due or not:\n" +
-			"78 (bad configuration) before 1, and 1 before 3.",
+		Short: "Train jobs on a schedule; a certified model becomes current",
+		Long: "Run jobs when they are due (by time, by new rows or files, by the lag of a topic), and make a new model " +
+			"current by the declared rule. Each output keeps the state of its job, so that a killed scheduler " +
+			"resumes. docs/howto/retrain.md explains the schedule file.\n\n" +
+			"With --once the command runs the jobs that are due and ends, for another scheduler such as cron. Its " +
+			"exit status is the worst of these runs, and of last runs that failed, due or not: 78 (bad configuration) " +
+			"before 1, and 1 before 3.",
 		Args: orFile(&path, "the schedule file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), path, w)
@@ -54,7 +54,7 @@ func scheduleCommand(w system) *cobra.Command {
 	cmd.PersistentFlags().StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
 	cmd.AddCommand(scheduleRunCommand(w, &path))
 	f := cmd.Flags()
-	f.StringVar(&metrics, "metrics", "", "with --once: write the metrics to this file, for node_exporter")
+	f.StringVar(&metrics, "metrics", "", "with --once: write metrics here, for node_exporter")
 	f.BoolVar(&once, "once", false, "run the jobs that are due, and end")
 	f.BoolVar(&list, "runs", false, "print the record of runs as JSON, and end")
 	return cmd
@@ -65,10 +65,9 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run JOB",
 		Short: "Run a job of a schedule now",
-		Long: "Run a job of a schedule now, due or not, under the next number of its sequence; a retry does\n" +
-			"not wait. What triggers ask for stays due.\n" +
-			"The choice of the moment is yours: if it depends on values in the rows, the certificate is\n" +
-			"worth less than it says.",
+		Long: "Run a job of a schedule now, due or not, under the next number of its sequence; a retry does not wait. " +
+			"What triggers ask for stays due. If you choose the moment by values in the rows, the certificate " +
+			"is worth less than it says.",
 		Args: between(1, 1, "JOB, a name in the schedule file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), *path, w)

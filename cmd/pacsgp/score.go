@@ -19,12 +19,11 @@ func scoreCommand(w system) *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "score score.yaml",
-		Short: "Predict new files of a lake, or rows of a topic, with the model that is current",
-		Long: "Write predictions for each file of a lake that has none yet, to files, or for the rows of a\n" +
-			"topic, to files or to a topic, and go on as files or rows come. The model is the one that a pointer\n" +
-			"names, read again before each file or batch of rows: a new one is taken between two,\n" +
-			"never within one. Killed at any moment and started again, it predicts no row twice.\n" +
-			"docs/howto/score.md explains the score file.",
+		Short: "Predict new files, or rows of a topic, with the current model",
+		Long: "Predict each file of a lake that has no predictions yet, or the rows of a topic, and go on as files or " +
+			"rows come. Predictions of a topic go to files or to a topic. The current model is read again before each " +
+			"file or batch of rows: it changes between two, never within one. Killed at any moment and started again, " +
+			"it predicts no row twice. docs/howto/score.md explains the score file.",
 		Args: orFile(&path, "the score file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.ReadScore(cmd.Context(), path, w.environment())
@@ -37,7 +36,7 @@ func scoreCommand(w system) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the score file (YAML)")
 	f.Func("trusted", config.TrustedKeys, config.Trust(&trusted))
-	f.BoolVar(&once, "once", false, "predict what is there now, and end; status 1 if a file could not be predicted")
+	f.BoolVar(&once, "once", false, "predict what is there and end; status 1 if a file fails")
 	return cmd
 }
 

@@ -19,11 +19,11 @@ import (
 func streamCommand(w system) *cobra.Command {
 	return onJob(w, &cobra.Command{
 		Use:   "stream job.yaml",
-		Short: "Train and certify window after window of a topic, for ever",
-		Long: "Consume a topic in windows of so many rows, fit a model to each, certify it, publish both to\n" +
-			"topics with the offsets that were read, and go on with the next. While one window trains the\n" +
-			"next is spooled. Of several processes of one group one works and the others stand by. Ended\n" +
-			"by SIGTERM, it goes on from its spool when it is started again; docs/howto/kafka.md says more.",
+		Short: "Train and certify on window after window of a topic, for ever",
+		Long: "Read a topic in windows of a fixed number of rows. Fit a model to each window, certify it, and publish " +
+			"both to topics with the offsets that were read. While one window trains, the next is spooled. Of several " +
+			"processes of one group, one works and the others wait. Ended by SIGTERM and started again, it resumes " +
+			"from its spool. docs/howto/kafka.md says more.",
 	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error { return streamJob(ctx, w, p) })
 }
 

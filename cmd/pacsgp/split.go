@@ -19,12 +19,11 @@ func splitCommand(w system) *cobra.Command {
 	var output string
 	cmd := onJob(w, &cobra.Command{
 		Use:   "split job.yaml -o split.parquet",
-		Short: "Write the subset of each row, for fitting the column of mean elsewhere",
-		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the\n" +
-			"sample, and subset (prior, training, holdout or outside). It reads no row: the column of\n" +
-			"mean need not be there yet. The split goes by the order of the rows, so that files must keep\n" +
-			"theirs when it is added. With unit it reads the rows, and each has the subset of its unit;\n" +
-			"one that breaks a row rule is bad.",
+		Short: "Write the subset of each row, to fit another model elsewhere",
+		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the dataset, and subset " +
+			"(prior, training, holdout or outside). It reads no row: the column of mean may still be missing. The " +
+			"split goes by the order of the rows, so that files must keep theirs when the column is added. With unit " +
+			"it reads the rows, and each has the subset of its unit; a row that breaks a row rule is bad.",
 	}, nil, func(ctx context.Context, p config.Task) error {
 		if output == "" {
 			return config.Argument(errors.New("-o: name the file to write"))

@@ -22,9 +22,9 @@ func trainCommand(w system) *cobra.Command {
 	cmd := onJob(w, &cobra.Command{
 		Use:   "train job.yaml",
 		Short: "Fit a model to a lake, certify it and publish both",
-		Long: "Fit a model to the rows of a lake, make the last pass, and write model, certificate, run\n" +
-			"record and plot to the output directory. Killed and started again, it goes on from its\n" +
-			"last checkpoint and writes the same bytes. docs/reference/job.md explains the job file.",
+		Long: "Fit a model to the rows of a lake, make the last pass, and write model, certificate, run record and plot " +
+			"to the output directory. Killed and started again, it resumes from its last checkpoint and writes the " +
+			"same bytes. docs/reference/job.md explains the job file.",
 	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error {
 		outcome, err := train(ctx, w, p, noPass)
 		if err != nil || outcome == nil {
@@ -34,7 +34,7 @@ func trainCommand(w system) *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
-	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass, in parts, and pacsgp certify")
+	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass and certify")
 	return cmd
 }
 
@@ -47,8 +47,8 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 		if err := config.TrainForParts(ctx, p, out, how); err != nil {
 			return nil, err
 		}
-		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, config.TrainingStateFile))
-		return nil, err
+		printMessage(w.stdout, w.style.Width, "", filepath.Join(p.Output, config.TrainingStateFile)+": trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify")
+		return nil, nil
 	}
 	how.Publisher = p.Publisher()
 	o, err := pipeline.Train(ctx, p.Job, p.Rows(), out, how)

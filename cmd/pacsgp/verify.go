@@ -28,16 +28,15 @@ func verifyCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify (DIR | MODEL CERTIFICATE) [DATA ...]",
 		Short: "Check a certificate against its model and, if given, its rows",
-		Long: "Check a certificate. With model and certificate alone, the arithmetic and the model's\n" +
-			"numbers are checked; with the data (files, directories or globs, in the job's order),\n" +
-			"everything is computed again from the rows. A certificate is its JSON document or its\n" +
-			"Parquet row: both say the same. An output directory DIR stands for what is current in it. A\n" +
-			"manifest next to the certificate says which files of the data are the sample, for a lake that\n" +
-			"has grown since.\n\n" +
+		Long: "Check a certificate. With model and certificate alone, the arithmetic and the model's numbers are " +
+			"checked. With the data (files, directories or globs, in the job's order), everything is computed again " +
+			"from the rows. A certificate is its JSON document or its Parquet row: both say the same. An output " +
+			"directory DIR means its current model. If the lake has grown since, a manifest next to the certificate " +
+			"says which files were used.\n\n" +
 			"--retrain trains again without the held-out rows, and demands the same model.\n\n" +
-			"Exit status 0: what was checked holds, and predictions are certified (--require draw: a random\n" +
-			"draw from the posterior is). 3: they are not; with --strict also while something that could\n" +
-			"be checked was not. 1: the certificate is refused.",
+			"Exit status 0: what was checked holds, and predictions are certified (with --require draw: a random draw " +
+			"from the posterior is). 3: they are not, or with --strict, something that could be checked was not. 1: " +
+			"the certificate is refused.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var rest []string
@@ -67,14 +66,14 @@ func verifyCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, instead of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
+	cmd.Flags().StringVar(&job, "source", "", "a job file whose source has the rows, instead of DATA;\na topic is replayed as the certificate says")
 	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&v.trusted))
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
-	cmd.Flags().StringVar((*string)(&v.required), "require", string(certify.PredictorMean), "which claim the exit status is about: prediction or draw")
-	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 while something that could be checked was not")
-	budgetFlags(cmd, &v.Budget, "for counting duplicates and for large pages")
-	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the held-out rows, and demand the same model")
-	cmd.Flags().StringVar(&v.parent, "parent", "", "the model that training began with, where the certificate names one")
+	cmd.Flags().StringVar((*string)(&v.required), "require", string(certify.PredictorMean), "which claim the exit status is about:\nprediction or draw")
+	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 if something that can be checked was not")
+	budgetFlags(cmd, &v.Budget, "for duplicates and pages")
+	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the held-out rows, and compare")
+	cmd.Flags().StringVar(&v.parent, "parent", "", "the model that training began with, if there is one")
 	return cmd
 }
 

@@ -23,13 +23,13 @@ func watchCommand(w system) *cobra.Command {
 	var alarm config.Share
 	var follow, asJSON bool
 	cmd := &cobra.Command{
-		Use:   "watch (DIR | MODEL CERTIFICATE) DATA ... --state DIR | -c watch.yaml",
+		Use:   "watch (DIR | MODEL CERTIFICATE) DATA ... --state DIR | -c FILE",
 		Short: "Test a published model by labelled rows that came after it",
-		Long: "Predict labelled rows that came after a model, count misses, and say what they prove: how\n" +
-			"often it misses such rows, on average, and whether they contradict the certificate. Anyone who\n" +
-			"receives the rows can check this alone, and as often as they like.\n" +
-			"A watch file names rows of a topic, or a pointer to follow. Killed at any moment and run\n" +
-			"again, each row counts once. docs/howto/monitor.md explains the rest.\n\n" +
+		Long: "Predict labelled rows that came after a model was trained, count misses, and say what they prove: how " +
+			"often the model misses such rows, on average, and whether they contradict the certificate. Anyone who " +
+			"receives the rows can check this without help, as often as they like. A watch file names rows of a " +
+			"topic, or an output whose current model is followed. Killed at any moment and run again, each row counts " +
+			"once. docs/howto/monitor.md explains the rest.\n\n" +
 			"Exit status 3: the rows contradict the certified bound.",
 		Args: between(0, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -8,7 +8,7 @@ import (
 
 // A Style is the form of text for people. Its zero value is 80 columns of plain text.
 type Style struct {
-	// Width is the number of columns, from 40 to 100: longer lines are hard to read. Zero
+	// Width is the number of columns, from 40 to 80: longer lines are hard to read. Zero
 	// means 80.
 	Width int
 	// Colour adds ANSI colours to the words of statuses.
@@ -19,7 +19,7 @@ func (s Style) width() int {
 	if s.Width == 0 {
 		return 80
 	}
-	return max(40, min(100, s.Width))
+	return max(40, min(80, s.Width))
 }
 
 // ANSI colours.
