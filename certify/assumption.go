@@ -3,20 +3,20 @@ package certify
 // An AssumptionID names an assumption.
 type AssumptionID string
 
-// Identifiers of assumptions. A certificate lists those that its claims rest on.
+// Identifiers of assumptions.
 const (
 	AssumeIndependentRows  AssumptionID = "independent-rows"  // training, held-out and new rows are independent draws of one source
-	AssumeIndependentUnits AssumptionID = "independent-units" // instead, where examples are units
+	AssumeIndependentUnits AssumptionID = "independent-units" // the same of units, where examples are units
 	AssumeSplitFixed       AssumptionID = "split-fixed"       // which rows certify was fixed before their values were known
 	AssumeJobFixed         AssumptionID = "job-fixed"         // the job was not tuned on the rows that certify
-	AssumeNumberReserved   AssumptionID = "number-reserved"   // of a sequence: the number was fixed before a bound was known, and has one certificate
+	AssumeNumberReserved   AssumptionID = "number-reserved"   // the run's number in its sequence was fixed before its bound was known, and has only this certificate
 	AssumeHoldoutUnseen    AssumptionID = "holdout-unseen"    // training did not use the held-out rows
 	AssumeMeanFixed        AssumptionID = "mean-fixed"        // the column of the mean is a function of the features, fixed without the rows that certify
 	AssumeDuplicates       AssumptionID = "duplicates"        // equal rows are duplicates of one draw
 	AssumeLog              AssumptionID = "log"               // the rows are those of the segments of the topic
 	AssumePrior            AssumptionID = "prior"             // prior, loss and split follow from the job and the prior rows
-	AssumeRisk             AssumptionID = "risk"              // losses are those of the stored model on these rows, each proven
-	AssumeJitter           AssumptionID = "jitter"            // the stored factor is exact enough for the KL of the theorem
+	AssumeRisk             AssumptionID = "risk"              // the loss sums are those of the stored model on these rows, with a proven bound on each loss
+	AssumeJitter           AssumptionID = "jitter"            // the stored factor is accurate enough for its KL to be that of the theorem
 )
 
 // A Check says how an assumption is checked.
@@ -34,10 +34,10 @@ const (
 type Assumption struct {
 	ID      AssumptionID `json:"id"`
 	Checked Check        `json:"checked"`
-	Fails   bool         `json:"fails,omitempty"` // it is known to fail: what rests on it is void
+	Fails   bool         `json:"fails,omitempty"` // the assumption is known to fail, and claims that rest on it are void
 }
 
-// assumptions lists what the claims rest on: first what cannot be checked.
+// assumptions lists what the claims rest on. What cannot be checked comes first.
 func (ev Evidence) assumptions() []Assumption {
 	var all []Assumption
 	add := func(applies bool, id AssumptionID, checked Check, fails bool) {

@@ -8,27 +8,27 @@ import (
 	"sync/atomic"
 )
 
-// A band bounds the probability to be beyond a threshold, for all thresholds at once, by the number
-// k of n independent draws that are beyond it: the bound is the limit at the first rank not below k
-// (Berk and Jones 1979, one-sided; docs/explanation/theory.md, 19). The limits are those of Clopper and Pearson
-// at one local level, at ranks that follow from n.
+// A band bounds the probability that a draw exceeds a threshold, for all thresholds at once, from the number k
+// of n independent draws that exceed it (Berk and Jones 1979, one-sided; docs/explanation/theory.md, 19). The
+// bound for k is the limit at the first rank that is at least k. Ranks follow from n. Each limit is Clopper and
+// Pearson's upper limit at its rank, all at one local level.
 type band struct {
-	level  float64   // 0: there are no ranks
+	level  float64   // of every limit; 0 for an empty band, whose bounds are all 1
 	ranks  []int64   // ascending, from 0 to ⌊n/2⌋
-	limits []float64 // one a rank, ascending
+	limits []float64 // one for each rank, ascending
 }
 
 const (
-	ranksPerDouble = 256     // from this rank on, the next one is 1/ranksPerDouble of it further
-	mostDraws      = 1 << 17 // more draws have fewer ranks, and their band is a union over the ranks
-	fewRanks       = 64      // replaces ranksPerDouble then
-	leastDigits    = 200     // there is no band for a part of δ below 10^−leastDigits, or below 10⁻ⁿ
-	mostRows       = 1e9     // there is no band for more draws
-	bandRoom       = 0x1p-20 // the computed crossing probability stays below the part of δ by this share
-	ratiosPerTwo   = 16      // the ratios δ/level that are tried are powers of 2^(1/ratiosPerTwo)
+	ranksPerDouble = 256     // the rank after k is k + max(1, ⌊k/ranksPerDouble⌋)
+	mostDraws      = 1 << 17 // with more draws there are fewer ranks, and the level is that of a union bound over them
+	fewRanks       = 64      // replaces ranksPerDouble for more than mostDraws draws
+	leastDigits    = 200     // a part of δ below 10^−leastDigits, or below 10⁻ⁿ, gives an empty band
+	mostRows       = 1e9     // more draws give an empty band
+	bandRoom       = 0x1p-20 // the computed crossing probability must be below the part of δ by this share
+	ratiosPerTwo   = 16      // the tried ratios δ/level are powers of 2^(1/ratiosPerTwo)
 )
 
-// bandRanks are the ranks for n draws.
+// bandRanks returns the ranks of a band for n draws.
 func bandRanks(n int64) (ranks []int64) {
 	last, per := n/2, int64(ranksPerDouble)
 	if n > mostDraws {
@@ -40,7 +40,7 @@ func bandRanks(n int64) (ranks []int64) {
 	return append(ranks, last)
 }
 
-// lastBand is the one that was made last: a document is derived several times.
+// lastBand is the band made last. It saves time because a document is derived several times.
 var lastBand atomic.Pointer[madeBand]
 
 type madeBand struct {
@@ -49,8 +49,8 @@ type madeBand struct {
 	*band
 }
 
-// leastPart is the part of δ below which there is no band for n draws. For 10⁻ⁿ all limits would be
-// above 0.9, and some too near to 1 for a float64.
+// leastPart returns the least part of δ with a band for n draws that is not empty; +Inf if there is none. Below
+// 10⁻ⁿ all limits would be above 0.9, and some too near 1 for a float64.
 func leastPart(n int64) float64 {
 	if n > mostRows {
 		return math.Inf(1)
@@ -58,8 +58,8 @@ func leastPart(n int64) float64 {
 	return math.Pow10(-int(min(n, leastDigits)))
 }
 
-// newBand returns a band for n draws that fails with probability at most part. Of the levels part/q,
-// q a power of 2^(1/16), it has the largest that is proven to do.
+// newBand returns a band for n draws that fails with probability at most part, which is a part of δ. It is
+// empty for a part below [leastPart].
 func newBand(n int64, part float64) *band {
 	if last := lastBand.Load(); last != nil && last.n == n && last.part == part {
 		return last.band
@@ -72,7 +72,7 @@ func newBand(n int64, part float64) *band {
 	return b
 }
 
-// limit is the bound for k draws beyond a threshold.
+// limit returns the upper bound for a threshold that k draws exceed. It is 1 for k above the last rank.
 func (b *band) limit(k int64) float64 {
 	i, _ := slices.BinarySearch(b.ranks, k)
 	if i == len(b.ranks) {
@@ -81,12 +81,12 @@ func (b *band) limit(k int64) float64 {
 	return b.limits[i]
 }
 
-// tails holds what does not depend on the level.
+// tails holds the numbers of a band that do not depend on its level.
 type tails struct {
 	n      int64
 	ranks  []int64
-	choose []float64 // ln C(n,k)
-	fallen []float64 // ln n!/((n−k)! nᵏ)
+	choose []float64 // ln C(n,k) at each rank k
+	fallen []float64 // ln n!/((n−k)! nᵏ) at each rank k
 }
 
 func newTails(n int64, ranks []int64) *tails {
@@ -104,39 +104,40 @@ func newTails(n int64, ranks []int64) *tails {
 	return t
 }
 
-// widest returns the band of the largest level that is proven to fail with probability at most part.
+// widest returns a band that is proven to fail with probability at most part. Its level is the largest such
+// part/q, q a power of 2^(1/16), or for more than mostDraws draws that of a union bound over the ranks.
 func (t *tails) widest(part float64) *band {
 	at := func(level float64) *band { return &band{level, t.ranks, t.limits(level)} }
-	if t.n > mostDraws { // a union over the ranks
+	if t.n > mostDraws { // the union bound, with room for the error of limits
 		return at(part / float64(len(t.ranks)+1))
 	}
 	passes := func(ratio int) bool {
 		return t.crossing(t.limits(part/ratioOf(ratio)), part)*(1+bandRoom) <= part // written so that NaN fails
 	}
-	// The ratio that passes is a little below 2 ln n ln ln n.
+	// The search for the least ratio starts at 2 ln n ln ln n, which is usually a little too high.
 	ln1 := max(1, lnFloat(float64(t.n)))
 	high := 0
 	for ratioOf(high) < 2*ln1*max(0.5, lnFloat(ln1)) {
 		high++
 	}
-	for !passes(high) { // a union over the ranks ends it: see leastPart
+	for !passes(high) { // ends at the latest at the ratio of the union bound: see leastPart
 		high += ratiosPerTwo
 	}
 	return at(part / ratioOf(sort.Search(high, passes)))
 }
 
-// ratioOf is 2^(i/16), its fraction rounded to four decimals.
+// ratioOf returns 2^(i/16), with its mantissa rounded to four decimals.
 func ratioOf(i int) float64 {
 	return math.Ldexp([ratiosPerTwo]float64{
 		1, 1.0443, 1.0905, 1.1388, 1.1892, 1.2419, 1.2968, 1.3543, 1.4142, 1.4768, 1.5422, 1.6105, 1.6818, 1.7562, 1.834, 1.9152,
 	}[i%ratiosPerTwo], i/ratiosPerTwo)
 }
 
-// limits returns at every rank k the p with P(at most k of n) = level, with a relative error of
-// some 10⁻¹³. The proof does not depend on this error: crossing uses the limits as they are, and
-// the level of a union leaves room for it.
+// limits returns, for each rank k, the p with P(at most k of n) = level, with a relative error of some 10⁻¹³.
+// The proof does not depend on this error: crossing uses the limits as they are, and the level of the union
+// bound leaves room for it.
 //
-// It takes Newton's steps on ln P, which is concave in p and falls: all but the first stay on one side.
+// It takes Newton's steps on ln P, which falls in p and is concave: all but the first stay on one side.
 func (t *tails) limits(level float64) []float64 {
 	limits, target := make([]float64, len(t.ranks)), lnFloat(level)
 	p := 0.5
@@ -160,7 +161,7 @@ func (t *tails) limits(level float64) []float64 {
 	return limits
 }
 
-// sum is P(at most k of n)/P(k of n) for p > k/n.
+// sum returns P(at most k of n)/P(k of n) for draws that exceed a threshold with probability p > k/n.
 func (t *tails) sum(k int64, p float64) float64 {
 	odds := (1 - p) / p
 	sum, term := 1.0, 1.0
@@ -171,16 +172,16 @@ func (t *tails) sum(k int64, p float64) float64 {
 	return sum
 }
 
-// crossing returns the probability that of n independent uniform numbers at most k are at most
-// limits[i], for some rank k = ranks[i]; +Inf if the limits do not rise within (0, 1). It may be too
-// low by a share of 10⁻⁷, for which widest leaves room.
+// crossing returns the probability that, for some rank k = ranks[i], at most k of n independent uniform numbers
+// are at most limits[i]. It returns +Inf if the limits do not rise within (0, 1). The result may be too low by
+// a share of 10⁻⁷, for which widest leaves room.
 //
-// The numbers are the points of a Poisson process of rate n, given that there are n. From limit to
-// limit it carries the probabilities of the counts that have not failed so far. All terms are
+// The uniform numbers are the points of a Poisson process of rate n on [0, 1], given that it has n points. The
+// loop carries, from limit to limit, the probabilities of the counts that have not failed so far. All terms are
 // positive, so that rounding errors stay relative; dropped terms count as failures.
 func (t *tails) crossing(limits []float64, part float64) float64 {
 	n, cut := float64(t.n), part*0x1p-80
-	least, alive := 0, []float64{1} // alive[j] is the probability of the count least+j
+	least, alive := 0, []float64{1} // alive[j] is the probability of least+j points up to at and no failure
 	var next []float64
 	var failed, dropped, at float64
 	for i, limit := range limits {
@@ -199,7 +200,7 @@ func (t *tails) crossing(limits []float64, part float64) float64 {
 		}
 		least, at = least+from, limit
 		k := int(t.ranks[i])
-		// For the count m: P(n points in all, given m up to here)/P(n points in all), m from k down.
+		// weight is P(n points in all, given m up to limit)/P(n points in all), for the counts m from k down.
 		weight := portableExp(t.fallen[i] + float64(n*limit) + float64((n-float64(k))*ln1mFloat(limit)))
 		for m := k; m >= least; m-- {
 			if m-least < len(next) {
@@ -223,8 +224,8 @@ func (t *tails) crossing(limits []float64, part float64) float64 {
 	return failed + dropped*3*math.Sqrt(n)
 }
 
-// poisson returns the probabilities of a Poisson law at the counts from, from+1, …, none too small
-// but for rounding, and an upper bound on the sum of those left out, each of which is below cut.
+// poisson returns the probabilities of a Poisson distribution at the counts from, from+1, …, not below the
+// exact ones but for rounding. lost is an upper bound on the sum of those left out, each of which is below cut.
 func poisson(mean, cut float64) (from int, kernel []float64, lost float64) {
 	mode := int(mean)
 	sum := 1.0
@@ -250,11 +251,11 @@ func poisson(mean, cut float64) (from int, kernel []float64, lost float64) {
 	for j := range kernel {
 		kernel[j] /= sum
 	}
-	// Those below are fewer than the mean; those above fall by the ratio mean/(last+1) or faster.
+	// Fewer than mean counts are left out below; the others fall by the ratio mean/(last+1) or faster.
 	return mode - len(below), kernel, cut * (mean + float64(last) + 1)
 }
 
-// partDown is the largest float64 that is not above δ·share.
+// partDown returns δ·share rounded down, with δ the decimal number that delta prints as.
 func partDown(delta float64, share Share) (float64, error) {
 	part, err := decimal(delta)
 	if err != nil {
@@ -268,8 +269,8 @@ func partDown(delta float64, share Share) (float64, error) {
 	return f, nil
 }
 
-// portableExp returns exp(x) with a relative error of some 10⁻¹⁵ and the same bits everywhere: the
-// conversions keep operations from being fused. It is 0 or +Inf for |x| ≥ 700.
+// portableExp returns exp(x) with a relative error of some 10⁻¹⁵ and the same bits on every platform: the
+// conversions prevent fused operations. It returns 0 or +Inf for |x| ≥ 700.
 func portableExp(x float64) float64 {
 	if !(math.Abs(x) < 700) {
 		return math.Exp(math.Copysign(1000, x))

@@ -9,18 +9,18 @@ import (
 	"sort"
 )
 
-// [0, 1] has spreadCells cells of spreadParts parts each.
+// A [Spread] divides [0, 1] into spreadCells cells of spreadParts parts each. A part is partUnits·2⁻⁶⁰ wide.
 const (
 	spreadCells = 1 << 10
 	spreadParts = 1 << 12
 	partUnits   = UnitsPerLoss / (spreadCells * spreadParts)
 )
 
-// A Spread is a histogram of losses at the 1,025 multiples of 1/1024 in [0, 1]. A loss is rounded up
-// to a multiple of 2⁻²² and divided between the two multiples next to it, in whole parts of 1/4096,
-// so that the mean is kept. Spreads merge by addition, in any order to the same. The zero value has
-// no losses.
-type Spread [spreadCells + 1]uint64 // parts at each multiple
+// A Spread is a histogram of losses at the 1,025 multiples of 1/1024 in [0, 1]. Each loss counts 4,096 parts:
+// it is rounded up to a multiple of 2⁻²² and its parts are divided between the two multiples next to it so that
+// their mean is the rounded loss. Spreads merge by adding their entries, in any order. The zero value has no
+// losses.
+type Spread [spreadCells + 1]uint64 // entry i is the number of parts at i/1024
 
 // Add adds the loss of one example. One outside [0, 1], NaN included, is an error and adds nothing.
 func (s *Spread) Add(loss float64) error {
@@ -42,12 +42,12 @@ func (s *Spread) addUnits(units uint64) {
 	}
 }
 
-// Missed is the spread of n losses, some of them 1 and the others 0.
+// Missed returns the spread of n losses, of which some are 1 and the others 0.
 func Missed(ones, n int64) *Spread {
 	return &Spread{0: uint64(n-ones) * spreadParts, spreadCells: uint64(ones) * spreadParts} //nolint:gosec // 0 ≤ ones ≤ n
 }
 
-// validate returns an error unless the spread has the losses of n < 2⁵⁰ examples.
+// validate returns an error unless the spread has n losses and n is below 2⁵⁰.
 func (s *Spread) validate(n int64) error {
 	rest := new(big.Int).Lsh(big.NewInt(n), 12)
 	for _, parts := range s {
@@ -66,9 +66,9 @@ const (
 	stakes       = 16 // number of b
 )
 
-// BettingUpper returns an upper bound, with confidence 1 − δ·share over the draw of n
-// independent examples, on the expected loss of one predictor that was fixed before they were
-// drawn: the least k/n, rounded up, at which the mean over the stakes b of
+// BettingUpper returns an upper bound on the expected loss of one predictor that was fixed before n independent
+// examples were drawn. It holds with confidence 1 − δ·share over the draw. The result is the least k/n with a
+// whole number k, rounded up, at which the mean over the stakes b of
 //
 //	Π (b + (1 − X)/(1 − k/n)) / (b + 1)
 //
@@ -96,7 +96,7 @@ func BettingUpper(losses *Spread, delta float64, share Share) (float64, error) {
 // stepsUp returns k/n, rounded up.
 func stepsUp(k, n int64) float64 { return ones(k, n).Upper() }
 
-// isStep reports whether a bound is k/n, rounded up, for some whole number k. n is below 2⁵⁰.
+// isStep reports whether bound is k/n, rounded up, for some whole number k, with 0 < n < 2⁵⁰.
 func isStep(bound float64, n int64) bool {
 	if !(0 <= bound && bound <= 1 && 0 < n && n < 1<<50) { // written so that NaN fails
 		return false
@@ -105,8 +105,8 @@ func isStep(bound float64, n int64) bool {
 	return stepsUp(k, n) == bound
 }
 
-// wins reports whether the wealth of all stakes together is proven to be at least exp(target), for
-// a mean loss of k/n, k < n.
+// wins reports whether the wealth of all stakes together, if the mean loss is k/n, is proven to be at least
+// exp(target). It requires k < n.
 func (s *Spread) wins(n, k int64, target *big.Float) bool {
 	var wealth [stakes]float64
 	for i := range wealth {
@@ -116,7 +116,7 @@ func (s *Spread) wins(n, k int64, target *big.Float) bool {
 	if best.Sign() <= 0 {
 		return true
 	}
-	if best.Cmp(exact(math.Log(stakes))) > 0 { // the best has less than 1/stakes of it
+	if best.Cmp(exact(math.Log(stakes))) > 0 { // the best stake has less than 1/stakes of exp(target)
 		return false
 	}
 	sum := empty()
@@ -126,8 +126,8 @@ func (s *Spread) wins(n, k int64, target *big.Float) bool {
 	return sum.Cmp(widen(exact(1), -200)) >= 0
 }
 
-// wealth returns a lower bound on the logarithm of the wealth of the stake b, a power of two, for a
-// mean loss of k/n: a sum of float64 logarithms, less a bound on its error (docs/explanation/theory.md, 13).
+// wealth returns a lower bound on the logarithm of the final wealth of the stake b, a power of two, if the mean
+// loss is k/n. It is a sum of float64 logarithms less a bound on its error (docs/explanation/theory.md, 13).
 func (s *Spread) wealth(b float64, n, k int64) float64 {
 	ratio := float64(n) / float64(n-k)
 	var sum, size float64
@@ -143,10 +143,10 @@ func (s *Spread) wealth(b float64, n, k int64) float64 {
 	return sum - (float64(0x1p-42*size) + float64(0x1p-49*float64(n)))
 }
 
-// lnFloat returns the natural logarithm of a normal number x > 0 with a relative error below
-// 2⁻⁴⁹, and the same bits everywhere. The conversions keep operations from being fused.
+// lnFloat returns the natural logarithm of a normal number x > 0, with a relative error below 2⁻⁴⁹ and the same
+// bits on every platform: the conversions prevent fused operations.
 //
-// With x = m·2^e and √½ ≤ m < √2 it is e ln 2 + 2 artanh z, z = (m−1)/(m+1), |z| < 0.1716.
+// With x = m·2^e and √½ ≤ m < √2, ln x = e ln 2 + 2 artanh z, where z = (m−1)/(m+1) and |z| < 0.1716.
 func lnFloat(x float64) float64 {
 	m, e := math.Frexp(x)
 	if m < math.Sqrt2/2 {
@@ -156,7 +156,7 @@ func lnFloat(x float64) float64 {
 	return float64(float64(e)*math.Ln2) + twiceArtanh((m-1)/(m+1))
 }
 
-// ln1mFloat returns ln(1−p) for 0 ≤ p < 1 with the same error bound, also for tiny p.
+// ln1mFloat returns ln(1−p) for 0 ≤ p < 1 with the error bound of lnFloat, also for tiny p.
 func ln1mFloat(p float64) float64 {
 	if p < 0.25 {
 		return -twiceArtanh(p / (2 - p))
@@ -164,7 +164,7 @@ func ln1mFloat(p float64) float64 {
 	return lnFloat(1 - p)
 }
 
-// twiceArtanh is 2 artanh z for |z| < 0.1716.
+// twiceArtanh returns 2 artanh z for |z| < 0.1716.
 func twiceArtanh(z float64) float64 {
 	z2 := float64(z * z)
 	series := 1.0 / 23
@@ -174,8 +174,8 @@ func twiceArtanh(z float64) float64 {
 	return float64(2 * z * series)
 }
 
-// bettingBound returns the bound of a loss sum's spread. A loss sum read from a document has no spread:
-// its stated bound must be a whole number of rows, and not below the bound for no loss at all.
+// bettingBound returns the bound that follows from the spread of a loss sum. A loss sum from a document has no
+// spread: its stated bound must be a multiple of 1/n, rounded up, and not below the bound for no loss at all.
 func (ev Evidence) bettingBound(t LossSum, share Share) (float64, error) {
 	if t.Spread != nil {
 		return BettingUpper(t.Spread, ev.Delta.Declared, share)

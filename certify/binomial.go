@@ -6,15 +6,14 @@ import (
 	"math/big"
 )
 
-// BinomialUpper returns an upper bound on the upper limit of Clopper and Pearson,
+// BinomialUpper returns an upper bound, with confidence 1 − δ·share, on the probability p of each of n
+// independent events, of which k happened. It is not below the upper limit of Clopper and Pearson,
 //
 //	sup { p : P(at most k of n) ≥ δ·share },
 //
-// on the probability p of n independent events of which k happened: with confidence
-// 1 − δ·share, p is not above it. At the returned float64 the tail is proven to be
-// smaller than δ·share. It is above the limit by less than 10⁻¹² of it for n below 10⁹
-// and δ below ½, and never above Chernoff's bound (docs/explanation/theory.md, 13). It is 1 for
-// k = n. Numbers out of range, NaN included, are an error.
+// because at the returned float64 the tail is proven to be smaller than δ·share. It is above the limit by less
+// than 10⁻¹² of it for n below 10⁹ and δ below ½, and never above Chernoff's bound (docs/explanation/theory.md,
+// 13). It is 1 for k = n. Numbers out of range, NaN included, are an error.
 func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 	if n < 1 || k < 0 || k > n {
 		return 0, fmt.Errorf("certify: %d losses of %d examples", k, n)
@@ -41,8 +40,8 @@ func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 	return narrowed(mean, high, func(p float64) bool { return tailBelow(k, n, p, choose, threshold) }), nil
 }
 
-// narrowed halves the interval from low to high, which is known to pass, until it is shorter than 2⁻⁴² of its upper
-// end, which it returns: every new one passes.
+// narrowed returns a number in [low, high] that passes. It halves the interval until it is shorter than 2⁻⁴² of
+// its upper end, and returns that end. The first high must be known to pass; every later one is tested.
 func narrowed(low, high float64, passes func(p float64) bool) float64 {
 	for high-low > 0x1p-42*high {
 		middle := low + (high-low)/2
@@ -58,17 +57,17 @@ func narrowed(low, high float64, passes func(p float64) bool) float64 {
 	return high
 }
 
-// tailBelow reports whether ln P(at most k of n) is proven to be below the
-// threshold, for 0 < p < 1 and k < n. choose is an upper bound on ln C(n,k).
+// tailBelow reports whether ln P(at most k of n) is proven to be below the threshold, for 0 < p < 1 and k < n.
+// choose is an upper bound on ln C(n,k).
 //
-// With t_j the probability of j, t_{j−1} = r_j t_j, r_j = j(1−p)/((n−j+1)p), and
-// r_j falls with j: the rest of the sum after t_j is at most t_j·r_j/(1−r_j).
+// With t_j the probability of exactly j, t_{j−1} = r_j t_j and r_j = j(1−p)/((n−j+1)p), which falls with j: the
+// rest of the sum after t_j is at most t_j·r_j/(1−r_j).
 func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 	const (
 		bits  = 128     // of the sum: each of its steps errs by less than 2⁻¹²⁵
-		steps = 1 << 18 // a tail with more terms is not summed: false
+		steps = 1 << 18 // a tail with more terms is not summed: the result is false
 	)
-	// Where the terms stay above 2⁻⁸⁰ in all of the steps, the sum does not end: their least ratio is the last one's.
+	// The last step has the least ratio. If even this one keeps all terms above 2⁻⁸⁰, the sum does not end.
 	if least := float64(k-steps) * (1 - p) / (float64(n-k+steps+1) * p); k > steps+1 && (steps+1)*-math.Log2(least) <= 80 {
 		return false
 	}
@@ -85,7 +84,7 @@ func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 		}
 		term.Mul(term, ratio)
 		sum.Add(sum, term)
-		if term.MantExp(nil) < sum.MantExp(nil)-100 { // the rest, unless the ratio is near 1
+		if term.MantExp(nil) < sum.MantExp(nil)-100 { // add a bound on the rest, which is small unless the ratio is near 1
 			left := short().Quo(ratio, short().Sub(one, ratio))
 			sum.Add(sum, left.Mul(left, term))
 			break
@@ -101,28 +100,28 @@ func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 	return total.Cmp(threshold) < 0
 }
 
-// lnChoose returns an upper bound on ln C(n,k), 0 ≤ k ≤ n, loose by less than 10⁻²⁴.
+// lnChoose returns an upper bound on ln C(n,k) for 0 ≤ k ≤ n, too high by less than 10⁻²⁴.
 func lnChoose(n, k int64) *big.Float {
 	_, up := lnFactorial(n)
 	low1, _ := lnFactorial(k)
 	low2, _ := lnFactorial(n - k)
 	up.Sub(up, low1)
 	up.Sub(up, low2)
-	return up.Add(up, pow2(-150)) // three numbers below 2⁷⁰, each rounded at 2⁻²⁵⁶ of itself
+	return up.Add(up, pow2(-150)) // three numbers below 2⁷⁰, each rounded with a relative error of 2⁻²⁵⁶
 }
 
 // lnTwoPiHalvesText is ½ ln 2π, cut after 60 digits.
 const lnTwoPiHalvesText = "0.918938533204672741780329736405617639861397473637783412817151"
 
-// lnFactorial returns a lower and an upper bound on ln n!, less than 10⁻²⁵ apart:
-// the logarithm of the product for n < 64, and Stirling's series above, whose
-// partial sums are alternately too high and too low (docs/explanation/theory.md, 13).
+// lnFactorial returns a lower and an upper bound on ln n!, less than 10⁻²⁵ apart. For n < 64 they come from the
+// product, above from Stirling's series, whose partial sums are alternately too high and too low
+// (docs/explanation/theory.md, 13).
 func lnFactorial(n int64) (low, up *big.Float) {
 	const small = 64
 	room, x := pow2(-150), empty() // far above the rounding of every logarithm below
 	if n < small {
 		product := new(big.Int).MulRange(1, max(1, n))
-		x = ln(empty().SetInt(product)) // products of more than 256 bits are rounded, by 2⁻²⁵⁶ of them
+		x = ln(empty().SetInt(product)) // more than 256 bits are rounded, with a relative error of 2⁻²⁵⁶
 		return empty().Sub(x, room), empty().Add(x, room)
 	}
 	half, _, err := big.ParseFloat(lnTwoPiHalvesText, 10, precision, big.ToNearestEven)

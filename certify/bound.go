@@ -12,21 +12,21 @@ const maxNats = 1e15
 
 // Terms are the numbers that enter the bound for a random draw from the posterior.
 type Terms struct {
-	Risk            float64 // R_S(Q), an upper bound on it, in [0, 1]
-	KL              float64 // KL(Q‖P), an upper bound on it, ≥ 0
-	LnInverseWeight float64 // ln 1/p_θ, an upper bound on it, ≥ 0
+	Risk            float64 // upper bound on R_S(Q), in [0, 1]
+	KL              float64 // upper bound on KL(Q‖P), in nats, ≥ 0
+	LnInverseWeight float64 // upper bound on ln 1/p_θ, in nats, ≥ 0
 	N               int64   // certified examples, ≥ 1
 	Delta           float64 // the decimal number δ, 0 < δ < 1
-	Share           Share   // the part of δ that the bound may spend; zero: all
+	Share           Share   // the part of δ that the bound may spend; the zero Share is all of δ
 }
 
-// Bounds follow from [Terms].
+// Bounds are the results of [Bound]. Each errs upwards.
 type Bounds struct {
 	LnXi           float64 // ≥ ln ξ(N)
 	LnInverseDelta float64 // ≥ ln 1/(δ·share)
 	Exponent       float64 // c ≥ (KL + ln 1/p_θ + ln ξ + ln 1/(δ·share))/N
 	Upper          float64 // B ≥ R(Q), in [0, 1]
-	Pinsker        float64 // ≥ Upper up to rounding, in [0, 1]: R_S + √(c/2)
+	Pinsker        float64 // ≥ R_S + √(c/2), but at most 1; not below Upper but for rounding
 }
 
 // Bound returns B = kl⁻¹(R_S, c) ≥ R(Q) and the intermediate terms, each step rounded up.
@@ -52,11 +52,9 @@ func Bound(t Terms) (Bounds, error) {
 	return b, nil
 }
 
-// HoldoutBound returns an upper bound, with confidence 1−δ over the draw of n
-// independent examples, on the expected loss of one predictor that was fixed
-// before they were drawn and whose mean loss on them is risk: kl⁻¹(risk,
-// ln(1/δ)/n), by Chernoff's bound (Langford 2005). Numbers out of range, NaN
-// included, are an error.
+// HoldoutBound returns an upper bound on the expected loss of one predictor that was fixed before n independent
+// examples were drawn, and whose mean loss on them is risk. It holds with confidence 1−δ over the draw:
+// kl⁻¹(risk, ln(1/δ)/n), by Chernoff's bound (Langford 2005). Numbers out of range, NaN included, are an error.
 func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
 	if err := (Terms{Risk: risk, N: n, Delta: delta}).validate(); err != nil {
 		return 0, fmt.Errorf("certify: held-out bound: %w", err)
@@ -68,9 +66,8 @@ func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
 	return KLInverse(risk, perExample(exact(inverse), n)), nil
 }
 
-// Pinsker returns an upper bound on q + √(c/2), which is never below the
-// supremum that [KLInverse] bounds. It may be above 1. It requires 0 ≤ q ≤ 1
-// and c ≥ 0 and panics otherwise, NaN included.
+// Pinsker returns an upper bound on q + √(c/2), which is never below the supremum that [KLInverse] bounds. The
+// result may be above 1. It requires 0 ≤ q ≤ 1 and c ≥ 0, and panics otherwise, NaN included.
 func Pinsker(q, c float64) float64 {
 	if !(0 <= q && q <= 1 && c >= 0) { // written so that NaN fails
 		panic("certify: Pinsker argument out of range")
@@ -82,8 +79,8 @@ func Pinsker(q, c float64) float64 {
 	return upward(widen(root.Add(root, exact(q)), -200))
 }
 
-// perExample returns sum/n, rounded up. The sum has positive terms, so that
-// widening covers the rounding of their addition.
+// perExample returns sum/n, rounded up. All terms of the sum are positive, so that widening it covers the
+// rounding of their addition.
 func perExample(sum *big.Float, n int64) float64 {
 	return upward(widen(sum.Quo(sum, exactInt(n)), -200))
 }
@@ -108,20 +105,18 @@ func (t Terms) validate() error {
 	return faults.err()
 }
 
-// holdout bounds the risk of the predictor from rows that neither the prior nor
-// training nor any choice has seen. Given all other rows, the mean is one fixed
-// predictor, whose losses on these rows are independent. This needs three assumptions:
-// training has not seen the rows ([AssumeHoldoutUnseen]), they were not chosen by their
-// values ([AssumeSplitFixed]), and the job does not depend on their values
-// ([AssumeJobFixed]).
+// holdout bounds the risk of predictions from rows that neither the prior nor training nor any choice has seen.
+// Given all other rows, predictions come from one fixed predictor, whose losses on these rows are independent.
+// This needs three assumptions: training has not seen the rows ([AssumeHoldoutUnseen]), they were not chosen by
+// their values ([AssumeSplitFixed]), and the job does not depend on their values ([AssumeJobFixed]).
 func holdout() method {
 	return method{id: MethodHoldout, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		t := ev.LossSums.Of(needs.Predictor, needs.Subset)
-		g := ev.claim(needs, ClaimHoldout, LossSum{Risk: t.Risk.whole()}, share) // the price of reuse is for one of n+1 answers
+		g := ev.claim(needs, ClaimHoldout, LossSum{Risk: t.Risk.whole()}, share) // a whole number, as [Reuse] supposes
 		var err error
 		if ev.Loss.Kind.Counts() && ev.Counts.Units == nil {
 			g.Bound, err = BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)
-		} else { // what is shown is the bound
+		} else { // the document shows this bound and no losses
 			g.Bound, err = ev.bettingBound(t, share)
 			g.Risk, g.shown = nil, LossSum{Risk: RiskSum{count: g.N}, Bound: g.Bound}
 		}
@@ -135,9 +130,10 @@ func holdout() method {
 	}}
 }
 
-// pacBayes bounds the risk of a random draw from the posterior Q from all training rows, by the PAC-Bayes-kl inequality
-// (Maurer 2004) with the exact sum ξ(N), and a union over the declared families of kernels and the
-// grid of hyper-parameters. Without held-out rows predictions are the mean of Q, of which [twice] speaks.
+// pacBayes bounds the risk of a random draw from the posterior Q, from all training rows. It is the
+// PAC-Bayes-kl inequality (Maurer 2004) with the exact sum ξ(N) and a union bound over the declared families of
+// kernels and the grid of hyper-parameters. Without held-out rows, predictions are the mean of Q, whose risk
+// [Claim.twice] bounds.
 func pacBayes() method {
 	return method{id: MethodPACBayes, needs: LossKey{PredictorDraw, SubsetTraining}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		draw, err := ev.ofDraws(needs, share, ev.Model.KL)
@@ -148,8 +144,9 @@ func pacBayes() method {
 	}}
 }
 
-// pacBayesMean bounds the risk of predictions next to held-out rows. The inequality holds for all
-// posteriors at once, so also for N(w, S), with the weights of predictions and the covariance of Q.
+// pacBayesMean bounds the risk of predictions from all training rows where other rows are held out. The
+// inequality holds for all posteriors at once, so also for N(w, S), with the weights w of predictions and the
+// covariance S of Q.
 func pacBayesMean() method {
 	return method{id: MethodMean, needs: LossKey{PredictorAround, SubsetTraining}, with: MethodPACBayes, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		draw, err := ev.ofDraws(needs, share, ev.Model.KLAround)
@@ -157,7 +154,7 @@ func pacBayesMean() method {
 	}}
 }
 
-// ofDraws is the claim about random draws with this KL from the prior.
+// ofDraws returns the claim about random draws from a posterior whose KL divergence from the prior is kl.
 func (ev Evidence) ofDraws(needs LossKey, share Share, kl float64) (Claim, error) {
 	lnInverseWeight, err := LnInverseWeight(len(ev.Model.Kernel.Families), ev.Model.Theta)
 	if err != nil {
@@ -170,9 +167,10 @@ func (ev Evidence) ofDraws(needs LossKey, share Share, kl float64) (Claim, error
 	return draw, err
 }
 
-// twice is the claim about the mean of the draws that a claim is about, on the same event. Its risk is at
-// most twice as large: the loss is quasi-convex, and the law of a draw at a row is symmetric about the
-// mean, so that at least half of all draws lose at least as much as the mean.
+// twice derives from a claim about random draws one about predictions, which are the mean of the draws. It needs
+// no further part of δ. A prediction's risk is at most twice that of a draw: the loss is quasi-convex, and a
+// draw's value at a row is distributed symmetrically about the prediction, so that at least half of all draws
+// lose at least as much as the prediction.
 func (g Claim) twice() Claim {
 	g.ID, g.Predictor, g.Risk = ClaimMean, PredictorMean, nil
 	g.Bound, g.BoundPinsker = min(1, 2*g.Bound), min(1, 2*g.BoundPinsker)

@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Certify makes the certificate that follows from the evidence. Evidence that is incomplete,
-// contradicts itself or holds a number out of range, NaN included, is an error that reports all
-// faults. The certificate's evidence has of each sum of losses what its claims show.
+// Certify makes the certificate that follows from the evidence. Evidence that is incomplete, contradicts itself
+// or holds a number out of range, NaN included, is an error that reports all faults. Of each loss sum, the
+// certificate contains only what its claims show.
 func Certify(ev Evidence) (Certificate, error) {
 	if err := ev.Validate(); err != nil {
 		return Certificate{}, fmt.Errorf("certify: evidence: %w", err)
@@ -38,15 +38,16 @@ func Certify(ev Evidence) (Certificate, error) {
 		g.Baseline, g.shown, g.share = baseline, LossSum{}, Share{}
 		g.Status = ev.status(*g)
 	}
-	// The first claim is for decisions: the least bound on predictions, which are deployed. Draws come last.
+	// The first claim is the one to decide by: the least bound on predictions. Claims about draws come last.
 	slices.SortStableFunc(c.Claims, func(a, b Claim) int {
 		return cmp.Or(cmp.Compare(slices.Index(predictors, b.Predictor), slices.Index(predictors, a.Predictor)), cmp.Compare(a.Bound, b.Bound))
 	})
 	return c, nil
 }
 
-// status says what a claim is worth. It is vacuous unless its bound, or that of one of its groups,
-// is below 1 and below the baseline's; NaN is vacuous. With any tolerance the interval of a curve decides.
+// status returns the status of a claim. A claim that is not void is vacuous unless its bound, or that of one of
+// its groups, is below 1 and below the baseline; NaN is vacuous. For a curve under [AnyTolerance] the width of
+// its interval decides instead.
 func (ev Evidence) status(g Claim) Status {
 	useful := func(bound float64) bool { return bound < 1 && bound < g.Baseline }
 	switch {
@@ -64,7 +65,7 @@ func (ev Evidence) status(g Claim) Status {
 	}
 }
 
-// State returns the settings of a job, a JSON object, with their digest.
+// State returns the settings of a job, given as a JSON object, with their digest.
 func State(values []byte) (Configuration, error) {
 	compact, err := compactObject(values)
 	if err != nil {
@@ -74,8 +75,8 @@ func State(values []byte) (Configuration, error) {
 	return Configuration{Digest: hex.EncodeToString(digest[:]), Values: compact}, nil
 }
 
-// Recompute checks that claims, assumptions and warnings follow from the certificate's evidence. It
-// does not check the evidence itself, which takes the model file and the rows.
+// Recompute checks that claims, assumptions and warnings follow from the certificate's evidence. It does not
+// check the evidence itself, which needs the model file and the rows.
 func Recompute(c Certificate) error {
 	again, err := Certify(c.Evidence)
 	if err != nil {
@@ -87,8 +88,8 @@ func Recompute(c Certificate) error {
 	return nil
 }
 
-// Same returns an error unless two certificates, the stated one and one that was made again, are
-// equal. It names the first difference.
+// Same returns an error that names the first difference unless two certificates, the stated one and one that
+// was made again, are equal.
 func Same(stated, again Certificate) error {
 	got, err := Marshal(stated)
 	if err != nil {
@@ -104,9 +105,9 @@ func Same(stated, again Certificate) error {
 	return fmt.Errorf("%s", Difference(got, want))
 }
 
-// Under certifies the evidence of the certificate at the δ of another certificate of the same
-// job, so that their bounds can be compared. A bound that is shown without its losses stays as it
-// is, for only the rows could give another one.
+// Under returns the certificate for the same evidence with the declared δ and the sequence of d. With those of
+// another certificate of the same job, the bounds of the two can be compared. A bound that is shown without its
+// losses stays as it is, because only the rows could give another one.
 func (c Certificate) Under(d Delta) (Certificate, error) {
 	ev := c.Evidence
 	ev.Delta.Declared, ev.Delta.Sequence = d.Declared, d.Sequence

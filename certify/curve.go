@@ -8,9 +8,9 @@ import (
 	"sort"
 )
 
-// curve bounds how often the predictor is off by more than a tolerance, at every tolerance at once,
-// on the conditions of holdout. So the interval mean ± tolerance covers a share of 1 less the bound
-// (docs/explanation/theory.md, 19). Its bound in the document is that at the loss's tolerance.
+// curve bounds how often predictions are off by more than a tolerance, at every tolerance at once, under the
+// assumptions of holdout. So prediction ± tolerance covers a new row with a probability of at least 1 less the
+// bound (docs/explanation/theory.md, 19). The claim's Bound is that at the loss's own tolerance.
 func curve() method {
 	return method{id: MethodCurve, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		t := ev.LossSums.Of(needs.Predictor, needs.Subset)
@@ -43,7 +43,7 @@ func curve() method {
 	}}
 }
 
-// CurveUpper is the bound of a curve at a tolerance that k of n held-out rows are not within.
+// CurveUpper returns a curve's bound at a tolerance that k of n held-out rows are not within.
 func CurveUpper(k, n int64, delta float64, share Share) (float64, error) {
 	part, err := partDown(delta, share)
 	if err != nil {
@@ -52,20 +52,20 @@ func CurveUpper(k, n int64, delta float64, share Share) (float64, error) {
 	return newBand(n, part).limit(k), nil
 }
 
-// A Curve bounds the share of rows that are off by more, at every tolerance at once.
+// A Curve bounds, at every tolerance at once, the probability that the prediction of a new row is off by more.
 type Curve struct {
-	Level float64 `json:"level"` // of Clopper and Pearson's limit at each rank; 0: nothing is promised
-	Steps []Step  `json:"steps"` // by rising tolerances; below the first the bound is 1
+	Level float64 `json:"level"` // local level of Clopper and Pearson's limits; 0 if no bound is below 1
+	Steps []Step  `json:"steps"` // by rising tolerances; below the first one's the bound is 1
 }
 
-// A Step holds from its tolerance up to that of the next.
+// A Step holds from its tolerance up to that of the next step.
 type Step struct {
-	Tolerance float64 `json:"tolerance"` // raw units of the target
-	Misses    int64   `json:"misses"`    // held-out rows that are not proven to be within it
-	Bound     float64 `json:"bound"`     // fresh rows are off by more with a probability of at most this
+	Tolerance float64 `json:"tolerance"` // in raw units of the target
+	Misses    int64   `json:"misses"`    // held-out rows whose error is not proven to be within it
+	Bound     float64 `json:"bound"`     // upper bound on the probability that a new row is off by more
 }
 
-// At returns the step that holds at a tolerance; false below the first.
+// At returns the step that holds at a tolerance. ok is false below the tolerance of the first step.
 func (c *Curve) At(tolerance float64) (at Step, ok bool) {
 	for _, s := range c.Steps {
 		if s.Tolerance <= tolerance {
@@ -75,8 +75,8 @@ func (c *Curve) At(tolerance float64) (at Step, ok bool) {
 	return at, ok
 }
 
-// Within returns the least tolerance at which mean ± tolerance covers at least a share of all fresh
-// rows. It is false if the curve has none, or is nil.
+// Within returns the least tolerance for which prediction ± tolerance covers at least a share of all new rows.
+// ok is false if the curve has none, or is nil.
 func (c *Curve) Within(share float64) (tolerance float64, ok bool) {
 	if c == nil {
 		return 0, false
@@ -89,9 +89,10 @@ func (c *Curve) Within(share float64) (tolerance float64, ok bool) {
 	return 0, false
 }
 
-// Interval returns how far the ends of the narrowest interval around predictions are that a claim promises to
-// cover a share of fresh rows, by a curve or at the loss's tolerance. It is false if none does. A vacuous
-// claim is no better than a constant, and holds.
+// Interval returns the narrowest interval from prediction − below to prediction + above that a claim promises
+// to cover a share of new rows, by a curve or at the loss's tolerance, and that claim. ok is false if no claim
+// does. Void claims do not count; vacuous ones do, because they hold although they are no better than a
+// constant.
 func (c Certificate) Interval(share float64) (below, above float64, by Claim, ok bool) {
 	for _, g := range c.Claims {
 		if g.Predictor != PredictorMean || g.Status == StatusVoid {
@@ -122,22 +123,23 @@ func covers(bound, share float64) bool {
 	return err == nil && part.Add(part, new(big.Rat).SetFloat64(bound)).Cmp(big.NewRat(1, 1)) <= 0
 }
 
-// A [LossSum] counts errors at 512 tolerances: perTwo from ε·2^k up to ε·2^(k+1), k = −10 … 5,
-// evenly spaced.
+// A [LossSum] counts errors at 512 tolerances: for each k = −10 … 5, perTwo tolerances that are evenly spaced
+// from ε·2^k up to ε·2^(k+1), which is left out.
 const (
 	curveTolerances = 512
 	perTwo          = 32
 	toleranceOwn    = 10 * perTwo // the index of ε itself
-	mostTolerance   = 0x1p900     // so that all tolerances are normal numbers
+	mostTolerance   = 0x1p900     // the largest ε, and the inverse of the least, so that all tolerances are normal numbers
 )
 
-// curveTolerance returns the tolerance of index i.
+// curveTolerance returns the tolerance of index i, in the units of epsilon.
 func curveTolerance(epsilon float64, i int) float64 {
 	return math.Ldexp(epsilon, i/perTwo-10) * (1 + float64(i%perTwo)/perTwo)
 }
 
-// AddError counts a row whose error is proven to be at most within.
-// NaN and +Inf are beyond every tolerance. At ε itself the row counts if and only if it is lost.
+// AddError counts a row at each tolerance that its error may exceed. within is an upper bound on the error, in
+// the units of epsilon; NaN and +Inf exceed every tolerance. At epsilon itself the row counts if and only if it
+// is lost.
 func (t *LossSum) AddError(within, epsilon float64, lost bool) {
 	if t.Beyond == nil {
 		t.Beyond = make([]int64, curveTolerances)
@@ -169,14 +171,14 @@ func (t *LossSum) validateBeyond(n int64, ev Evidence) error {
 		}
 		last = k
 	}
-	// Below the first step of a curve in a document all rows count.
+	// A document has no counts below the first step of its curve: there all n rows count.
 	if own := t.Beyond[toleranceOwn]; own != n && own != t.Risk.ones() {
 		return fmt.Errorf("%d rows are lost, and %d are off by more than the tolerance", t.Risk.ones(), own)
 	}
 	return nil
 }
 
-// beyond returns the counts that the steps state, at every tolerance of a loss sum of n rows.
+// beyond returns the counts of a loss sum of n rows that the steps state, one for each tolerance.
 func (c *Curve) beyond(n int64, epsilon float64) []int64 {
 	all := make([]int64, curveTolerances)
 	for i := range all {

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// A Delta says how much of a declared δ a certificate may spend.
+// A Delta is a declared δ and says how it is divided.
 type Delta struct {
-	Declared float64 `json:"declared"` // the decimal number δ, 0 < δ < 1; no default: the user says it
+	Declared float64 `json:"declared"` // the decimal number δ, 0 < δ < 1; it has no default
 
-	// Methods are the applied methods. The certificate's part of δ is divided among them, so that all
-	// their guarantees hold at once.
+	// Methods are the applied methods. The certificate's part of δ is divided among them, so that all their
+	// claims hold at once.
 	Methods []MethodID `json:"methods"`
 
-	// Sequence is the certificate's position among those of the same job on other rows, or nil. The
-	// sequence divides δ first.
+	// Sequence is the certificate's position among those of the same job on other rows, which share δ. It is
+	// nil for a certificate on its own.
 	Sequence *Sequence `json:"sequence,omitempty"`
 
 	// Reuse lists earlier uses of the held-out rows. It is nil if the log of the output has none.
 	Reuse *Reuse `json:"holdout_reuse,omitempty"`
 }
 
-// Share returns the part of δ that a method of this certificate may spend. Nothing else
-// divides δ. A method that the certificate does not apply has the share 0, which is not valid.
+// Share returns the part of δ that a method of this certificate may spend. No other function divides δ. A
+// method that the certificate does not apply has the share 0, which is not valid.
 func (d Delta) Share(method MethodID) Share {
 	if m, ok := methodByID(method); ok && m.with != "" {
 		return d.Share(m.with)
@@ -73,9 +73,8 @@ func validDelta(delta float64) error {
 	return fmt.Errorf("delta is %g, want a number between 0 and 1, such as 0.01 for a confidence of 99 %%", delta)
 }
 
-// A Share is a part of δ: an exact rational number, above 0 and at most 1. The
-// zero Share is the whole of it.
-type Share struct{ part *big.Rat } // nil: 1; never changed
+// A Share is a part of δ: an exact rational number, above 0 and at most 1. The zero Share is 1, all of δ.
+type Share struct{ part *big.Rat } // nil means 1; never changed
 
 // partOf returns the share weight/all. It is not valid for all < 1.
 func partOf(weight, all int64) Share {
@@ -117,10 +116,9 @@ func (s Share) Float() float64 {
 // String returns the share as a fraction, such as 1/3.
 func (s Share) String() string { return s.rational().RatString() }
 
-// lnInverseDelta returns an upper bound on ln 1/(δ·share): the next float64
-// above it, or one further. δ is the shortest decimal number that reads back as
-// the float64 delta, as in a certificate: 0.01 means one in a hundred, not its
-// binary neighbour. The product is exact. It is an error unless 0 < δ·share < 1.
+// lnInverseDelta returns an upper bound on ln 1/(δ·share): the next float64 above it, or one further. δ is the
+// shortest decimal number that reads back as the float64 delta, as in a certificate: 0.01 means one in a
+// hundred, not its binary neighbour. δ·share is exact, and must be above 0 and below 1.
 func lnInverseDelta(delta float64, share Share) (float64, error) {
 	part, err := decimal(delta)
 	if err != nil {

@@ -5,14 +5,14 @@ type DuplicatesPolicy string
 
 // The policies.
 const (
-	DuplicatesDropped DuplicatesPolicy = "drop"  // the first of equal rows counts, the others neither train nor certify
-	DuplicatesKept    DuplicatesPolicy = "keep"  // they are separate draws
-	DuplicatesLimited DuplicatesPolicy = "limit" // so are they, and more than the limit end the job
+	DuplicatesDropped DuplicatesPolicy = "drop"  // the first of equal rows is used, the others neither train nor certify
+	DuplicatesKept    DuplicatesPolicy = "keep"  // equal rows are separate draws
+	DuplicatesLimited DuplicatesPolicy = "limit" // equal rows are separate draws; more of them than the limit end the job
 )
 
 // Duplicates counts rows that equal an earlier one.
 type Duplicates struct {
 	Policy DuplicatesPolicy `json:"policy"`
-	Limit  float64          `json:"limit"` // share of the rows, for the policy limit
-	Rows   int64            `json:"found"` // that equal an earlier one in all used columns
+	Limit  float64          `json:"limit"` // largest share of the rows under [DuplicatesLimited]; else 0
+	Rows   int64            `json:"found"` // rows that equal an earlier one in all used columns
 }

@@ -20,9 +20,8 @@ var schema []byte
 // Schema returns the JSON Schema (draft 2020-12) of the document.
 func Schema() []byte { return bytes.Clone(schema) }
 
-// Marshal returns the canonical bytes of the certificate: indented JSON with
-// fields in a fixed order, and a newline at the end. A number that JSON cannot
-// hold is an error.
+// Marshal returns the canonical bytes of the certificate: indented JSON with fields in a fixed order, and a
+// newline at the end. NaN and infinite numbers are an error.
 func Marshal(c Certificate) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
@@ -34,9 +33,8 @@ func Marshal(c Certificate) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// Parse reads the canonical bytes of a certificate. An unknown field, another
-// format, and bytes that [Marshal] would have written otherwise are errors. It
-// does not check that the numbers follow from each other: see [Recompute].
+// Parse reads the canonical bytes of a certificate. An unknown field, another format, and bytes other than
+// [Marshal] writes are errors. It does not check that the numbers follow from each other: see [Recompute].
 func Parse(data []byte) (Certificate, error) {
 	var c Certificate
 	err := unmarshalStrict(data, &c)
@@ -60,7 +58,7 @@ func Parse(data []byte) (Certificate, error) {
 	return c, nil
 }
 
-// unmarshalStrict reads one JSON value and nothing after it, without unknown fields.
+// unmarshalStrict reads one JSON value. Unknown fields and anything after the value are errors.
 func unmarshalStrict(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -73,7 +71,7 @@ func unmarshalStrict(data []byte, into any) error {
 	return nil
 }
 
-// jsonFault says an error of package json without terms of Go.
+// jsonFault rewrites an error of package json without terms of Go.
 func jsonFault(err error) error {
 	fault, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -138,7 +136,7 @@ func difference(one, other []byte) (path string, a, b any, err error) {
 	return path, a, b, nil
 }
 
-// differing is the first position where two decoded JSON values differ, with both values.
+// differing returns the first position where two decoded JSON values differ, with both values.
 func differing(path string, got, want any) (string, any, any) {
 	switch want := want.(type) {
 	case map[string]any:

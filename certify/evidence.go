@@ -11,27 +11,27 @@ import (
 // over the rows of its dataset.
 type Evidence struct {
 	Loss       TargetLoss    `json:"loss"`
-	Delta      Delta         `json:"delta"`    // no default: the user says it
-	LossSums   LossSums      `json:"losses"`   // what the methods of Delta need: see [LossSums.For]
+	Delta      Delta         `json:"delta"`    // the user declares it: it has no default
+	LossSums   LossSums      `json:"losses"`   // those that the methods of Delta need: see [LossSums.For]
 	Constant   Constant      `json:"baseline"` // the best constant prediction
 	Counts     Counts        `json:"counts"`
 	Sample     Sample        `json:"dataset"`
 	Duplicates Duplicates    `json:"duplicates"`
-	Dependence Series        `json:"dependence"`       // of the targets of prior and training rows, in their order
-	Mean       *Mean         `json:"mean,omitempty"`   // nil: the prior's mean function is a constant
-	Grouping   *Grouping     `json:"groups,omitempty"` // of the method groups; nil without it
+	Dependence Series        `json:"dependence"`       // of the targets of prior and training rows, in the order of the rows
+	Mean       *Mean         `json:"mean,omitempty"`   // nil if the prior's mean function is a constant
+	Grouping   *Grouping     `json:"groups,omitempty"` // for [MethodGroups]; nil without this method
 	Model      Facts         `json:"model"`
 	Job        Configuration `json:"job"` // from [State]
 	Publisher  Declared      `json:"publisher"`
 }
 
-// A Constant is the constant prediction that claims are compared with.
+// A Constant is the constant prediction whose bound is the baseline of the claims.
 type Constant struct {
-	Value  float64 `json:"constant"` // raw
+	Value  float64 `json:"constant"` // in raw units of the target
 	Origin Origin  `json:"origin"`   // OriginReference or OriginStart
 	Risk   RiskSum `json:"sum"`      // lower bounds on its losses on the training rows
-	// HalfWidth is half the width of the narrowest interval that covers a share [CurveShare] of the targets that the
-	// constant is chosen on, raw; 0 unless the tolerance is [AnyTolerance].
+	// HalfWidth is half the width, in raw units, of the narrowest interval that covers the share [CurveShare]
+	// of the targets that the constant is chosen on. It is 0 unless the tolerance is [AnyTolerance].
 	HalfWidth float64 `json:"half_width,omitempty"`
 }
 
@@ -63,7 +63,7 @@ func (ev Evidence) validateRisks() error {
 	return faults.err()
 }
 
-// Of returns the number of examples of a subset.
+// Of returns the number of examples of a subset: units, if examples are units, or else rows.
 func (l Counts) Of(subset Subset) int64 {
 	if u := l.Units; u != nil {
 		return Counts{Training: u.Train, Holdout: u.Holdout}.rows(subset)

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// A faultList gathers all that is wrong with a document, so that it is reported at once.
+// A faultList gathers everything that is wrong with a document, to report it at once.
 type faultList []error
 
-// when adds a fault if there is one. Conditions on numbers are written so that NaN is a fault.
+// when adds the formatted fault if fault is true. Conditions on numbers are written so that NaN is a fault.
 func (f *faultList) when(fault bool, format string, args ...any) {
 	if fault {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
 }
 
-// add adds the faults of parts; nil is none.
+// add adds faults, of which nil ones do not count.
 func (f *faultList) add(faults ...error) { *f = append(*f, faults...) }
 
-// err is all faults, nil if there are none.
+// err returns all faults as one error; nil if there are none.
 func (f faultList) err() error { return errors.Join(f...) }

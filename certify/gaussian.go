@@ -6,23 +6,21 @@ import (
 	"math/big"
 )
 
-// klSlack is added to the computed KL, as klSlack·(1 + KL). It covers rounding
-// many times over (docs/explanation/theory.md, 8).
+// klSlack is the share of 1 + KL that is added to the computed KL. It covers rounding many times over
+// (docs/explanation/theory.md, 8).
 const klSlack = 1e-9
 
-// MaxInducing is the largest number of inducing points, of a job, a model file and the
-// rounding bound of [GaussianKL].
+// MaxInducing is the largest number of inducing points that a job, a model file and the rounding bound of
+// [GaussianKL] allow.
 const MaxInducing = 4000
 
-// GaussianKL returns an upper bound on the divergence of N(mean, CCᵀ) from
-// N(0, I) in M dimensions, in nats,
+// GaussianKL returns an upper bound, in nats, on the divergence of N(mean, CCᵀ) from N(0, I) in m dimensions,
 //
-//	KL = ½(|mean|² + tr CCᵀ − M − ln det CCᵀ),
+//	KL = ½(|mean|² + tr CCᵀ − m − ln det CCᵀ).
 //
-// namely the compensated sum plus 10⁻⁹(1 + KL), rounded up. factor holds C [M×M]
-// row by row; only its lower triangle is read. A number that is not finite, a
-// diagonal entry that is not positive, or a length that does not fit is an
-// error.
+// It is the compensated sum plus 10⁻⁹(1 + KL), rounded up. factor holds C [m×m] row by row; only its lower
+// triangle is read. A number that is not finite, a diagonal entry that is not positive, or a length that does
+// not fit is an error.
 func GaussianKL(mean, factor []float64, m int) (float64, error) {
 	if m < 1 || m > MaxInducing || len(mean) != m || len(factor) != m*m {
 		return 0, fmt.Errorf("certify: KL of %d means and %d entries of a factor in %d dimensions (1 to %d)", len(mean), len(factor), m, MaxInducing)
@@ -51,7 +49,7 @@ func GaussianKL(mean, factor []float64, m int) (float64, error) {
 	kl.Mul(kl, exact(0.5))
 	kl.Sub(kl, logDet)
 	if kl.Sign() < 0 {
-		kl.SetInt64(0) // KL is never negative: only rounding can have put it below
+		kl.SetInt64(0) // KL is never negative: rounding has made it so
 	}
 	slack := empty().Mul(exact(klSlack), empty().Add(exact(1), kl))
 	bound := upward(kl.Add(kl, slack))
@@ -61,9 +59,8 @@ func GaussianKL(mean, factor []float64, m int) (float64, error) {
 	return bound, nil
 }
 
-// compensated adds squares with about twice the precision of float64: Dot2 of
-// Ogita, Rump and Oishi (2005). The fused multiply-add and the conversions give
-// the same bits on every platform.
+// compensated adds squares with about twice the precision of float64: Dot2 of Ogita, Rump and Oishi (2005). The
+// fused multiply-add and the conversions give the same bits on every platform.
 type compensated struct{ sum, rest float64 }
 
 // addSquare adds x².
@@ -76,7 +73,7 @@ func (c *compensated) addSquare(x float64) {
 	c.sum, c.rest = sum, float64(c.rest+float64(lost+low))
 }
 
-// finite reports whether no NaN and no infinity has been met.
+// finite reports whether no NaN and no infinity was added.
 func (c *compensated) finite() bool {
 	return c.sum <= math.MaxFloat64 && math.Abs(c.rest) <= math.MaxFloat64
 }

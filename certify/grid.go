@@ -6,7 +6,7 @@ import (
 	"math/big"
 )
 
-// A Prior says how the values of a [Grid] are weighed.
+// A Prior says how the values of a [Grid] are weighted.
 type Prior string
 
 // The priors.
@@ -23,28 +23,28 @@ const MaxGridCount = 100_001
 // a peak far off costs at most ln 8 nats more than a flat prior.
 const flatShare = 0.125
 
-// maxWidthSteps bounds the width of a peaked prior in steps of its grid, so
-// that its normaliser keeps its digits. A wider one is flat.
+// maxWidthSteps bounds the width of a peaked prior in steps of its grid, so that its normaliser keeps its
+// digits. A wider prior, which would be flat in effect, is refused.
 const maxWidthSteps = 1 << 40
 
-// A Grid declares the values that one hyper-parameter may take, and their
-// weights before a certified row is seen.
+// A Grid declares the values that one hyper-parameter may take, and their weights before any certified row is
+// seen.
 //
-// Value i, 0 ≤ i < Count, is Min + i·Step. The flat prior weighs all values
-// alike, 1/Count. The peaked prior weighs value i
+// Value i, 0 ≤ i < Count, is Min + i·Step. The flat prior weights all values alike, with 1/Count. The peaked
+// prior weights value i with
 //
 //	(1−s)·ρ^|i−Centre| / min(Count, K − 1 + 2/(1−ρ)) + s/Count,  ρ = exp(−Step/Width), s = ⅛,
 //
-// K being [Grid.Spacing]. The centre may be either of the two positions for peaks next to
-// an estimate: the larger of a value's two weights, added up over all values, is at
-// most 1 (docs/explanation/theory.md, 7).
+// where K is [Grid.Spacing]. Peaks are at multiples of K, and the centre may be either of the two that are next
+// to an estimate, at no further cost: the larger of a value's two weights, added up over all values, is at most
+// 1 (docs/explanation/theory.md, 7).
 type Grid struct {
 	Min    float64 `json:"min"`
 	Step   float64 `json:"step"`
 	Count  int     `json:"count"`
 	Prior  Prior   `json:"prior"`            // PriorFlat or PriorPeaked
-	Centre int     `json:"centre,omitempty"` // peaked: the heaviest index
-	Width  float64 `json:"width,omitempty"`  // peaked: in units of the values, > 0
+	Centre int     `json:"centre,omitempty"` // peaked: the index with the largest weight; flat: 0
+	Width  float64 `json:"width,omitempty"`  // peaked: > 0, in units of the values; flat: 0
 }
 
 // A Parameter is one hyper-parameter: its name, its grid, and the index of its value.
@@ -60,8 +60,8 @@ func (g Grid) Value(i int) float64 { return g.Min + float64(float64(i)*g.Step) }
 // Value returns the parameter's value.
 func (p Parameter) Value() float64 { return p.Grid.Value(p.Index) }
 
-// Validate reports all faults of the declaration, NaN included, and checks that
-// the weights that [LnInverseWeight] charges add up to at most 1.
+// Validate reports all faults of the declaration, NaN included. It checks that the weights that
+// [LnInverseWeight] charges add up to at most 1.
 func (g Grid) Validate() error {
 	var faults faultList
 	faults.when(!(math.Abs(g.Min) <= math.MaxFloat64), "grid min is %g, want a finite number", g.Min)
@@ -87,8 +87,8 @@ func (g Grid) Validate() error {
 // weights are added one by one, half a microsecond each.
 const maxPeakedValues = 1 << 23
 
-// CheckSize returns an error if checking the grids would take more than some seconds. A reader
-// calls it before it checks a single one.
+// CheckSize returns an error if checking the grids would take more than some seconds. Readers call it before
+// they validate a grid.
 func CheckSize(theta []Parameter) error {
 	var values int
 	for _, p := range theta {
@@ -102,10 +102,10 @@ func CheckSize(theta []Parameter) error {
 	return nil
 }
 
-// LnInverseWeight returns an upper bound on ln 1/p_θ, in nats: the price of the union over all
-// declared families of kernels and all values of the grids. p_θ is the product of the weights of
-// the parameters' values, divided by the number of families. It is 0 for one family without
-// parameters. A grid that is not valid, or an index outside its grid, is an error.
+// LnInverseWeight returns an upper bound on ln 1/p_θ, in nats: the price of the union bound over all declared
+// families of kernels and all values of the grids. p_θ is the product of the weights of the parameters' values,
+// divided by the number of families. The result is 0 for one family without parameters. A grid that is not
+// valid, or an index outside its grid, is an error.
 func LnInverseWeight(families int, theta []Parameter) (float64, error) {
 	if families < 1 {
 		return 0, fmt.Errorf("certify: a kernel of %d families", families)
@@ -126,8 +126,8 @@ func LnInverseWeight(families int, theta []Parameter) (float64, error) {
 	return upward(widen(sum, -200)), nil
 }
 
-// LnInverseWeights returns the price of each value of the grid: entry i is [LnInverseWeight] of
-// one parameter at index i. It checks the grid once.
+// LnInverseWeights returns the price of each value of the grid in nats: entry i is [LnInverseWeight] of one
+// parameter at index i. It validates the grid only once.
 func (g Grid) LnInverseWeights() ([]float64, error) {
 	if err := g.Validate(); err != nil {
 		return nil, fmt.Errorf("certify: %w", err)
@@ -166,7 +166,7 @@ func (g Grid) lnInverseWeight(i int) *big.Float {
 	return g.lnInversePeaked(i, g.normaliser())
 }
 
-// lnInversePeaked is lnInverseWeight of a peaked prior with its normaliser.
+// lnInversePeaked is lnInverseWeight for a peaked prior with a known normaliser.
 func (g Grid) lnInversePeaked(i int, normaliser *big.Float) *big.Float {
 	steps := max(i-g.Centre, g.Centre-i)
 	weight := expNegDown(empty().Mul(g.rate(), exactInt(int64(steps))))
@@ -180,14 +180,14 @@ func (g Grid) lnInversePeaked(i int, normaliser *big.Float) *big.Float {
 // rate returns Step/Width, the fall of a peak's logarithm from one value to the next.
 func (g Grid) rate() *big.Float { return empty().Quo(exact(g.Step), exact(g.Width)) }
 
-// Spacing returns K: the peaks of a grid are at multiples of it, about ¼ apart in value, or Step
-// if that is more.
+// Spacing returns K, the number of steps between neighbouring positions for a peak: about ¼ in value, or one
+// step if that is more.
 func (g Grid) Spacing() int {
 	return int(max(1, min(float64(g.Count), math.Floor(0.25/g.Step+0.5))))
 }
 
-// normaliser returns an upper bound on min(Count, K − 1 + 2/(1−ρ)), ρ = exp(−Step/Width): the sum
-// of the larger of two peaks at neighbouring positions, with 1 for the values between them.
+// normaliser returns an upper bound on min(Count, K − 1 + 2/(1−ρ)), ρ = exp(−Step/Width): the sum over all
+// values of the larger of two peaks at neighbouring positions, with 1 for the values between them.
 func (g Grid) normaliser() *big.Float {
 	z := empty().Quo(exact(2), empty().Sub(exact(1), expNegUp(g.rate())))
 	z = widen(z.Add(z, exactInt(int64(g.Spacing()-1))), -120)
@@ -197,9 +197,9 @@ func (g Grid) normaliser() *big.Float {
 	return z
 }
 
-// checkWeights returns an error if the weights may add up to more than 1. It adds those of a peak
-// term by term, rounded up, and K for the values up to a second peak. The sum must not exceed the
-// normaliser, unless that is Count: then each weight is at most 1/Count. A flat prior needs no sum.
+// checkWeights returns an error if the weights may add up to more than 1. It adds up a peak term by term,
+// rounded up, and K for the values up to a second peak. The sum must not exceed the normaliser, unless the
+// normaliser is Count: then each weight is at most 1/Count. A flat prior needs no sum.
 func (g Grid) checkWeights() error {
 	if g.Prior == PriorFlat {
 		return nil

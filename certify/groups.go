@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// MaxGroupValues is the largest number of values with a group of their own.
+	// MaxGroupValues is the largest number of values that have a group of their own.
 	MaxGroupValues = 20
-	// leastGroup is the least number of held-out rows of a group that says something.
+	// leastGroup is the least number of held-out rows for which a group has a bound below 1.
 	leastGroup = 30
 
-	maxGroupText = 64
+	maxGroupText = 64 // characters
 )
 
-// groups bounds the risk of the predictor for each group of rows, on the conditions of holdout. Given
-// which rows are of a group, its rows are independent draws of the law of that group
-// (docs/explanation/theory.md, 22). Its bound in the document is the largest of all groups.
+// groups bounds the risk of predictions for each group of rows, under the assumptions of holdout. Given which
+// rows belong to a group, they are independent draws of that group's distribution (docs/explanation/theory.md,
+// 22). The claim's Bound is the largest of all groups.
 func groups() method {
 	return method{id: MethodGroups, needs: LossKey{PredictorMean, SubsetHoldout}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		t := ev.LossSums.Of(needs.Predictor, needs.Subset)
@@ -45,20 +45,21 @@ func groups() method {
 	}}
 }
 
-// A Grouping says which rows are of one group: those with one of the values in a column. All others
-// are one more group.
+// A Grouping divides rows by the values in one column. Each listed value has a group of its own; rows with any
+// other value form one more group, the last.
 type Grouping struct {
 	Column      string    `json:"column"`
-	NotAFeature bool      `json:"not_a_feature,omitempty"` // it is no feature
+	NotAFeature bool      `json:"not_a_feature,omitempty"` // the column is not a feature of the model
 	Values      []float64 `json:"values"`                  // ascending, raw units
-	Texts       []string  `json:"texts,omitempty"`         // of which values are the labels, in their order; nil: the column has numbers
-	Prior       []int64   `json:"prior,omitempty"`         // prior rows of each group; nil: there are no prior rows
+	Texts       []string  `json:"texts,omitempty"`         // texts whose labels are the values, in their order ([Label]); nil for a column of numbers
+	Prior       []int64   `json:"prior,omitempty"`         // prior rows of each group; nil if the dataset has no prior rows
 }
 
-// empty reports whether a group has no prior rows, though there are some: no part of δ is for it.
+// empty reports whether group i has no prior rows in a dataset that has some. Such a group gets no part of δ
+// and no bound below 1.
 func (g *Grouping) empty(i int) bool { return g.Prior != nil && g.Prior[i] == 0 }
 
-// bounded is the number of groups among which a part of δ is divided.
+// bounded returns the number of groups that get a part of δ.
 func (g *Grouping) bounded() (n int64) {
 	for i := range len(g.Values) + 1 {
 		if !g.empty(i) {
@@ -68,14 +69,14 @@ func (g *Grouping) bounded() (n int64) {
 	return n
 }
 
-// A Group has the held-out rows of one group.
+// A Group has the counts of held-out rows of one group.
 type Group struct {
 	N      int64   `json:"n"`
-	Misses int64   `json:"misses"`
-	Bound  float64 `json:"bound,omitempty"` // of a claim, for a new row of the group; 1: nothing is said of it
+	Misses int64   `json:"misses"`          // rows with a loss of 1
+	Bound  float64 `json:"bound,omitempty"` // in a claim, upper bound on the risk for a new row of the group; 0 in a loss sum
 }
 
-// GroupValues returns the values with a group of their own; nil: there are none.
+// GroupValues returns the values that have a group of their own; nil without groups.
 func (ev Evidence) GroupValues() []float64 {
 	if ev.Grouping == nil {
 		return nil
@@ -83,7 +84,7 @@ func (ev Evidence) GroupValues() []float64 {
 	return ev.Grouping.Values
 }
 
-// Of returns the index of the group of a value.
+// Of returns the index of the group to which rows with this value belong.
 func (g *Grouping) Of(value float64) int {
 	if at, ok := slices.BinarySearch(g.Values, value); ok {
 		return at
@@ -91,7 +92,7 @@ func (g *Grouping) Of(value float64) int {
 	return len(g.Values)
 }
 
-// AddGroup counts a held-out row of group number of so many.
+// AddGroup counts a held-out row of the group with index number, of the given number of groups.
 func (t *LossSum) AddGroup(number, of int, lost bool) {
 	if t.Groups == nil {
 		t.Groups = make([]Group, of)
@@ -102,8 +103,8 @@ func (t *LossSum) AddGroup(number, of int, lost bool) {
 	}
 }
 
-// groupUpper returns the bound for a group of n held-out rows, of which k are missed, as one of so many
-// groups: 1 for fewer than [leastGroup]. Numbers out of range, NaN included, are an error.
+// groupUpper returns the bound for one of the given number of groups, with n held-out rows of which k are
+// missed. It is 1 for n below leastGroup. Numbers out of range, NaN included, are an error.
 func groupUpper(k, n, of int64, delta float64, share Share) (float64, error) {
 	if n < leastGroup {
 		return 1, nil
@@ -111,8 +112,9 @@ func groupUpper(k, n, of int64, delta float64, share Share) (float64, error) {
 	return BinomialUpper(k, n, delta, product(share, partOf(1, of)))
 }
 
-// GroupUses are uses of n rows that show at least as much as one that shows rows and misses of so
-// many groups: with m = 2·groups − 1 it has C(n+m, m) = Π (n+i)/i answers, i = 1 … m.
+// GroupUses returns entries for [Reuse.Earlier] that charge at least as much as one use that showed rows and
+// misses of each group. Such a use has C(n+m, m) = Π (n+i)/i possible answers, i = 1 … m, with m = 2·groups −
+// 1. An entry of n/i, rounded up, pays for the factor i.
 func GroupUses(n int64, groups int) []int64 {
 	var all []int64
 	for i := int64(1); i < 2*int64(groups); i++ {
@@ -121,7 +123,7 @@ func GroupUses(n int64, groups int) []int64 {
 	return all
 }
 
-// validate checks the form of a grouping, and its column against the sample; nil has no fault.
+// validate checks the form of a grouping, and its column against the sample. A nil grouping is valid.
 func (g *Grouping) validate(s Sample, extra *Mean, l Counts) error {
 	if g == nil {
 		return nil
@@ -161,12 +163,12 @@ func (g *Grouping) validateTexts() error {
 	return nil
 }
 
-// GroupText returns an error unless a text of a column may name a group: it has 1 to 64 printed
-// characters, without quotes and backslashes.
+// GroupText returns an error unless the text may name a group: 1 to 64 printable characters without quotes and
+// backslashes.
 func GroupText(text string) error { return word("text", text, maxGroupText) }
 
-// Label is the number of a text that tells rows apart: the first 53 bits of
-// SHA-256("pacsgp/label/1" 0x00 ‖ text). Texts of one number are one label.
+// Label returns the number that stands for a text in a column of labels: the first 53 bits of
+// SHA-256("pacsgp/label/1" 0x00 ‖ text). Texts with the same number are one label.
 func Label(text string) float64 {
 	sum := sha256.Sum256([]byte("pacsgp/label/1\x00" + text))
 	return float64(binary.BigEndian.Uint64(sum[:8]) >> 11)

@@ -2,7 +2,8 @@ package certify
 
 import "slices"
 
-// Families of covariance functions, with r² = Σ ((x_j−x'_j)/l_j)².
+// Families of covariance functions of rows x and x', with r² = Σ ((x_j−x'_j)/l_j)², lengthscales l_j and
+// variance σ².
 const (
 	KernelSquaredExponential = "squared-exponential" // σ²·exp(−r²/2)
 	KernelMatern32           = "matern-3/2"          // σ²·(1 + a)·exp(−a), a = √3·r
@@ -14,22 +15,22 @@ func Families() []string {
 	return []string{KernelSquaredExponential, KernelMatern32, KernelMatern52}
 }
 
-// A Kernel names the covariance function of the prior, and the families that were
-// declared for it: the choice among them costs ln of their number.
+// A Kernel names the covariance function of the prior and the families that were declared for it. The choice
+// among the families costs the logarithm of their number.
 type Kernel struct {
 	Family    string   `json:"family"`
 	Families  []string `json:"families"`
 	Isotropic bool     `json:"isotropic"` // one lengthscale for all features, else one each
 }
 
-// validate checks that the family is one of a list of known ones.
+// validate checks that the declared families are known, and that the family is one of them.
 func (k Kernel) validate() error {
 	faults := faultList{KernelFamilies(k.Families)}
 	faults.when(!slices.Contains(k.Families, k.Family), "kernel %q is none of the declared %s", k.Family, List(k.Families))
 	return faults.err()
 }
 
-// KernelFamilies returns an error unless each family of the list is known and in it once.
+// KernelFamilies returns an error unless the list has at least one family, each known and listed once.
 func KernelFamilies(names []string) error {
 	var faults faultList
 	faults.when(len(names) == 0, "no family of kernels")

@@ -50,14 +50,13 @@ func KLInverse(q, c float64) float64 {
 	return bracket(q, c)
 }
 
-// bracket returns outer after moving inner, where kl(q‖·) is not known to reach
-// c, and outer, where it does, towards each other until they are neighbouring
-// float64 numbers. Only a tested value becomes outer.
+// bracket moves inner, where kl(q‖·) is not proven to reach c, and outer, where it is, towards each other until
+// they are neighbouring float64 numbers, and returns outer. Only a tested value becomes outer, except for the
+// first, which is 1.
 //
-// It tries Newton's step from the best value so far. If the step leaves the
-// bracket, or the one before gained less than a factor of two, it halves the
-// number of float64 between the ends. Every step moves an end, so that the loop
-// ends; it takes about ten steps.
+// It tries Newton's step from the best value so far. If the step leaves the bracket, or the step before gained
+// less than a factor of two, it halves the number of float64 between the ends. Every step moves an end, so that
+// the loop ends; it takes about ten steps.
 func bracket(q, c float64) float64 {
 	inner, outer := q, 1.0
 	target := empty().Add(exact(c), pow2(klError))
@@ -91,8 +90,8 @@ func bracket(q, c float64) float64 {
 	}
 }
 
-// newtonStep returns where the tangent of kl(q‖·) at p falls by excess. It is
-// only a proposal. The conversions keep its operations from being fused.
+// newtonStep returns Newton's step from p towards a value where kl(q‖·) is smaller by excess. bracket tests the
+// result, so that its error does no harm. The conversions prevent fused operations.
 func newtonStep(p, q, excess float64) float64 {
 	slope := float64(p-q) / float64(p*float64(1-p))
 	return p - float64(excess/slope)

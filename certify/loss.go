@@ -25,21 +25,21 @@ type Tolerances int
 const (
 	NoTolerance    Tolerances = iota
 	OneTolerance              // Epsilon
-	ShareTolerance            // Epsilon, a share of |y|
+	ShareTolerance            // Epsilon, as a share of |y|
 	TwoSided                  // Below and Above
 )
 
-// MostShare is the largest share of the target that a tolerance may be.
+// MostShare is the largest tolerance as a share of the target.
 const MostShare = 1000
 
-// A lossForm is the form of a kind of loss.
+// A lossForm describes a kind of loss.
 type lossForm struct {
 	kind       LossKind
-	counts     bool // 0 or 1 for each row
+	counts     bool // the loss of each row is 0 or 1
 	tolerances Tolerances
 }
 
-// lossForms are all losses.
+// lossForms describe all losses.
 var lossForms = []lossForm{
 	{LossZeroOne, true, OneTolerance},
 	{LossBand, true, TwoSided},
@@ -49,7 +49,7 @@ var lossForms = []lossForm{
 	{LossRelative, false, NoTolerance},
 }
 
-// form returns the form of the kind, a zero one of an unknown kind.
+// form returns the description of the kind; a zero one for an unknown kind.
 func (k LossKind) form() lossForm {
 	for _, f := range lossForms {
 		if f.kind == k {
@@ -78,12 +78,13 @@ func (k LossKind) Tolerances() Tolerances { return k.form().tolerances }
 // Relative reports whether the loss is relative to the size of the target.
 func (k LossKind) Relative() bool { return k == LossRelative || k == LossRelativeZeroOne }
 
-// A Loss is a loss with its tolerances, in raw units of the target.
+// A Loss is a loss with its tolerances, in raw units of the target. Tolerances that the kind does not take are
+// 0.
 type Loss struct {
 	Kind    LossKind `json:"kind"`
-	Epsilon float64  `json:"epsilon,omitempty"` // zero-one, squared, exponential: > 0; relative-zero-one: a share
-	Below   float64  `json:"below,omitempty"`   // band: > 0
-	Above   float64  `json:"above,omitempty"`   // band: > 0
+	Epsilon float64  `json:"epsilon,omitempty"` // > 0; for relative-zero-one a share of |y|, at most [MostShare]
+	Below   float64  `json:"below,omitempty"`   // > 0, of [LossBand]
+	Above   float64  `json:"above,omitempty"`   // > 0, of [LossBand]
 }
 
 // Validate reports faults of the tolerances, NaN included.
@@ -112,19 +113,20 @@ func (l Loss) Validate() error {
 	return nil
 }
 
-// A TargetLoss is the loss that is certified of predictions of a target.
+// A TargetLoss is the loss whose expectation is certified, with the target that is predicted.
 type TargetLoss struct {
 	Loss
 	Target string `json:"target"`         // the column's name
-	Unit   string `json:"unit,omitempty"` // the word for the target's unit, such as minutes
-	// Tolerance is [AnyTolerance] if a curve is worth the interval of a share [CurveShare], and not at Epsilon.
+	Unit   string `json:"unit,omitempty"` // the word for the target's unit, such as minutes; may be empty
+	// Tolerance is [AnyTolerance] if a curve is valued by its interval for the share [CurveShare]. It is empty
+	// if a curve is valued by its bound at Epsilon.
 	Tolerance string `json:"tolerance,omitempty"`
 }
 
 const (
-	// AnyTolerance is every tolerance at once.
+	// AnyTolerance stands for every tolerance at once.
 	AnyTolerance = "any"
-	// CurveShare is the share of new rows whose interval shows what a curve is worth.
+	// CurveShare is the share of new rows that the interval must cover by which a curve is valued.
 	CurveShare = 0.9
 )
 

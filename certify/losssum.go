@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// Predictors and subsets, in their order in files.
+// Predictors and subsets, in the order of files.
 var (
 	predictors = []Predictor{PredictorDraw, PredictorMean, PredictorConstant, PredictorColumn, PredictorAround}
 	subsets    = []Subset{SubsetTraining, SubsetHoldout}
 )
 
-// A LossKey names the predictor and the rows of a loss sum.
+// A LossKey names the predictor and the subset of rows of a loss sum.
 type LossKey struct {
 	Predictor Predictor
 	Subset    Subset
@@ -30,18 +30,18 @@ func compareKeys(a, b LossKey) int {
 	return cmp.Or(cmp.Compare(slices.Index(predictors, a.Predictor), slices.Index(predictors, b.Predictor)), cmp.Compare(slices.Index(subsets, a.Subset), slices.Index(subsets, b.Subset)))
 }
 
-// A LossSum holds the exact sums of one predictor's losses on the rows of one subset. Loss sums of
-// different rows merge.
+// A LossSum holds the exact sum of one predictor's losses on the rows of one subset, and what some bounds need
+// in addition. Loss sums of different rows merge.
 type LossSum struct {
-	Risk     RiskSum // upper bounds on the losses, one a row; lower ones for the constant
-	Unproven int64   // rows whose loss is counted as 1, because no bound on it was proven
-	Spread   *Spread // histogram of the losses; nil if a bound needs only their sum
-	Beyond   []int64 // for a [Curve]: at each tolerance, the rows not proven to be within it; or nil
-	Groups   []Group // for [Groups]: the rows of each, without bounds; or nil
-	Bound    float64 // of a document that shows neither sum nor spread; else 0
+	Risk     RiskSum // sum of upper bounds on the losses, one for each row; of lower bounds for [PredictorConstant]
+	Unproven int64   // rows whose loss counts as 1, because no smaller bound on it was proven
+	Spread   *Spread // histogram of the losses; nil if bounds need only their sum
+	Beyond   []int64 // for [MethodCurve]: at each tolerance, the rows not proven to be within it; else nil
+	Groups   []Group // for [MethodGroups]: counts of each group, without bounds; else nil
+	Bound    float64 // the bound in a document that shows neither sum nor spread; else 0
 }
 
-// AddSpread adds the loss of one row, and to the spread of losses.
+// AddSpread adds the loss of one row to the sum and to the spread.
 func (t *LossSum) AddSpread(loss float64) error {
 	if t.Spread == nil {
 		t.Spread = &Spread{}
@@ -106,7 +106,7 @@ func (t *LossSum) validate(n int64, ev Evidence) error {
 	return Terms{Risk: t.Risk.Upper(), KL: max(ev.Model.KL, ev.Model.KLAround), N: n, Delta: ev.Delta.Declared}.validate()
 }
 
-// claim returns a claim that shows a loss sum and spends a share of δ, without a bound.
+// claim returns a claim without a bound, which shows a loss sum and spends a share of δ.
 func (ev Evidence) claim(key LossKey, id ClaimID, shown LossSum, share Share) Claim {
 	g := Claim{ID: id, Predictor: key.Predictor, Subset: key.Subset, Delta: ev.Delta.Declared, N: shown.Risk.Count(), Risk: new(shown.Risk.Upper()), shown: shown, share: share}
 	if key.Subset == SubsetHoldout && ev.Loss.Kind.Counts() && ev.Counts.Units == nil {
@@ -115,7 +115,8 @@ func (ev Evidence) claim(key LossKey, id ClaimID, shown LossSum, share Share) Cl
 	return g
 }
 
-// with adds what only the other loss sum of the same rows has; nil has nothing.
+// with returns t with the counts by tolerance and by group that only other has, a loss sum of the same rows or
+// nil.
 func (t LossSum) with(other *LossSum) LossSum {
 	if other != nil && t.Beyond == nil {
 		t.Beyond = other.Beyond
@@ -126,7 +127,7 @@ func (t LossSum) with(other *LossSum) LossSum {
 	return t
 }
 
-// LossSums are the sums of a pass over rows.
+// LossSums are the loss sums of a pass over rows.
 type LossSums map[LossKey]*LossSum
 
 // Of returns the loss sum of a predictor on the rows of a subset, or an empty one.
@@ -137,7 +138,7 @@ func (all LossSums) Of(predictor Predictor, subset Subset) LossSum {
 	return LossSum{}
 }
 
-// At returns the loss sum of a predictor on the rows of a subset, to add to. It makes a missing one.
+// At returns the loss sum of a predictor on the rows of a subset, for additions. It makes a missing one.
 func (all LossSums) At(predictor Predictor, subset Subset) *LossSum {
 	key := LossKey{predictor, subset}
 	if all[key] == nil {

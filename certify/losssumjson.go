@@ -9,29 +9,29 @@ import (
 	"slices"
 )
 
-// A lossSumJSON is a loss sum in a document.
+// A lossSumJSON is the JSON form of a loss sum.
 type lossSumJSON struct {
 	Predictor Predictor `json:"predictor"`
 	Subset    Subset    `json:"subset"`
 	riskSumJSON
-	Bound    float64    `json:"bound,omitempty"` // in place of the sum
+	Bound    float64    `json:"bound,omitempty"` // replaces the sum if a document shows only the bound
 	Unproven int64      `json:"unproven,omitempty"`
-	Beyond   []stepJSON `json:"beyond,omitempty"` // the first tolerance is that of index 0
+	Beyond   []stepJSON `json:"beyond,omitempty"` // only the tolerances where the count changes; the first has index 0
 	Groups   []Group    `json:"by_group,omitempty"`
-	// Spread has the parts at each multiple that has some, of a part of a pass. Documents have none.
+	// Spread has the parts at each multiple with any. It is only in parts of a pass, never in documents.
 	Spread map[int]uint64 `json:"spread,omitempty"`
 }
 
-// A stepJSON is the tolerance of an index from which on so many rows are off by more.
+// A stepJSON says that, from the tolerance with this index on, so many rows are off by more.
 type stepJSON struct {
 	Index  int   `json:"index"`
 	Misses int64 `json:"misses"`
 }
 
-// MarshalJSON writes a list, in the order of files.
+// MarshalJSON writes the loss sums as a list, in the order of files and without spreads.
 func (all LossSums) MarshalJSON() ([]byte, error) { return json.Marshal(all.list(false)) }
 
-// list has the loss sums in the order of files, with their spreads or without.
+// list returns the JSON forms in the order of files, with the spreads if that is asked for.
 func (all LossSums) list(spreads bool) []lossSumJSON {
 	list := []lossSumJSON{}
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
@@ -49,7 +49,7 @@ func (all LossSums) list(spreads bool) []lossSumJSON {
 	return list
 }
 
-// form is the loss sum of a key in a document.
+// form returns the JSON form of the loss sum of a key, without its spread.
 func (t *LossSum) form(key LossKey) lossSumJSON {
 	j := lossSumJSON{Predictor: key.Predictor, Subset: key.Subset, riskSumJSON: t.Risk.form(), Unproven: t.Unproven, Groups: t.Groups}
 	if t.Bound != 0 {
@@ -81,7 +81,7 @@ func (all *LossSums) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readInto adds the loss sum to others, and returns it.
+// readInto adds the loss sum to all, and returns it.
 func (j lossSumJSON) readInto(all LossSums) (*LossSum, error) {
 	key := LossKey{j.Predictor, j.Subset}
 	if !slices.Contains(predictors, j.Predictor) || !slices.Contains(subsets, j.Subset) || all[key] != nil {
@@ -101,7 +101,7 @@ func (j lossSumJSON) readInto(all LossSums) (*LossSum, error) {
 	}
 	if len(j.Beyond) > 0 {
 		t.Beyond = make([]int64, curveTolerances)
-		n, next := int64(-1), j.Beyond // a first tolerance that is missing is found by its count
+		n, next := int64(-1), j.Beyond // −1, which is no valid count, stays where the first index is not 0
 		for i := range t.Beyond {
 			if len(next) > 0 && next[0].Index == i {
 				n, next = next[0].Misses, next[1:]
@@ -125,11 +125,11 @@ func (j lossSumJSON) readInto(all LossSums) (*LossSum, error) {
 	return t, nil
 }
 
-// MarshalPart returns the form for a part of a pass: that of MarshalJSON, with spreads.
+// MarshalPart returns the JSON form in a part of a pass: that of MarshalJSON, with spreads.
 func (all LossSums) MarshalPart() ([]byte, error) { return json.Marshal(all.list(true)) }
 
-// ReadPart reads the form of MarshalPart, of loss sums of at most so many rows each. Any other bytes are
-// an error.
+// ReadPart reads the form of MarshalPart. A loss sum of more than so many rows, and any other bytes, are an
+// error.
 func ReadPart(data []byte, rows int64) (LossSums, error) {
 	var list []lossSumJSON
 	if err := unmarshalStrict(data, &list); err != nil {

@@ -2,15 +2,15 @@ package certify
 
 import "fmt"
 
-// A Mean describes the column that is the prior's mean function. Its sums are of the column's
-// distances from the target, in deviations of the target, at most 1 a row.
+// A Mean describes the column that is the prior's mean function. Its sums add up the column's distance from the
+// target in each row, in standard deviations of the target; a larger distance counts as 1.
 type Mean struct {
 	Column    string  `json:"column"`
 	Reference RiskSum `json:"prior"`    // over the prior rows
 	Train     RiskSum `json:"training"` // over the training rows
 }
 
-// validate checks the column against the sample and the counts; nil has no fault.
+// validate checks the column against the sample and the counts. A nil m is valid if there are no outside rows.
 func (m *Mean) validate(s Sample, l Counts) error {
 	switch {
 	case m == nil && l.Outside != 0:
@@ -30,12 +30,13 @@ func (ev Evidence) Features() []string {
 	return ev.Sample.features(ev.Mean, ev.Grouping, ev.Counts)
 }
 
-// inputs returns all columns but the target and those of units.
+// inputs returns all columns before those of units and the target.
 func (s Sample) inputs(l Counts) []string {
 	return s.Columns[:max(0, len(s.Columns)-1-len(l.labels()))]
 }
 
-// features are the columns before those that stand behind the features.
+// features returns the columns of features: all inputs but the last if that is the column of the mean, or one
+// of groups that is not a feature.
 func (s Sample) features(extra *Mean, by *Grouping, l Counts) []string {
 	inputs := s.inputs(l)
 	if extra != nil || by != nil && by.NotAFeature {
@@ -44,6 +45,6 @@ func (s Sample) features(extra *Mean, by *Grouping, l Counts) []string {
 	return inputs
 }
 
-// inside reports whether the column of the mean may have been fitted on training rows: the job does
-// not declare outside rows.
+// inside reports whether the column of the mean may have been fitted on training rows, because the job declares
+// no outside rows.
 func (ev Evidence) inside() bool { return ev.Mean != nil && ev.Counts.Outside == 0 }

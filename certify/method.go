@@ -2,20 +2,20 @@ package certify
 
 import "slices"
 
-// A method derives claims from the losses of one predictor on the rows of one
-// subset, within its share of δ. A new one is a file next to pacbayes.go and
-// holdout.go, and a line in methods.
+// A method derives claims from the losses of one predictor on the rows of one subset, within its share of δ. To
+// add one, write a function such as [holdout] and list it in [methods].
 type method struct {
 	id    MethodID
 	needs LossKey
-	with  MethodID // the method whose part of δ it spends, since one event holds both; empty: it has its own
-	// claims applies the method to the loss sum that it needs. The first claim shows what all show of
-	// the losses. [Certify] fills in baseline and status.
+	with  MethodID // the method whose part of δ it shares, because both hold on one event; empty if it has its own
+	// claims applies the method to the loss sum that it needs. What the first claim shows of the losses goes
+	// into the document for all of them. [Certify] fills in baseline and status.
 	claims func(ev Evidence, needs LossKey, share Share) ([]Claim, error)
 }
 
-// weight is that of the method's part of δ. A bound from training rows pays thousands of nats anyway, so
-// that a tenth of δ costs it little (ln 10 nats); one from held-out rows pays for δ alone.
+// weight returns the weight of the method when δ is divided. A bound from training rows pays thousands of nats
+// for the KL, so that a tenth of δ costs it little more (ln 10 nats); a bound from held-out rows pays for δ
+// alone.
 func (m method) weight() int64 {
 	switch {
 	case m.with != "":
@@ -26,7 +26,7 @@ func (m method) weight() int64 {
 	return 1
 }
 
-// A MethodID names a method, as a job does.
+// A MethodID names a method, in jobs and certificates.
 type MethodID string
 
 // The methods.
@@ -61,14 +61,14 @@ func methodByID(id MethodID) (method, bool) {
 	return method{}, false
 }
 
-// applied are the methods of the certificate, in the order of the document.
+// applied returns the methods of the certificate, in the order of the document.
 func (d Delta) applied() []method {
 	return slices.DeleteFunc(methods(), func(m method) bool {
 		return !d.Applies(m.id)
 	})
 }
 
-// needs are the keys of the loss sums that the certificate's methods need, each once.
+// needs returns the keys of the loss sums that the certificate's methods need, each once.
 func (d Delta) needs() (all []LossKey) {
 	for _, m := range d.applied() {
 		if !slices.Contains(all, m.needs) {
@@ -81,7 +81,7 @@ func (d Delta) needs() (all []LossKey) {
 // Applies reports whether the certificate applies a method.
 func (d Delta) Applies(id MethodID) bool { return slices.Contains(d.Methods, id) }
 
-// Uses reports whether a method of the certificate rests on rows of a subset.
+// Uses reports whether a method of the certificate needs the rows of a subset.
 func (d Delta) Uses(subset Subset) bool {
 	return slices.ContainsFunc(d.needs(), func(key LossKey) bool { return key.Subset == subset })
 }

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Identifiers of the row rules: guarantees are about rows that satisfy them all. A
-// certificate names exactly these.
+// Identifiers of the row rules. Claims are about rows that satisfy all of them.
 const (
 	RowRulePresent  = "values-present"
 	RowRuleFinite   = "values-finite"
@@ -25,13 +24,12 @@ const (
 	maxUnitName   = 24
 )
 
-// ColumnName returns an error unless a column's name has 1 to 128 printable characters, no quotes
-// and no backslash: sentences quote it, so it must not close the quotes.
+// ColumnName returns an error unless a column's name has 1 to 128 printable characters, no quotes and no
+// backslash. Messages quote the name, so it must not close the quotes.
 func ColumnName(name string) error { return word("column name", name, maxColumnName) }
 
-// UnitName returns an error unless a unit's name has 1 to 24 letters, digits and signs of units, no
-// space, and no letter of a right-to-left script: it stands next to numbers and must not read like a
-// part of the sentence.
+// UnitName returns an error unless a unit's name has 1 to 24 letters, digits and signs of units, no space, and
+// no letter of a right-to-left script. A unit follows a number, and must not read like a part of the sentence.
 func UnitName(unit string) error {
 	if err := word("unit", unit, maxUnitName); err != nil {
 		return err
@@ -50,7 +48,8 @@ func UnitName(unit string) error {
 // unitSigns are allowed in a unit next to letters, digits and signs of currencies.
 const unitSigns = "%‰°′″/·⋅×*^+-−⁺⁻.()"
 
-// blocks are ranges of characters, which do not depend on the version of Unicode.
+// blocks are ranges of characters, both ends included. Unlike tables of package unicode, they do not depend on
+// the version of Unicode.
 type blocks [][2]rune
 
 func (b blocks) has(r rune) bool {
@@ -60,7 +59,7 @@ func (b blocks) has(r rune) bool {
 var (
 	// fromTheRight are the blocks of right-to-left scripts.
 	fromTheRight = blocks{{0x590, 0x8FF}, {0xFB1D, 0xFDFF}, {0xFE70, 0xFEFF}, {0x10800, 0x10FFF}, {0x1E800, 0x1EFFF}}
-	// inkless characters are printed as nothing.
+	// inkless characters are printed as nothing visible.
 	inkless = blocks{{0x34F, 0x34F}, {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x2800, 0x2800}, {0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xE0100, 0xE01EF}}
 )
 
@@ -95,7 +94,7 @@ func word(what, s string, most int) error {
 	return nil
 }
 
-// List writes names one after the other, as in a, b.
+// List joins names with commas, as in "a, b".
 func List[S ~string](names []S) string {
 	all := make([]string, len(names))
 	for i, name := range names {

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// A Parent is the model of an earlier certificate with which training began. Q may
-// begin anywhere, since no part of a parent, not even its inducing points, enters P
-// (docs/explanation/theory.md). But no parent may have been trained on held-out rows.
+// A Parent is the model of an earlier certificate with which training began. Training may begin with any Q,
+// since no part of a parent, not even its inducing points, enters P (docs/explanation/theory.md). But no parent
+// may have been trained on held-out rows.
 type Parent struct {
-	Certificate string `json:"certificate"` // its id
-	Model       string `json:"model"`       // SHA-256 of the file
+	Certificate string `json:"certificate"` // SHA-256 of the certificate
+	Model       string `json:"model"`       // SHA-256 of the model file
 	// Rows are ranges that cover the training rows of this model and of its parents, in the
 	// order of topics, partitions and offsets. Ranges of one partition do not touch.
 	Rows []Span `json:"ranges"`
@@ -34,9 +34,9 @@ func (s Span) compare(other Span) int {
 	return cmp.Or(cmp.Compare(s.Topic, other.Topic), cmp.Compare(s.Partition, other.Partition), cmp.Compare(s.First, other.First))
 }
 
-// Seen returns ranges that cover the training rows of the certificate's model and of its
-// parents: one for each partition, from the first to the last of these rows, so that their
-// number does not grow with the parents. It is nil for rows that came from no log.
+// Seen returns ranges that cover the training rows of the certificate's model and of its parents: one for each
+// partition, from the first to the last of these rows, so that their number does not grow with the parents. It
+// is nil for rows that came from no log.
 func (c Certificate) Seen() []Span {
 	if len(c.Sample.Segments) == 0 {
 		return nil
@@ -63,7 +63,8 @@ func (c Certificate) Seen() []Span {
 	return merged
 }
 
-// HasSeen reports whether the parent, or one of its own, was trained on a row of the segments.
+// HasSeen reports whether the parent, or one of its own parents, may have been trained on a row of the
+// segments.
 func (a *Parent) HasSeen(segments []Segment) bool {
 	return slices.ContainsFunc(segments, func(g Segment) bool {
 		return slices.ContainsFunc(a.Rows, func(s Span) bool {
@@ -72,7 +73,7 @@ func (a *Parent) HasSeen(segments []Segment) bool {
 	})
 }
 
-// validate checks the form, and that no parent was trained on a held-out row of the sample.
+// validate checks the form, and that no parent may have been trained on a held-out row of the sample.
 func (a *Parent) validate(sample Sample, holdout int64) error {
 	if a == nil {
 		return nil

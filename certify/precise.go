@@ -22,7 +22,7 @@ func exactInt(n int64) *big.Float { return new(big.Float).SetPrec(precision).Set
 // pow2 returns 2^e without error.
 func pow2(e int) *big.Float { return new(big.Float).SetPrec(precision).SetMantExp(exact(1), e) }
 
-// empty returns a zero that takes results at full precision.
+// empty returns a new zero of full precision, to hold a result.
 func empty() *big.Float { return new(big.Float).SetPrec(precision) }
 
 // upward returns the smallest float64 that is not below x.
@@ -59,8 +59,7 @@ func ln(x *big.Float) *big.Float {
 	return sum.Add(sum, ln2.Mul(ln2, exactInt(int64(e))))
 }
 
-// artanh sums z + z³/3 + z⁵/5 + … for |z| < 0.1716 until a term no longer
-// counts: the rest is below 2⁻²⁵⁶ of the sum.
+// artanh returns z + z³/3 + z⁵/5 + … for |z| < 0.1716, summed until the rest is below 2⁻²⁵⁶ of the sum.
 func artanh(z *big.Float) *big.Float {
 	sum, power, z2 := empty().Set(z), empty().Set(z), empty().Mul(z, z)
 	term, odd := empty(), new(big.Float).SetPrec(64)
@@ -75,8 +74,8 @@ func artanh(z *big.Float) *big.Float {
 	return sum
 }
 
-// expNegUp returns an upper bound on exp(−x) for x ≥ 0, relatively loose by
-// less than 2⁻¹⁹⁰ for x ≤ 128 and equal to 2⁻¹⁸⁴ above (exp(−128) < 2⁻¹⁸⁴).
+// expNegUp returns an upper bound on exp(−x) for x ≥ 0. For x ≤ 128 its relative excess is below 2⁻¹⁹⁰; for
+// larger x it is 2⁻¹⁸⁴, since exp(−128) < 2⁻¹⁸⁴.
 //
 // exp(−x) = (exp(−x/2⁸))^(2⁸), the inner one by Taylor's series (docs/explanation/theory.md, 3).
 func expNegUp(x *big.Float) *big.Float {
@@ -99,8 +98,8 @@ func expNegUp(x *big.Float) *big.Float {
 	return widen(sum, -200)
 }
 
-// expNegDown returns a lower bound on exp(−x) for x ≥ 0: 0 for x > 128, and
-// relatively loose by less than 2⁻¹⁷⁹ below.
+// expNegDown returns a lower bound on exp(−x) for x ≥ 0: 0 for x > 128, and else too low by a share of less
+// than 2⁻¹⁷⁹.
 func expNegDown(x *big.Float) *big.Float {
 	if x.Cmp(exact(128)) > 0 {
 		return empty()

@@ -2,18 +2,18 @@ package certify
 
 import "math/big"
 
-// Reuse lists the uses of the held-out rows before this one. A use shows how many of n rows
-// are missed: one of n+1 answers. With training rows, coins and the analyst's strategy fixed,
-// the possible jobs form a tree with n+1 branches at each use. The first use spends
-// 19/20 of δ. Use j ≥ 2 spends the part 1/(10j(j+1)), divided by the number of paths to
-// it. Together they spend at most δ (docs/explanation/theory.md, 14).
+// Reuse lists the uses of the held-out rows before this one. A use shows how many of n rows are missed, which
+// is one of n+1 answers. If training rows, random numbers and the analyst's strategy are fixed, the possible
+// jobs form a tree with n+1 branches at each use. The first use spends 19/20 of δ. Use j ≥ 2 spends the part
+// 1/(10j(j+1)), divided by the number of paths to it. Together they spend at most δ
+// (docs/explanation/theory.md, 14).
 //
-// Verification cannot check the list: it comes from the log of the output, which counts uses of
-// identical rows only.
+// Verification cannot check the list, which comes from the log of the output. That log counts uses of identical
+// rows only.
 type Reuse struct {
-	Earlier []int64 `json:"earlier"` // n of each earlier use
-	// Ended says that an earlier use showed a curve, which shows far more than a count: the
-	// claims from these rows are void, with a bound of 1.
+	Earlier []int64 `json:"earlier"` // the number n of held-out rows in each earlier use
+	// Ended says that an earlier use showed a curve, which shows far more than a count. Then claims from these
+	// rows are void, with a bound of 1.
 	Ended bool `json:"ended,omitempty"`
 }
 
@@ -40,7 +40,7 @@ func (l *Reuse) share() Share {
 // ended reports whether an earlier use showed a curve: no share of δ pays for this one.
 func (l *Reuse) ended() bool { return l != nil && l.Ended }
 
-// validate reports all faults; nil has none.
+// validate reports all faults. A nil l is valid.
 func (l *Reuse) validate(heldOut bool) error {
 	if l == nil {
 		return nil

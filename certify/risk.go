@@ -27,8 +27,7 @@ type RiskSum struct {
 	count  int64
 }
 
-// Units returns loss in units of 2⁻⁶⁰, rounded up. A loss outside [0, 1], NaN
-// included, is an error.
+// Units returns loss in units of 2⁻⁶⁰, rounded up. A loss outside [0, 1], NaN included, is an error.
 func Units(loss float64) (uint64, error) {
 	if !(0 <= loss && loss <= 1) { // written so that NaN fails
 		return 0, fmt.Errorf("certify: loss %g is outside [0, 1]: no bound covers it", loss)
@@ -55,8 +54,8 @@ func (s *RiskSum) AddLower(loss float64) error {
 	return s.AddUnits(uint64(math.Floor(loss * UnitsPerLoss))) // the product is exact: a power of two
 }
 
-// AddUnits adds one example whose loss is units·2⁻⁶⁰. More than one loss of 1,
-// or more than 2⁶³−1 examples, is an error and adds nothing.
+// AddUnits adds one example whose loss is units·2⁻⁶⁰. A loss above 1, or more than 2⁶³−1 examples, is an error
+// and adds nothing.
 func (s *RiskSum) AddUnits(units uint64) error {
 	if units > UnitsPerLoss {
 		return fmt.Errorf("certify: loss of %d units of 2^-60 is above 1", units)
@@ -99,8 +98,7 @@ func (s RiskSum) Lower() float64 {
 	return f
 }
 
-// mean returns the float64 nearest to the mean loss, and on which side of it
-// the float64 lies.
+// mean returns the float64 nearest to the mean loss. side is −1, 0 or 1 if that is below, at or above it.
 func (s RiskSum) mean() (f float64, side int) {
 	if s.count == 0 {
 		return math.NaN(), 0
@@ -110,18 +108,17 @@ func (s RiskSum) mean() (f float64, side int) {
 	return f, new(big.Rat).SetFloat64(f).Cmp(mean)
 }
 
-// ratio is the exact mean loss of at least one example.
+// ratio returns the exact mean loss. It requires at least one example.
 func (s RiskSum) ratio() *big.Rat {
 	return new(big.Rat).SetFrac(s.total(), new(big.Int).Lsh(big.NewInt(s.count), 60))
 }
 
-// ones is the sum of n losses, of which k are 1 and the others 0, 0 ≤ k ≤ n.
+// ones returns the sum of n losses, of which k are 1 and the others 0, for 0 ≤ k ≤ n.
 func ones(k, n int64) RiskSum {
 	return RiskSum{hi: uint64(k) >> 4, lo: uint64(k) << 60, count: n} //nolint:gosec // not negative
 }
 
-// ones returns the sum rounded up to a whole number: for losses of 0 and 1, how
-// many are 1, or more.
+// ones returns the sum rounded up to a whole number. If all losses are 0 or 1, it is the number of ones.
 func (s RiskSum) ones() int64 {
 	up := new(big.Int).Add(s.total(), big.NewInt(UnitsPerLoss-1))
 	return up.Rsh(up, 60).Int64()
@@ -142,7 +139,7 @@ type riskSumJSON struct {
 	Sum string `json:"sum,omitempty"`
 }
 
-// form is the JSON form of a sum.
+// form returns the JSON form of a sum.
 func (s RiskSum) form() riskSumJSON {
 	return riskSumJSON{s.count, fmt.Sprintf("%016x%016x", s.hi, s.lo)}
 }
@@ -174,7 +171,7 @@ func (j riskSumJSON) read() (RiskSum, error) {
 	return read, read.validate()
 }
 
-// validate checks that the sum is one of losses in [0, 1].
+// validate checks that the sum can be that of losses in [0, 1].
 func (s RiskSum) validate() error {
 	if s.count < 0 {
 		return fmt.Errorf("certify: risk sum over %d examples", s.count)

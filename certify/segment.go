@@ -12,9 +12,9 @@ var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 // String names the topic, the partition and the offsets.
 func (g Segment) String() string { return Span{g.Topic, g.Partition, g.First, g.End}.String() }
 
-// validateSegments returns an error unless the segments, if any, can be the shards of the sample: as
-// many, with as many rows, without gap or overlap in a partition. A gap could hide rows that are hard
-// to predict.
+// validateSegments returns an error unless the segments, if any, can be the shards of the sample: there is one
+// for each shard, together they have all rows, and those of a partition follow each other without gap or
+// overlap. A gap could hide rows that are hard to predict.
 func (s Sample) validateSegments(all int64) error {
 	if len(s.Segments) == 0 {
 		return nil
@@ -22,7 +22,7 @@ func (s Sample) validateSegments(all int64) error {
 	if int64(len(s.Segments)) != s.Shards {
 		return fmt.Errorf("%d segments, but %d shards", len(s.Segments), s.Shards)
 	}
-	ends := map[Span]int64{} // of partitions
+	ends := map[Span]int64{} // offset after the last segment so far, by partition
 	rows := int64(0)
 	for i, g := range s.Segments {
 		if !topicForm.MatchString(g.Topic) || g.Partition < 0 || g.First < 0 || g.End <= g.First || g.Rows < 1 {

@@ -2,14 +2,14 @@ package certify
 
 import "math/big"
 
-// A Sequence is the position of a certificate among those of one job on consecutive windows of
-// rows. Number k may spend δ/(k(k+1)). These parts add up to at most δ, so that all certificates of the sequence hold
-// at once with confidence 1−δ.
+// A Sequence is the position of a certificate among those of one job on consecutive windows of rows. Number k
+// may spend δ/(k(k+1)). These parts add up to at most δ, so that all certificates of the sequence hold at once
+// with confidence 1−δ.
 //
-// This requires that each number is fixed before anything is known of its certificate's bound, and
-// given once. No single document can show it: see docs/explanation/certificate.md.
+// This requires that each number is fixed before the bound of its certificate is known, and is used only once.
+// No single document can show that: see docs/explanation/certificate.md.
 type Sequence struct {
-	Name   string `json:"name"` // tells the sequences of one log apart
+	Name   string `json:"name"` // distinguishes the sequences of one log
 	Number int64  `json:"run"`  // k, 1 to [MaxNumber]
 }
 
@@ -29,7 +29,7 @@ func (s *Sequence) share() Share {
 	return Share{new(big.Rat).SetFrac(big.NewInt(1), k)}
 }
 
-// validate reports all faults; nil has none.
+// validate reports all faults. A nil s is valid.
 func (s *Sequence) validate() error {
 	if s == nil {
 		return nil

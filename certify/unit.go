@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// LeastUnits is the least number of train units, and of held-out units.
+// LeastUnits is the least number of training units, and of held-out units.
 const LeastUnits = 30
 
-// UnitCounts describe independent examples that are sets of rows. Each is in one subset, and its loss is the
-// mean over its rows. Guarantees count units.
+// UnitCounts describe independent examples that are sets of rows, called units. All rows of a unit are in one
+// subset, and its loss is the mean over its rows. Bounds count units, not rows.
 type UnitCounts struct {
-	Columns   []string `json:"columns"` // rows of one unit have equal values in them
+	Columns   []string `json:"columns"` // rows with equal values in all of them form a unit
 	Reference int64    `json:"prior"`
 	Train     int64    `json:"training"`
 	Holdout   int64    `json:"holdout"`
-	Largest   int64    `json:"largest"` // most rows of one unit
+	Largest   int64    `json:"largest"` // number of rows of the largest unit
 }
 
-// Example is the word for what N counts.
+// Example returns the word for one example: "unit" or "row".
 func (l Counts) Example() string {
 	if l.Units != nil {
 		return "unit"
@@ -26,7 +26,7 @@ func (l Counts) Example() string {
 	return "row"
 }
 
-// labels are the columns of the sample that tell units apart.
+// labels returns the columns of the sample that identify units.
 func (l Counts) labels() []string {
 	if l.Units == nil {
 		return nil
@@ -56,14 +56,14 @@ func (ev Evidence) validateUnits() error {
 	return faults.err()
 }
 
-// MeanUnits returns the mean loss in units of 2⁻⁶⁰, rounded down and up. There is at least one loss.
+// MeanUnits returns the mean loss in units of 2⁻⁶⁰, rounded down and up. It requires at least one loss.
 func (s RiskSum) MeanUnits() (down, up uint64) {
 	down, rest := bits.Div64(s.hi, s.lo, uint64(s.count)) //nolint:gosec // count > 0, and hi < count, for no loss is above 2⁶⁰
 	return down, down + min(rest, 1)
 }
 
-// AddUnit adds one example whose loss is the mean of the losses of rows, rounded up; if lower, rounded
-// down. With spread it is added to the spread of losses too.
+// AddUnit adds one example whose loss is the mean of the losses of its rows, rounded up, or down if lower is
+// set. If spread is set, it adds the loss to the spread too.
 func (t *LossSum) AddUnit(rows RiskSum, lower, spread bool) error {
 	down, mean := rows.MeanUnits()
 	if lower {

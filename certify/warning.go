@@ -15,7 +15,8 @@ const (
 	WarnLargeUnit  WarningCode = "large-unit"  // one unit has Count of Of rows
 )
 
-// A Warning says why a claim may fail that follows from the evidence.
+// A Warning gives a reason why a claim that follows from the evidence may not hold. What Count, Of and Value
+// mean depends on the code; those that it does not use are 0.
 type Warning struct {
 	Code  WarningCode `json:"code"`
 	Count int64       `json:"count,omitempty"`
@@ -23,10 +24,11 @@ type Warning struct {
 	Value float64     `json:"value,omitempty"`
 }
 
-// fewDuplicates is the share of equal rows above which they are a warning.
+// fewDuplicates is the largest share of duplicates without a warning.
 const fewDuplicates = 0.01
 
-// leastCompared is the least number of prior rows for which a column is compared between splits.
+// leastCompared is the least number of prior rows for which the column of the mean is compared between prior
+// and training rows.
 const leastCompared = 50
 
 // warnings lists what may make claims fail.
@@ -41,13 +43,13 @@ func (ev Evidence) warnings() []Warning {
 	if ev.Counts.Rejected > 0 {
 		all = append(all, Warning{Code: WarnRejected, Count: ev.Counts.Rejected, Of: ev.Counts.Rows})
 	}
-	// Of a column that was fitted on outside rows alone, independent rows hardly show a quarter.
+	// If the column was fitted on outside rows alone, independent rows hardly show a difference of a quarter.
 	if m := ev.Mean; m != nil && !ev.inside() && m.Reference.Count() >= leastCompared && m.Train.Upper() < 0.75*m.Reference.Upper() {
 		all = append(all, Warning{Code: WarnMeanFitted, Value: 1 - m.Train.Upper()/m.Reference.Upper()})
 	}
 	u, l := ev.Counts.Units, ev.Counts
 	rows := l.Prior + l.Training + l.Holdout
-	if u == nil || rows <= 2*(u.Reference+u.Train+u.Holdout) { // rows of one larger unit may depend on each other
+	if u == nil || rows <= 2*(u.Reference+u.Train+u.Holdout) { // rows of a larger unit may depend on each other
 		if lag, correlation := ev.Dependence.Strongest(); lag > 0 {
 			all = append(all, Warning{Code: WarnDependence, Count: lag, Value: correlation})
 		}
@@ -58,7 +60,7 @@ func (ev Evidence) warnings() []Warning {
 	return all
 }
 
-// Warned reports whether the certificate has a warning.
+// Warned reports whether the certificate has a warning with this code.
 func (c Certificate) Warned(code WarningCode) bool {
 	return slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Code == code })
 }

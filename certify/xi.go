@@ -8,12 +8,12 @@ import (
 // XiLimit is the largest N for which [LnXi] sums exactly.
 const XiLimit = 10_000_000_000
 
-// LnXi returns an upper bound on ln ξ(N),
+// LnXi returns an upper bound on ln ξ(n),
 //
-//	ξ(N) = Σ_{k=0}^{N} C(N,k) (k/N)^k (1−k/N)^{N−k}
+//	ξ(n) = Σ_{k=0}^{n} C(n,k) (k/n)^k (1−k/n)^{n−k}
 //
-// for N ≥ 1: up to [XiLimit] from the sum, too high by less than 10⁻¹¹; above it
-// ln(2√N), too high by less than 0.47 (Maurer 2004). It panics if n < 1.
+// for n ≥ 1. Up to [XiLimit] it comes from the sum, too high by less than 10⁻¹¹; above, it is ln(2√n), too high
+// by less than 0.47 (Maurer 2004). It panics if n < 1.
 func LnXi(n int64) float64 {
 	if n < 1 {
 		panic("certify: LnXi needs N of at least 1")
@@ -44,7 +44,7 @@ func xi(n uint64) *big.Float {
 		hi += carry
 		t = mulDivUp(t, n-i+1, n)
 		if t <= 4*(n/i) {
-			t = mulDivUp(t, n, i) // t_i and all that follow
+			t = mulDivUp(t, n, i) // a bound on t_i and all later terms together
 			break
 		}
 	}

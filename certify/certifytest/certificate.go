@@ -1,4 +1,4 @@
-// Package certifytest makes certificates for tests of what shows them.
+// Package certifytest makes certificates for tests of packages that show them.
 package certifytest
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// Dependence is of so many rows whose neighbouring targets have this correlation.
+// Dependence returns the series of so many rows, in which neighbouring targets have this correlation.
 func Dependence(rows int64, correlation float64) certify.Series {
 	m := certify.Series{Rows: rows, Squares: rows << 18}
 	m.Products[0] = int64(correlation * float64((rows-1)<<18))
 	return m
 }
 
-// Evidence is a copy of the evidence of a certificate, to change.
+// Evidence returns a copy of the evidence of a certificate, which the test may change.
 func Evidence(t testing.TB, c certify.Certificate) certify.Evidence {
 	t.Helper()
 	document, err := certify.Marshal(c)
@@ -29,8 +29,8 @@ func Evidence(t testing.TB, c certify.Certificate) certify.Evidence {
 	return c.Evidence
 }
 
-// Certificate certifies made-up evidence: of 2,000 rows of the wind by temperature, which
-// change may alter.
+// Certificate certifies made-up evidence: wind is predicted from temp on 2,000 rows. change, if not nil, may
+// alter the evidence first.
 func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certificate {
 	t.Helper()
 	sum := func(n int, loss float64) (s certify.RiskSum) {
