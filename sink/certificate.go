@@ -13,14 +13,14 @@ import (
 	"github.com/pacsgp/pacsgp/internal/digest"
 )
 
-// A certificateRow is a certificate as one row: the numbers to select, sort and join by, and
-// the whole document. docs/reference/formats.md has its columns. Null means that the certificate has no such
-// value.
+// A certificateRow is a certificate as one row of Parquet: the numbers to select, sort and join by,
+// and the whole document. docs/reference/formats.md lists the columns. A value that the certificate
+// does not have is null.
 type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document
 	Format      string `parquet:"format"`
 
-	Status     certify.Status  `parquet:"status"` // of the claim about predictions with the least bound
+	Status     certify.Status  `parquet:"status"` // of the claim about predictions with the smallest bound
 	Bound      float64         `parquet:"bound"`
 	Claim      certify.ClaimID `parquet:"claim"`
 	DrawStatus certify.Status  `parquet:"draw_status"` // of the claim about a random draw
@@ -39,7 +39,7 @@ type certificateRow struct {
 	SequenceNumber *int64  `parquet:"sequence_run,optional"`
 	Accuracy       float64 `parquet:"accuracy"`
 	KL             float64 `parquet:"kl"`
-	Warnings       int64   `parquet:"warnings"` // number of them
+	Warnings       int64   `parquet:"warnings"` // number of warnings
 
 	Rows       int64 `parquet:"rows"`
 	Prior      int64 `parquet:"prior"`
@@ -49,14 +49,14 @@ type certificateRow struct {
 	Rejected   int64 `parquet:"rejected"`
 	Features   int64 `parquet:"features"`
 
-	Dataset string `parquet:"dataset"` // digests
+	Dataset string `parquet:"dataset"` // SHA-256, as in Model and Job
 	Model   string `parquet:"model"`
 	Job     string `parquet:"job"`
 	Kernel  string `parquet:"kernel"`
 
 	Document string `parquet:"document"` // canonical JSON
 
-	Claims []claimRow `parquet:"claims,list"` // all of them, in the order of the document
+	Claims []claimRow `parquet:"claims,list"` // in the order of the document
 }
 
 type claimRow struct {
@@ -71,8 +71,8 @@ type claimRow struct {
 	LnInverseDelta float64           `parquet:"ln_inverse_delta"`
 }
 
-// ErrCertificateRow says that bytes are not a certificate as a row of Parquet, or a damaged one, or
-// that its columns contradict its document. No retry helps.
+// ErrCertificateRow means that bytes are not an intact certificate row, or that its columns
+// contradict its document. A retry does not help.
 var ErrCertificateRow = errors.New("not a valid certificate row")
 
 // CertificateRow returns a Parquet file of one row with the main numbers of a certificate in
@@ -107,15 +107,15 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// IsCertificateRow reports whether data are a Parquet file that has the mark of a certificate, not
-// of a model. [DecodeCertificateRow] checks it.
+// IsCertificateRow reports whether data looks like a certificate row and not like a model file: it
+// starts as Parquet and contains a certificate's format. [DecodeCertificateRow] checks the content.
 func IsCertificateRow(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("PAR1")) && bytes.Contains(data, []byte(`"format": "pacsgp-certificate/`))
 }
 
-// DecodeCertificateRow reads the form of [CertificateRow]. A document that is not canonical, and
-// flat columns that contradict it, are errors. Like certify.Parse it does not check that the
-// numbers follow from each other.
+// DecodeCertificateRow decodes the output of [CertificateRow]. It returns an error if the document
+// is not canonical JSON, or if a flat column differs from it. Like certify.Parse it does not check
+// that the numbers follow from each other.
 func DecodeCertificateRow(data []byte) (certify.Certificate, error) {
 	if err := checkSeal(data); err != nil {
 		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate is next to it as JSON)", ErrCertificateRow, err)

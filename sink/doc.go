@@ -2,7 +2,7 @@
 // row of Parquet. docs/reference/formats.md is the specification; this package is one implementation of
 // it.
 //
-// The same artifact gives the same bytes. Bytes are checked before they are believed: nothing
-// is allocated on the word of a damaged file, every number is finite, and what does not follow
-// from the specification is an error.
+// The same artifact always has the same bytes. Decoding trusts no size that a file claims: it
+// checks the size before it allocates memory, and returns an error for numbers that are not finite
+// and for everything else that breaks the specification.
 package sink

@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// ModelIn decodes a model and returns it with the SHA-256 of its bytes. path names them in errors.
+// ModelIn decodes a model file and also returns the SHA-256 of data. Errors begin with path.
 func ModelIn(path string, data []byte) (m pass.Model, sum string, err error) {
 	if json.Valid(data) || IsCertificateRow(data) {
 		err = errors.New("it is no model, but may be a certificate: are MODEL and CERTIFICATE swapped?")
@@ -24,8 +24,8 @@ func ModelIn(path string, data []byte) (m pass.Model, sum string, err error) {
 	return m, digest.Of(data), nil
 }
 
-// CertificateIn decodes a certificate, JSON or a row of Parquet, and returns it with its id. path
-// names the bytes in errors.
+// CertificateIn decodes a certificate, as JSON or as a row of Parquet, and also returns its id: the
+// SHA-256 of its canonical JSON. Errors begin with path.
 func CertificateIn(path string, data []byte) (c certify.Certificate, id string, err error) {
 	switch {
 	case IsCertificateRow(data):
@@ -45,7 +45,7 @@ func CertificateIn(path string, data []byte) (c certify.Certificate, id string, 
 	return c, digest.Of(document), nil
 }
 
-// IsModel reports whether data can be a model, and is no certificate.
+// IsModel reports whether data is Parquet and not a certificate row. It does not decode data.
 func IsModel(data []byte) bool { return isParquet(data) && !IsCertificateRow(data) }
 
 func isParquet(data []byte) bool { return bytes.HasPrefix(data, []byte("PAR1")) }

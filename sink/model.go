@@ -15,13 +15,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// ErrModelFile says that bytes are not a model file of a known version, or a damaged one. No retry
-// helps.
+// ErrModelFile means that bytes are not an intact model file of a known version. A retry does not
+// help.
 var ErrModelFile = errors.New("not a valid model file")
 
 const metadataKey = "pacsgp"
 
-// Limits of a model file, far beyond what can be trained.
+// Limits of a model file, far above any model that can be trained.
 const (
 	maxFeatures = 1 << 14
 	maxMetadata = 16 << 20
@@ -50,9 +50,9 @@ func EncodeModel(m pass.Model) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeModel reads a model file. It refuses what EncodeModel does not write: another version,
-// numbers that are not finite, sizes that disagree, a diagonal that is not positive. The model
-// shares no memory with data.
+// DecodeModel reads a model file. It returns an error for what EncodeModel never writes: another
+// version, numbers that are not finite, sizes that disagree, a diagonal that is not positive. The
+// model shares no memory with data.
 func DecodeModel(data []byte) (pass.Model, error) {
 	if err := checkSeal(data); err != nil {
 		return pass.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
@@ -90,12 +90,12 @@ func DecodeModel(data []byte) (pass.Model, error) {
 	return m, nil
 }
 
-// MaxModelBytes bounds a model file. The largest that can be trained, of 4,000 inducing points,
-// has a quarter of these bytes.
+// MaxModelBytes bounds a model file. The largest model that can be trained, with 4,000 inducing
+// points, needs a quarter of it.
 const MaxModelBytes = 1 << 30
 
-// CheckModelSize returns an error if a file of that size is too large for the model that its
-// footer describes. It reads nothing but the footer.
+// CheckModelSize returns an error if a file of size bytes is larger than the model that its footer
+// describes can be. It reads only the footer.
 func CheckModelSize(r io.ReaderAt, size int64) error {
 	f, err := readFooter(r, size)
 	if err != nil {
@@ -115,7 +115,7 @@ func CheckModelSize(r io.ReaderAt, size int64) error {
 }
 
 // marshalMeta returns the canonical JSON of the metadata: members in the order of the
-// specification, no white space, shortest numbers that read back equal.
+// specification, no white space, and the shortest decimal that reads back as the same number.
 func marshalMeta(meta pass.ModelMeta) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -126,8 +126,8 @@ func marshalMeta(meta pass.ModelMeta) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// parseMeta reads metadata. JSON that is not canonical is an error, so that no member is unknown,
-// missing or doubled.
+// parseMeta reads metadata. It accepts canonical JSON only: no member can be unknown, missing or
+// repeated.
 func parseMeta(data []byte) (pass.ModelMeta, error) {
 	var meta pass.ModelMeta
 	if len(data) > maxMetadata {
@@ -188,7 +188,7 @@ func checkMeta(meta pass.ModelMeta) error {
 	if !slices.Equal(meta.RowRules, certify.RowRules()) {
 		return fmt.Errorf("row rules %q, want exactly %q: rules that this program does not know", meta.RowRules, certify.RowRules())
 	}
-	names := map[string]bool{meta.Mean: true} // no column is called ""
+	names := map[string]bool{meta.Mean: true} // the empty name is taken: no column has it
 	if meta.Mean != "" {
 		if err := certify.ColumnName(meta.Mean); err != nil {
 			return fmt.Errorf("column of the mean: %w", err)
@@ -220,8 +220,8 @@ func checkMeta(meta pass.ModelMeta) error {
 	return checkTheta(meta)
 }
 
-// checkTheta checks that the kernel's parameters are exp of grid values, to the last bit: their
-// index on the grid is what the bound charges for.
+// checkTheta checks that each kernel parameter is, to the last bit, exp of its grid value: the
+// bound charges for the index on that grid.
 func checkTheta(meta pass.ModelMeta) error {
 	names, widths, at := certify.ParameterNames(meta.FeatureNames(), meta.Isotropic), meta.Encode.Widths(meta.Features), 0
 	if err := certify.CheckSize(meta.Theta); err != nil {

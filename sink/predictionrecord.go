@@ -11,15 +11,15 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// PredictionObjects writes predictions as JSON objects, with the columns of [Predictions].
-// Before the number of the row come the partition and the offset of its record.
+// PredictionObjects writes predictions as JSON objects. They have the members partition and offset,
+// then those named like the columns of [Predictions], then the kept members.
 type PredictionObjects struct {
 	certificate []byte // JSON
 	names       [][]byte
 }
 
-// NewPredictionObjects returns a writer of predictions under a certificate; "" means none. Kept
-// members come last; [CanKeep] checks their names.
+// NewPredictionObjects returns a writer. certificate is the id of the certificate, or "" for none.
+// keep names the kept members, which come last; [CanKeep] checks these names.
 func NewPredictionObjects(certificate string, keep ...string) PredictionObjects {
 	o := PredictionObjects{certificate: []byte("null")}
 	if certificate != "" {
@@ -34,7 +34,7 @@ func NewPredictionObjects(certificate string, keep ...string) PredictionObjects 
 func quoted(text string) []byte {
 	out, err := json.Marshal(text)
 	if err != nil {
-		panic("sink: " + err.Error()) // a string always has a form
+		panic("sink: " + err.Error()) // a string always has a JSON form
 	}
 	return out
 }
@@ -76,15 +76,15 @@ func appendNumber(to []byte, v float64) []byte {
 	return strconv.AppendFloat(to, v, 'g', -1, 64)
 }
 
-// positions are the columns with the position of a row in a log.
+// positions are the columns with a record's position in a log.
 var positions = []Kept{
 	{"partition", parquet.Int(32)},
 	{"offset", parquet.Int(64)},
 	{"key", parquet.Leaf(parquet.ByteArrayType)},
 }
 
-// PositionColumns are the columns behind predictions of rows of a log: partition, offset and key
-// of the record, and its kept members, as JSON.
+// PositionColumns returns the columns that follow predictions of rows of a log: partition, offset
+// and key of the record, and its kept members as JSON.
 func PositionColumns(keep ...string) []Kept {
 	columns := append([]Kept(nil), positions...)
 	for _, name := range keep {
@@ -93,14 +93,14 @@ func PositionColumns(keep ...string) []Kept {
 	return columns
 }
 
-// A Positioned has predictions of rows of a log, with the [PositionColumns] behind them.
+// A Positioned has predictions of rows of a log and the values of their [PositionColumns].
 type Positioned struct {
 	Predictions []pipeline.Prediction
 	Columns     [][]parquet.Value
 }
 
-// Add appends the prediction of a row of a record. kept are JSON values; nil means null. It
-// retains key and kept.
+// Add appends the prediction of a row of a record. kept are JSON values; nil means null. Add keeps
+// references to key and kept.
 func (b *Positioned) Add(p pipeline.Prediction, partition int, offset int64, key []byte, kept ...[]byte) {
 	if b.Columns == nil {
 		b.Columns = make([][]parquet.Value, len(positions)+len(kept))

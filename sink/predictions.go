@@ -13,16 +13,16 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Kept column is a further column behind those of predictions, with its type.
+// A Kept column is a column that follows the columns of predictions in a file.
 type Kept struct {
 	Name string
 	Node parquet.Node
 }
 
-// noise is the type of numbers that no codec shortens.
+// noise is the type of columns that do not compress.
 var noise = parquet.Compressed(parquet.Leaf(parquet.DoubleType), &parquet.Uncompressed)
 
-// predictionFields are the columns of a file of predictions, in their order.
+// predictionFields are the columns of a predictions file, in their order.
 var predictionFields = []Kept{
 	{"row", parquet.Encoded(parquet.Int(64), &parquet.DeltaBinaryPacked)},
 	{"mean", parquet.Optional(noise)},
@@ -32,7 +32,7 @@ var predictionFields = []Kept{
 	{"reason", parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))},
 }
 
-// An inOrder is a group whose fields have their own order; the library sorts by name.
+// An inOrder is a group with its fields in the order of names. The library sorts them by name.
 type inOrder struct {
 	parquet.Group
 
@@ -48,25 +48,25 @@ func (g inOrder) Fields() []parquet.Field {
 	return fields
 }
 
-// Predictions writes predictions as Parquet: the row's ordinal, the prediction and the standard
+// Predictions writes predictions as Parquet: the row's ordinal, the prediction, the standard
 // deviations of f and of the target in raw units, and the id of the certificate. A deviation that
-// is not known well enough is null. A row that breaks the rules has a reason and nulls, also for the
-// certificate: it promises nothing for such rows. It is for one goroutine at a time.
+// is not accurate enough is null. If a row breaks a rule, reason says which, and all else is null:
+// the certificate promises nothing for it. It is for one goroutine at a time.
 type Predictions struct {
 	w           *parquet.GenericWriter[any]
 	certificate parquet.Value
 	column      []parquet.Value // buffer for pieceRows values
-	kept        []int64         // for each kept column, bytes of values in the open page
+	kept        []int64         // for each kept column: bytes of values in the open page
 	buffered    int             // rows in the open row group
-	bytes       int64           // of values of kept columns in the closed pages of the row group
+	bytes       int64           // of kept columns, in the closed pages of the open row group
 }
 
-// pieceRows is the number of rows that are written at a time: they fit the processor's cache.
+// pieceRows is how many rows are written at a time: few enough for the processor's cache.
 const pieceRows = 512
 
-// NewPredictions starts a file. Without a certificate ("") its column is null. Kept columns
-// come last, unchanged; [CanKeep] checks their names. Dictionaries of kept columns end at
-// keptPage bytes.
+// NewPredictions starts a file. certificate is the id of the certificate; if it is "", that column
+// is null. Kept columns come last and are written unchanged; [CanKeep] checks their names. The
+// dictionary of a kept column grows to at most keptPage bytes.
 func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions {
 	columns := slices.Clone(predictionFields)
 	for _, k := range keep {
@@ -90,13 +90,13 @@ func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions 
 	}
 }
 
-// fileKey is the key of the metadata with the name of the file that was predicted.
+// fileKey is the metadata key for the name of the predicted file.
 const fileKey = "pacsgp-file"
 
-// Of names the file whose rows are predicted, before Close.
+// Of records the name of the file whose rows are predicted. It must be called before Close.
 func (p *Predictions) Of(file string) { p.w.SetKeyValueMetadata(fileKey, file) }
 
-// PredictedFile returns the name of the file that a file of predictions of that size is about.
+// PredictedFile returns the name that [Predictions.Of] recorded in a predictions file.
 func PredictedFile(r io.ReaderAt, size int64) (string, error) {
 	f, err := readFooter(r, size)
 	if err == nil && f.keys[fileKey] == "" {
@@ -119,7 +119,7 @@ const (
 	predictionColumns
 )
 
-// text returns a value of a column of texts; "" is null.
+// text returns a value for a column of texts. "" is written as null.
 func text(value string, column int) parquet.Value {
 	if value == "" {
 		return parquet.Value{}.Level(0, 0, column)
@@ -127,7 +127,7 @@ func text(value string, column int) parquet.Value {
 	return parquet.ByteArrayValue([]byte(value)).Level(0, 1, column)
 }
 
-// number returns a value of a column of numbers; NaN is null.
+// number returns a value for a column of numbers. NaN is written as null.
 func number(value float64, column int) parquet.Value {
 	if math.IsNaN(value) {
 		return parquet.Value{}.Level(0, 0, column)
@@ -135,8 +135,8 @@ func number(value float64, column int) parquet.Value {
 	return parquet.DoubleValue(value).Level(0, 1, column)
 }
 
-// CanKeep returns an error unless a kept column, or a kept member of a record, can have this name. positions are
-// the columns with the position of the row.
+// CanKeep returns an error if name cannot be that of a kept column or member: it is empty, not
+// UTF-8, a column of predictions, or one of positions, the columns with a row's position.
 func CanKeep(name string, positions ...string) error {
 	if slices.Contains(positions, name) || slices.ContainsFunc(predictionFields, func(f Kept) bool { return f.Name == name }) {
 		return fmt.Errorf("%q is a column of predictions", name)
@@ -147,7 +147,7 @@ func CanKeep(name string, positions ...string) error {
 	return nil
 }
 
-// Write appends predictions, and as many values of each kept column. It retains none of them.
+// Write appends predictions. kept has one value a row for each kept column. Nothing is retained.
 func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value) error {
 	if len(kept) != len(p.kept) {
 		return fmt.Errorf("sink: %d kept columns, want %d", len(kept), len(p.kept))
@@ -167,7 +167,7 @@ func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value
 	return nil
 }
 
-// piece appends at most pieceRows predictions. Their values in the kept columns begin at from.
+// piece appends at most pieceRows predictions. Their values in kept begin at index from.
 func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parquet.Value) error {
 	writers, column := p.w.ColumnWriters(), p.column[:len(rows)]
 	each := func(c int, of func(row *pipeline.Prediction) parquet.Value) error {
@@ -199,8 +199,8 @@ func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parqu
 	return err
 }
 
-// keep appends at most pieceRows values of a kept column, and ends the page once its values have
-// keptPage bytes. The library would count only the indexes of a page with a dictionary.
+// keep appends at most pieceRows values of kept column c, and ends the page when its values have
+// keptPage bytes. The library would count only the indexes if the page has a dictionary.
 func (p *Predictions) keep(c int, values []parquet.Value) error {
 	at := predictionColumns + c
 	w := p.w.ColumnWriters()[at]
@@ -241,16 +241,16 @@ func bytesOf(v parquet.Value) int64 {
 	}
 }
 
-// keptPage is the size at which a page of a kept column ends, and its dictionary.
+// keptPage is the size in bytes at which a page of a kept column, or its dictionary, ends.
 const keptPage = 1 << 20
 
-// groupRows rows, or groupBytes of kept columns, close a row group, to bound the buffers.
+// A row group is closed at groupRows rows, or at groupBytes of kept columns, to bound the buffers.
 const (
 	groupRows  = 1 << 17
 	groupBytes = 1 << 25
 )
 
-// Close writes the footer. It does not close the writer beneath.
+// Close writes the footer. It does not close the underlying writer.
 func (p *Predictions) Close() error {
 	if err := p.w.Close(); err != nil {
 		return fmt.Errorf("sink: write predictions: %w", err)
@@ -258,14 +258,15 @@ func (p *Predictions) Close() error {
 	return nil
 }
 
-// EndColumns returns the columns of the ends of intervals around predictions.
+// EndColumns returns the columns for the two ends of a prediction interval.
 func EndColumns() []Kept {
 	node := parquet.Leaf(parquet.DoubleType)
 	return []Kept{{"lower", node}, {"upper", node}}
 }
 
-// Ends returns the values of [EndColumns], in raw units, rounded outwards: so far below and above the mean,
-// or, if deviations are given, so many predictive ones. They are null without a prediction.
+// Ends returns the values of [EndColumns], in raw units, rounded outwards. They are below and above
+// away from the mean or, if deviations > 0, that many predictive deviations; null without a
+// prediction.
 func Ends(rows []pipeline.Prediction, below, above, deviations float64) [][]parquet.Value {
 	lower, upper := make([]parquet.Value, len(rows)), make([]parquet.Value, len(rows))
 	for i, p := range rows {

@@ -12,9 +12,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// Rejected writes rows that break a row rule as Parquet: their file or topic (in), row group or
-// partition (part) and row or offset (row), the first bad column, the reason, and in the group values
-// the row's columns as float64, null where they are bad. It is for one goroutine at a time.
+// Rejected writes the rows that break a row rule as Parquet: their file or topic (in), row group or
+// partition (part), row or offset (row), the first bad column, and the reason. The group values has
+// the row's columns as float64, null where a value is bad. It is for one goroutine at a time.
 type Rejected struct {
 	w       *parquet.GenericWriter[any]
 	columns []string
@@ -22,7 +22,7 @@ type Rejected struct {
 	n       int
 }
 
-// NewRejectedRows starts a file with these columns.
+// NewRejectedRows starts a file. columns name the values of a row.
 func NewRejectedRows(w io.Writer, columns []string) *Rejected {
 	values := parquet.Group{}
 	for _, name := range columns {
@@ -38,7 +38,7 @@ func NewRejectedRows(w io.Writer, columns []string) *Rejected {
 	}
 }
 
-// Write appends a row of a shard. It retains nothing of it.
+// Write appends a rejected row of a shard. It keeps no reference to it.
 func (b *Rejected) Write(shard dataset.Shard, r dataset.RejectedRow) error {
 	set := func(v parquet.Value, definition int, path ...string) {
 		leaf, _ := b.w.Schema().Lookup(path...)
@@ -71,7 +71,7 @@ func (b *Rejected) Write(shard dataset.Shard, r dataset.RejectedRow) error {
 	return nil
 }
 
-// Close writes the footer. It does not close the writer beneath.
+// Close writes the footer. It does not close the underlying writer.
 func (b *Rejected) Close() error {
 	if err := b.w.Close(); err != nil {
 		return fmt.Errorf("sink: write rejected rows: %w", err)
@@ -79,15 +79,15 @@ func (b *Rejected) Close() error {
 	return nil
 }
 
-// A subsetRow is a row of the file.
+// A subsetRow is a row of a [Split] file.
 type subsetRow struct {
 	File    string `parquet:"file,dict"`
 	Row     int64  `parquet:"row,delta"`     // in the file
-	Ordinal int64  `parquet:"ordinal,delta"` // in the sample
+	Ordinal int64  `parquet:"ordinal,delta"` // in the dataset
 	Subset  string `parquet:"subset,dict"`
 }
 
-// Split writes the subset of each row as a row of Parquet. It must be closed.
+// Split writes, as Parquet, which subset each row of a dataset belongs to. It must be closed.
 type Split struct {
 	w    *parquet.GenericWriter[subsetRow]
 	rows int
@@ -112,5 +112,5 @@ func (s *Split) Write(r pipeline.RowSubset) error {
 	return err
 }
 
-// Close writes the footer. It does not close the writer beneath.
+// Close writes the footer. It does not close the underlying writer.
 func (s *Split) Close() error { return s.w.Close() }

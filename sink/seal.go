@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Model files and certificate rows seal themselves: the value of one key of the footer is the
-// SHA-256 of the whole file with zeros instead of that value. Parquet has checksums of pages, not
-// of the footer: without the seal one flipped bit made the Parquet library allocate 2 GiB, or gave
-// another lengthscale.
+// Model files and certificate rows are sealed: one key of the footer has the SHA-256 of the whole
+// file, computed with zeros instead of that value. Parquet has checksums of pages, but none of the
+// footer: without the seal, one flipped bit made the Parquet library allocate 2 GiB, or changed a
+// lengthscale.
 const (
 	sealKey    = "pacsgp-sha256"
 	sealDigits = 2 * sha256.Size
-	// sealMark comes before the digits: the key, then the header of the value in Thrift's
-	// compact protocol (next field, binary, 64 bytes).
+	// sealMark comes before the digits: the key, and the header of its value in Thrift's compact
+	// protocol (next field, binary, 64 bytes).
 	sealMark = sealKey + "\x18\x40"
 )
 
-// seal writes the digest into a file that has zeros instead of it.
+// seal replaces the zeros of a file's seal by its digest.
 func seal(data []byte) error {
 	digits, digest, err := findSeal(data)
 	copy(digits, digest)
@@ -37,7 +37,7 @@ func checkSeal(data []byte) error {
 	return err
 }
 
-// findSeal returns the part of data with the digits, and the digest of data with zeros instead of them.
+// findSeal returns the digits of the seal, as a part of data, and the digest that they should be.
 func findSeal(data []byte) (digits []byte, digest string, err error) {
 	at := bytes.LastIndex(data, []byte(sealMark)) + len(sealMark)
 	if at < len(sealMark) || at+sealDigits > len(data) {

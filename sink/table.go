@@ -14,9 +14,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A tableRow is one inducing point in a model file: its coordinates, its whitened mean under Q, its
-// rows of L and of the factor of S up to the diagonal, and its weight in predictions with its row of the
-// factor of their covariance B⁻¹.
+// A tableRow is one inducing point in a model file: its coordinates; its whitened mean under Q; its
+// rows of L and of the factor of S, up to the diagonal; its weight in predictions; and its row of
+// the factor of B⁻¹, the covariance of these weights.
 type tableRow struct {
 	Z      []float64 `parquet:"z,list"`
 	Mean   float64   `parquet:"mean"`
@@ -26,30 +26,29 @@ type tableRow struct {
 	B      []float64 `parquet:"b,list"`
 }
 
-// tableRowOf returns inducing point i, which shares the memory of the model.
+// tableRowOf returns the row of inducing point i. Its slices share the memory of the model.
 func tableRowOf(of pass.Model, i int) tableRow {
 	p, q := of.Posterior, of.Predictive
 	m, d := len(p.Mean), len(p.Z)/len(p.Mean)
 	return tableRow{p.Z[i*d : (i+1)*d], p.Mean[i], p.L[i*m : i*m+i+1], p.Factor[i*m : i*m+i+1], q.Mean[i], q.Factor[i*m : i*m+i+1]}
 }
 
-// tableBytes returns the size of the numbers of m inducing points in d dimensions.
+// tableBytes returns how many bytes the numbers of m inducing points in d dimensions need.
 func tableBytes(m, d int) int64 {
 	rows := int64(m)
 	return 8 * (rows*int64(d) + 2*rows + 3*rows*(rows+1)/2)
 }
 
 const (
-	// groupValues is the number of values that closes a row group. It bounds the writer's
-	// buffers; it counts values, so that the bytes of the file depend on the model alone.
+	// groupValues is how many values close a row group, to bound the writer's buffers. Values are
+	// counted, not bytes, so that the file depends on the model alone.
 	groupValues = 1 << 20
-	// pageBytes is the size at which a page is closed.
+	// pageBytes is the size in bytes at which a page is closed.
 	pageBytes = 1 << 20
 )
 
-// writeTable writes a model file, neither compressed nor encoded: the numbers are noise to
-// every codec, the size of the file bounds the size of the table, and each page carries its
-// CRC.
+// writeTable writes a model file, neither compressed nor encoded: its numbers do not compress, and
+// so the size of the file bounds the size of the table. Each page has its CRC.
 func writeTable(w io.Writer, metadata string, m pass.Model) error {
 	pw := parquet.NewGenericWriter[tableRow](w,
 		parquet.CreatedBy("pacsgp", "1", ""),

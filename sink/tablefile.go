@@ -14,26 +14,25 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// Model files and certificate rows are Parquet of one plain kind: flat columns or lists,
-// encoding PLAIN, not compressed. Anybody may have made them: the seal detects damage, not
-// forgery. The Parquet library allocates the sizes that a file claims, so all of them are checked
-// against the bytes of the file before it reads a value.
+// Model files and certificate rows are simple Parquet: flat columns or lists, encoding PLAIN, not
+// compressed. They can come from anybody: the seal detects damage, not forgery. Since the Parquet
+// library allocates whatever sizes a file claims, all sizes are checked against the size of the
+// file before that library reads a value.
 
-// A tableFile is a Parquet file with its footer read.
+// A tableFile is a Parquet file whose footer has been read.
 type tableFile struct {
 	data   []byte
-	end    int64 // where the footer begins
+	end    int64 // where the footer begins, in bytes
 	meta   *parquetmeta.File
 	keys   map[string]string
-	values []int64 // of each column, by its pages
+	values []int64 // number of values in each column, as its pages claim
 }
 
-// maxFooter bounds a footer: the metadata, and some hundred bytes for each row group of a
-// million values.
+// maxFooter bounds a footer, in bytes: the metadata, and some hundred bytes for each row group.
 const maxFooter = maxMetadata + 1<<20
 
-// readFooter reads the footer of a file of that size and nothing else of it. A key with two values is
-// an error: readers would not agree on one.
+// readFooter reads only the footer of a file of size bytes. A key with two values is an error,
+// since readers could differ in which one they use.
 func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
 	footer, err := parquetmeta.Footer(r, size, maxFooter)
 	if err != nil {
@@ -57,7 +56,7 @@ func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
 	return f, nil
 }
 
-// openTable reads the footer of a file of rows T and checks what it and its pages claim.
+// openTable reads the footer of a file with rows of type T, and checks what footer and pages claim.
 func openTable[T any](data []byte) (*tableFile, error) {
 	if !isParquet(data) {
 		return nil, errors.New("it is no Parquet file")
@@ -66,7 +65,7 @@ func openTable[T any](data []byte) (*tableFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var empty bytes.Buffer // whose schema is wanted
+	var empty bytes.Buffer // an empty file with the expected schema
 	if err := parquet.NewGenericWriter[T](&empty).Close(); err != nil {
 		return nil, err
 	}
@@ -84,12 +83,12 @@ func openTable[T any](data []byte) (*tableFile, error) {
 	return f, f.check(parquet.SchemaOf(*new(T)))
 }
 
-// check compares the footer and the headers of pages with the size of the file.
+// check compares the sizes in the footer and in the page headers with the size of the file.
 func (f *tableFile) check(schema *parquet.Schema) error {
 	columns := schema.Columns()
 	f.values = make([]int64, len(columns))
 	var rows int64
-	left := f.end // no byte belongs to two chunks, so that nothing is read twice
+	left := f.end // bytes that no chunk has claimed: chunks must not overlap, so that no byte is read twice
 	for _, g := range f.meta.Groups {
 		if g.Rows < 0 || g.Rows > f.end { // every row has more than a byte
 			return fmt.Errorf("a row group claims %d rows of %d bytes", g.Rows, f.end)
@@ -128,7 +127,7 @@ func (f *tableFile) check(schema *parquet.Schema) error {
 
 var errDictionary = errors.New("a page is dictionary-encoded; a file of this kind is PLAIN")
 
-// checkPages checks the sizes that the pages of a chunk claim, and returns the number of their
+// checkPages checks the sizes that the pages of a chunk claim, and returns the total number of
 // values.
 func checkPages(rest []byte, of parquet.LeafColumn) (values int64, err error) {
 	for len(rest) > 0 {
@@ -152,7 +151,7 @@ func checkPages(rest []byte, of parquet.LeafColumn) (values int64, err error) {
 		body, rest = body[:h.Compressed], body[h.Compressed:]
 		lengths, v1 := []int32{h.Repetition, h.Definition}, h.Kind == format.DataPage
 		for i, most := range []int{of.MaxRepetitionLevel, of.MaxDefinitionLevel} {
-			n := int64(lengths[i]) // version 1 has the length in front
+			n := int64(lengths[i]) // in version 1 the length precedes the levels
 			if v1 && most > 0 {
 				if len(body) < 4 || h.RepetitionLevels != format.RLE && i == 0 || h.DefinitionLevels != format.RLE && i == 1 {
 					return 0, errors.New("levels that are no runs")
@@ -174,9 +173,9 @@ func checkPages(rest []byte, of parquet.LeafColumn) (values int64, err error) {
 	return values, nil
 }
 
-// eachRow calls use for each row.
+// eachRow calls use with each row. It stops at the first error.
 func eachRow[T any](f *tableFile, use func(row T) error) (err error) {
-	defer func() { // the border to a library that panics on damage
+	defer func() { // the library panics on some damaged files
 		if p := recover(); p != nil {
 			err = fmt.Errorf("it is damaged: %v", p)
 		}

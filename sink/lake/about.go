@@ -15,15 +15,15 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// An About says what the predictions in a folder are about: it keeps the certificate of the first
-// model that predicted there, in a file that readers of a lake skip. The name of the file has the
+// An About is the record in a folder of predictions of what they are about: the certificate of the
+// first model that predicted there. Readers of a lake skip its file. The file name has the
 // certificate's id, which reveals damage.
 type About struct {
 	fs     durable.FS
 	folder string
 
 	mu sync.Mutex // guards at
-	at string     // path of the certificate; "": none yet
+	at string     // path of the certificate; empty before the first one
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 	again       = "hint: to begin again, choose another output, or remove %s and, unless both are to be in one folder, the predictions"
 )
 
-// ReadAbout returns the About of a folder and its certificate, nil if there are no predictions.
+// ReadAbout reads the certificate in a folder of predictions. It is nil if there is none.
 func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *certify.Certificate, error) {
 	a := &About{fs: fsys, folder: folder}
 	names, err := fsys.List(folder)
@@ -62,8 +62,8 @@ func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *ce
 	return a, found, nil
 }
 
-// Says returns the end of a sentence: where the certificate is, and how to begin again; "" if there
-// is none yet.
+// Says returns the end of an error message: the path of the certificate, and how to begin again. It
+// returns "" if the folder has no certificate.
 func (a *About) Says() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,7 +73,7 @@ func (a *About) Says() string {
 	return fmt.Sprintf(", says %s ("+again+")", a.at, a.at)
 }
 
-// keep writes the certificate of the predicting model, unless the folder has one.
+// keep writes the certificate of the predicting model, unless the folder already has a certificate.
 func (a *About) keep(c certify.Certificate) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

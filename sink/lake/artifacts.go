@@ -18,21 +18,21 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// The names of the files of an artifact.
+// Names of the files of an artifact; see package pipeline.
 var (
 	ModelName       = pipeline.ModelName
 	CertificateName = pipeline.CertificateName
 	RowName         = pipeline.RowName
 )
 
-// modelDigest returns the digest in the name of a model file; false for other names.
+// modelDigest returns the digest in the name of a model file. ok is false for other names.
 func modelDigest(name string) (string, bool) {
 	digest := strings.TrimSuffix(strings.TrimPrefix(name, "model-"), ".parquet")
 	return digest, name == ModelName(digest) && name == filepath.Base(name)
 }
 
-// PutModel stores a model under the SHA-256 of its bytes, which it returns. The model is hidden
-// from readers of the directory until [Output.PutCertificate] publishes its certificate.
+// PutModel writes a model to a hidden file and returns the SHA-256 of its bytes. The model stays
+// hidden until [Output.PutCertificate] publishes its certificate.
 func (o *Output) PutModel(ctx context.Context, m pass.Model) (sum string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -55,12 +55,12 @@ func (o *Output) PutModel(ctx context.Context, m pass.Model) (sum string, err er
 	return sum, nil
 }
 
-// GetModel reads a model back from its file, whose bytes must have the digest.
+// GetModel reads a stored model, hidden or published. The SHA-256 of its file must be sum.
 func (o *Output) GetModel(ctx context.Context, sum string) (pass.Model, error) {
 	if err := ctx.Err(); err != nil {
 		return pass.Model{}, err
 	}
-	name := o.Path(ModelName(sum)) // in messages, also while the file is hidden
+	name := o.Path(ModelName(sum)) // for messages, even if the file is still hidden
 	from := name
 	if p := o.staged[sum]; p != nil {
 		from = p.Name()
@@ -79,15 +79,15 @@ func (o *Output) GetModel(ctx context.Context, sum string) (pass.Model, error) {
 	return m, nil
 }
 
-// PutCertificate publishes a certificate, and its model if [Output.PutModel] stored it, with the
-// signature of the directory's key. The certificate becomes a row of Parquet and a JSON document, both
-// under the SHA-256 of the document, which is returned. The document becomes visible last. An error
-// while files are written leaves none of them visible.
+// PutCertificate publishes a certificate, its signature if the output has a key, and its model if
+// [Output.PutModel] stored it. It returns the SHA-256 of the JSON document, which names both the
+// document and the row of Parquet. The document becomes visible last. If a file cannot be written,
+// none becomes visible.
 func (o *Output) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
 	return o.putSigned(ctx, c, nil)
 }
 
-// putSigned is [Output.PutCertificate] with more signatures, which it does not check.
+// putSigned is [Output.PutCertificate] with further signatures, which it does not check.
 func (o *Output) putSigned(ctx context.Context, c certify.Certificate, signatures [][]byte) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -135,7 +135,7 @@ func (o *Output) putSigned(ctx context.Context, c certify.Certificate, signature
 }
 
 // PutFiles writes an artifact that was published elsewhere into a folder, and returns the paths of
-// its files. Signatures are not checked.
+// its files. It does not check signatures.
 func PutFiles(ctx context.Context, fsys durable.FS, folder string, a stream.Artifact) (paths []string, err error) {
 	d, err := Open(folder, fsys)
 	if err != nil {
@@ -157,7 +157,7 @@ func PutFiles(ctx context.Context, fsys durable.FS, folder string, a stream.Arti
 	return paths, nil
 }
 
-// putModel puts the model of an artifact, and returns its certificate.
+// putModel stores the model of an artifact and returns the artifact's certificate.
 func putModel(ctx context.Context, to pass.Sink, a stream.Artifact) (certify.Certificate, error) {
 	c, err := certify.Parse(a.Document)
 	if err != nil {

@@ -15,27 +15,27 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// ErrDamagedCheckpoint says that the checkpoint is not what was written. No retry helps;
-// training starts again once the file is removed.
+// ErrDamagedCheckpoint means that a checkpoint file is damaged. A retry does not help: remove the
+// file to train again.
 var ErrDamagedCheckpoint = errors.New("damaged checkpoint")
 
-// checkpointFormat names the frame of a checkpoint file: the length of the state and the state.
+// checkpointFormat names the format of a checkpoint file: the length of the state, then the state.
 const checkpointFormat = "pacsgp-checkpoint-file/2"
 
-// maxCheckpoint bounds a checkpoint. The largest, with several candidates of 4,000 inducing
-// points, has a few gigabytes.
+// maxCheckpoint bounds a checkpoint, in bytes. The largest ones, with several candidates of 4,000
+// inducing points, have a few gigabytes.
 const maxCheckpoint = 16 << 30
 
 const checkpointPrefix = "checkpoint-"
 
-// A checkpoint is the checkpoint of one job in a directory. Other jobs leave it alone. Like its
+// A checkpoint is the checkpoint file of one job in a directory. Each job has its own. Like its
 // [Output] it is for one goroutine at a time.
 type checkpoint struct {
 	of   *Output
 	name string
 }
 
-// Checkpoint returns the checkpoint of a job.
+// Checkpoint returns the checkpoint of a job, which may have no file yet.
 func (o *Output) Checkpoint(job job.Digest) fit.Checkpoints {
 	return &checkpoint{of: o, name: checkpointPrefix + job.String()}
 }
@@ -49,7 +49,7 @@ func (c *checkpoint) Where() (path string, there bool) {
 	return c.path(), err == nil && slices.Contains(names, c.name)
 }
 
-// checkWhole returns an error if a checkpoint file is damaged, and needs little memory.
+// checkWhole returns an error if a checkpoint file is damaged. It needs little memory.
 func checkWhole(fsys durable.FS, path string) (err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -59,15 +59,14 @@ func checkWhole(fsys durable.FS, path string) (err error) {
 	return readState(f, io.Discard)
 }
 
-// readState copies the state of a checkpoint file to w, and returns an error if the file is damaged.
+// readState copies the state in a checkpoint file to w. It returns an error if the file is damaged.
 func readState(r io.Reader, w io.Writer) error {
 	f := frame.NewReader(r, maxCheckpoint, checkpointFormat)
 	f.Copy(w, f.UpTo(maxCheckpoint))
 	return f.Close()
 }
 
-// Save replaces the checkpoint in one step: a job killed at any moment finds the old or the new
-// one.
+// Save replaces the checkpoint atomically: after a kill the file has the old state or the new one.
 func (c *checkpoint) Save(ctx context.Context, state []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -80,7 +79,7 @@ func (c *checkpoint) Save(ctx context.Context, state []byte) error {
 	})
 }
 
-// Load returns the last saved state, checked against its digest, or nil if there is none.
+// Load returns the last saved state, nil if there is none, or [ErrDamagedCheckpoint].
 func (c *checkpoint) Load(ctx context.Context) (state []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -93,7 +92,7 @@ func (c *checkpoint) Load(ctx context.Context) (state []byte, err error) {
 		return nil, fmt.Errorf("read %s: %w", c.path(), err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	var b bytes.Buffer // grows with what is read: the stated length may be wrong
+	var b bytes.Buffer // grows as it is read, since the stated length may be wrong
 	if err := readState(f, &b); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w (hint: remove the file to train again)", ErrDamagedCheckpoint, c.path(), err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// lockIn makes a folder if it is absent, takes a lock in it, and removes unfinished files of killed
-// processes. The hint is for users while another process has the lock.
+// lockIn makes a folder if it is absent, locks a file in it, and removes unfinished files of killed
+// processes. If another process has the lock, the error has the hint.
 func lockIn(fsys durable.FS, folder, name, hint string) (io.Closer, error) {
 	if err := fsys.MkdirAll(folder); err != nil {
 		return nil, durable.Explain(folder, 0, err)
@@ -28,7 +28,7 @@ func lockIn(fsys durable.FS, folder, name, hint string) (io.Closer, error) {
 	switch {
 	case errors.Is(err, durable.ErrLocked):
 		return nil, fmt.Errorf("%s: %w (hint: %s)", folder, pipeline.ErrHeld, hint)
-	case errors.Is(err, fs.ErrNotExist): // MkdirAll accepted the link
+	case errors.Is(err, fs.ErrNotExist): // MkdirAll accepts a link to a missing folder
 		return nil, fmt.Errorf("%s is a link to a folder that does not exist; make it, or choose another output directory", folder)
 	case err != nil:
 		return nil, durable.Explain(folder, 0, err)
@@ -42,7 +42,7 @@ func lockIn(fsys durable.FS, folder, name, hint string) (io.Closer, error) {
 // Path returns the path of an entry of the directory.
 func (o *Output) Path(name string) string { return objects.Join(o.path, name) }
 
-// Put publishes one file under a plain name, and replaces an older one.
+// Put publishes a file and replaces an older one. The name must not begin with "." or "_".
 func (o *Output) Put(name string, data []byte) error {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return fmt.Errorf("%q is no plain name of a published file", name)
@@ -54,20 +54,20 @@ func (o *Output) Put(name string, data []byte) error {
 	return p.Commit()
 }
 
-// stage writes a hidden file that Commit publishes. It returns nil if the file is published with
-// these bytes already.
+// stage writes a hidden file, to be published by its Commit. It returns nil if the published file
+// already has these bytes.
 func (o *Output) stage(name string, data []byte) (*durable.Pending, error) {
 	same, err := o.hasContent(name, data)
 	if err != nil {
 		return nil, err
 	}
 	if same {
-		return nil, o.sync(name) // a job killed between rename and sync has not done it
+		return nil, o.sync(name) // a job killed between rename and sync has not synced it
 	}
 	return durable.Stage(o.fs, o.Path(name), data)
 }
 
-// sync makes the names in the directory durable. Errors mention name.
+// sync makes changes to the directory's entries durable. Its errors have the path of name.
 func (o *Output) sync(name string) error {
 	if err := durable.SyncDir(o.fs, objects.Dir(o.Path(name))); err != nil {
 		return durable.Explain(o.Path(name), 0, err)
@@ -75,7 +75,7 @@ func (o *Output) sync(name string) error {
 	return nil
 }
 
-// Remove removes a published file, if there is one, durably.
+// Remove durably removes a published file. It is no error if the file does not exist.
 func (o *Output) Remove(name string) error {
 	names, err := o.fs.List(o.path)
 	if err != nil {

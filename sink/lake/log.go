@@ -9,12 +9,12 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 )
 
-// LogFile is the log of a directory.
+// LogFile is the name of the log of a directory: its count of what was tried on the same rows.
 const LogFile = "log.json"
 
 const (
 	logFormat = "pacsgp-log/1"
-	maxLog    = 64 << 20 // some 250,000 attempts
+	maxLog    = 64 << 20 // bytes; some 250,000 attempts
 )
 
 type logDocument struct {
@@ -22,7 +22,7 @@ type logDocument struct {
 	fit.Log
 }
 
-// Log reads the log of the directory. An absent one is empty.
+// Log reads the log of the directory. It is empty if there is no file.
 func (o *Output) Log() (fit.Log, error) {
 	var log logDocument
 	path := o.Path(o.log)

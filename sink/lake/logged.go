@@ -25,32 +25,32 @@ type LoggedConfig struct {
 	Folder string // locked by the caller
 	Topic  string
 	ID     pipeline.TopicIdentity // zero means unknown
-	Keep   []string               // members of records to keep next to predictions
+	Keep   []string               // members of records to copy next to predictions
 	About  *About
-	// Same returns an error if the topic was made again since it was opened.
+	// Same returns an error if the topic was deleted and created again since it was opened.
 	Same func(ctx context.Context) error
-	// Commit commits the ends of published files, by partition, with their subject.
+	// Commit commits the end offset of each partition in published files. subject names the model.
 	Commit func(ctx context.Context, ends map[int]int64, subject string) error
-	// DeadLetters gets the rows without a prediction too; nil means that they are not sent.
+	// DeadLetters, if not nil, also gets the rows without a prediction.
 	DeadLetters DeadLetters
 }
 
 // DeadLetters takes the records of rows without a prediction.
 type DeadLetters interface {
-	// Pack returns a function that sends the dead letters of some rows. Several goroutines may call Pack.
+	// Pack, for any goroutine, returns a function that sends the dead letters of a batch.
 	Pack(batch []pipeline.Prediction, of score.Records) (send func(context.Context) error, err error)
-	// Commit makes sent dead letters permanent, before the predictions of their rows up to these ends.
+	// Commit makes dead letters before ends permanent, before predictions are published.
 	Commit(ctx context.Context, ends map[int]int64) error
 }
 
-// Logged writes predictions of rows of a topic to files, one after the other for each partition.
-// The name of a file has its offsets, so that the published files show how far the predictions go,
-// even after a kill.
+// Logged writes predictions of rows of a topic to files, one file after the other for each
+// partition. File names have offsets, so that the published files show, even after a kill, up to
+// where rows are predicted.
 type Logged struct {
 	cfg   LoggedConfig
-	by    *score.Predictor // made the predictions in the open files
+	by    *score.Predictor // the predictor of the rows in the open files
 	open  map[int]*openFile
-	ends  map[int]int64 // offsets behind the rows that are written and not committed, by partition
+	ends  map[int]int64 // by partition: the offset after the last written row, if not committed
 	noted bool          // the folder has the file that names the topic
 }
 
@@ -64,17 +64,17 @@ type openFile struct {
 // loggedRows is the largest number of rows in all open files.
 const loggedRows = 1 << 18
 
-// LoggedDue returns the rule for publishing open files: at loggedRows rows, or when the oldest row
-// is so old.
+// LoggedDue returns the rule for when open files are published: at loggedRows rows, or every so
+// often.
 func LoggedDue(every time.Duration) score.Due { return score.Due{Rows: loggedRows, Every: every} }
 
-// NewLogged returns a writer. It must be closed.
+// NewLogged returns a writer, which must be closed.
 func NewLogged(cfg LoggedConfig) *Logged {
 	return &Logged{cfg: cfg, open: map[int]*openFile{}, ends: map[int]int64{}}
 }
 
-// Await opens a directory as [Open] does. While another process has the lock it tries again every
-// [score.LookEvery], and calls waits with the error each time.
+// Await opens a directory as [Open] does. While another process has the lock, it calls waits with
+// the error and tries again after [score.LookEvery].
 func Await(ctx context.Context, path string, fsys durable.FS, waits func(error)) (*Output, error) {
 	for {
 		folder, err := Open(path, fsys)
@@ -90,13 +90,13 @@ func Await(ctx context.Context, path string, fsys durable.FS, waits func(error))
 	}
 }
 
-// loggedName returns the name of a file with the predictions of the rows at offsets [first, end) of
-// a partition. Some of these offsets may have no row.
+// loggedName returns the name of the file with predictions for offsets [first, end) of a partition.
+// Not every offset in that range needs to have a row.
 func loggedName(topic string, partition int, first, end int64) string {
 	return fmt.Sprintf("part-%s-%d-%020d-%020d.parquet", topic, partition, first, end)
 }
 
-// loggedPosition returns partition and end from the name of a file; false for names of other topics.
+// loggedPosition parses a name made by loggedName. ok is false for other names and other topics.
 func loggedPosition(topic, name string) (partition int, end int64, ok bool) {
 	var first int64
 	numbers, ok := strings.CutPrefix(name, "part-"+topic+"-")
@@ -106,8 +106,8 @@ func loggedPosition(topic, name string) (partition int, end int64, ok bool) {
 	return partition, end, loggedName(topic, partition, first, end) == name
 }
 
-// Positions returns the ends of the published files, by partition. If the folder has a file that
-// names the topic, differs gets its content and path, and returns an error for another topic.
+// Positions returns the end offset of the published files of each partition. If the folder names
+// its topic, differs gets that topic and returns an error if it is another one.
 func (w *Logged) Positions(differs func(was pipeline.TopicIdentity, path string) error) (map[int]int64, error) {
 	names, err := w.cfg.FS.List(w.cfg.Folder)
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *Logged) Positions(differs func(was pipeline.TopicIdentity, path string)
 	return ends, nil
 }
 
-// Pack predicts a piece and makes the columns of each partition; the returned function writes them.
+// Pack predicts a piece and prepares its columns by partition. The returned function writes them.
 func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(context.Context) error, score.Counts, error) {
 	var n score.Counts
 	var parts []score.Part
@@ -177,7 +177,7 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 	}, n, err
 }
 
-// file returns the open file of a partition. A new one begins at the offset first.
+// file returns the open file of a partition, or creates one that begins at the offset first.
 func (w *Logged) file(partition int, first int64) (*openFile, error) {
 	if f := w.open[partition]; f != nil {
 		return f, nil
@@ -191,7 +191,7 @@ func (w *Logged) file(partition int, first int64) (*openFile, error) {
 	return w.open[partition], nil
 }
 
-// publish publishes the open files, after the dead letters of their rows.
+// publish publishes the dead letters of the rows in the open files, then these files.
 func (w *Logged) publish(ctx context.Context) error {
 	if w.cfg.DeadLetters != nil {
 		if err := w.cfg.DeadLetters.Commit(ctx, w.ends); err != nil {
@@ -235,20 +235,20 @@ func (w *Logged) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Close removes the open files.
+// Close removes the open, unpublished files.
 func (w *Logged) Close() {
 	for _, f := range w.open {
 		f.file.Abort()
 	}
 }
 
-// topicName returns the name of the file that names the topic of predictions. Readers of a lake
-// skip it.
+// topicName returns the name of the file that says which topic the predictions are of. Readers of a
+// lake skip it.
 func topicName(topic string) string { return "_topic-" + topic + ".json" }
 
 const maxTopicBytes = 1 << 16
 
-// readTopic calls differs if the folder has the file that names its topic.
+// readTopic calls differs with the file that names the topic, if the folder has one.
 func (w *Logged) readTopic(names []string, differs func(was pipeline.TopicIdentity, path string) error) error {
 	name := topicName(w.cfg.Topic)
 	if w.noted = slices.Contains(names, name); !w.noted {

@@ -10,10 +10,10 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// maxNote bounds a note, whose longest part is a line for each file of a run.
+// maxNote bounds a note, in bytes. The longest notes have a line for each file of a run.
 const maxNote = 256 << 20
 
-// Note reads a note, nil if there is none, and returns its path.
+// Note returns a small file of the output and its path. The text is nil if there is no such file.
 func (o *Output) Note(name string) (text []byte, where string, err error) {
 	where = o.Path(name)
 	text, err = readAtMost(o.fs, where, maxNote)
@@ -23,10 +23,10 @@ func (o *Output) Note(name string) (text []byte, where string, err error) {
 	return text, where, err
 }
 
-// PutNote replaces a note.
+// PutNote replaces the note called name.
 func (o *Output) PutNote(name string, text []byte) error { return o.Put(name, text) }
 
-// Numbered returns the ids of the certificates of a sequence, by number.
+// Numbered returns the ids of the certificates of a sequence, by their number in it.
 func (o *Output) Numbered(ctx context.Context, name string) (map[int64]string, error) {
 	ids, err := o.Certificates()
 	found := map[int64]string{}

@@ -23,38 +23,38 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// Names in an output that belong to the latest run.
+// Files in an output that only the latest run or training has.
 const (
 	// RunFile is the record of the latest run that finished.
 	RunFile = "run.json"
 	// PlotFile is the plot of that run.
 	PlotFile = "run.png"
-	// TrainingStateFile has the results of training for a last pass in parts.
+	// TrainingStateFile has what training passes on to a last pass in parts.
 	TrainingStateFile = "training-state.json"
-	// TrainingStateModel is the model of the training state. It is not certified yet, so that readers of
-	// the directory do not look for this name.
+	// TrainingStateModel is the model of the training state. It is not certified yet, so its name
+	// is not one that readers of the directory open.
 	TrainingStateModel = "training-state.model"
 )
 
-// maxCertificate bounds a certificate. One about 1,000 columns has some 200 KB.
+// maxCertificate bounds a certificate, in bytes. One about 1,000 columns has some 200 KB.
 const maxCertificate = 16 << 20
 
-// An Output is a directory that a job publishes to. This process alone may write to one that is held. Its
-// methods are for one goroutine at a time.
+// An Output is a directory that a job publishes to. While it is held, only this process may write
+// to it. Its methods are for one goroutine at a time.
 type Output struct {
-	// Sign signs the certificates; Hold reads it.
+	// Sign names the key that signs certificates. Hold reads the key.
 	Sign sign.KeyFile
 
 	fs   durable.FS
 	path string
 	log  string // name of the log
 
-	// Of one that is held:
-	holds int // calls of Hold that are not released
+	// Valid while the output is held:
+	holds int // calls of Hold minus calls of Close
 	lock  io.Closer
-	key   *sign.Key // nil: certificates are not signed
-	// staged are the models without a certificate, by digest. Their files are whole, durable and
-	// hidden.
+	key   *sign.Key // nil if certificates are not signed
+	// staged has the models without a certificate, by digest. Their hidden files are whole and
+	// durable.
 	staged map[string]*durable.Pending
 }
 
@@ -65,7 +65,7 @@ func NewOutput(path string, fsys durable.FS) *Output {
 	return &Output{fs: objects.FilesOf(fsys, path), path: path, log: LogFile}
 }
 
-// Open returns the output in a folder, held until Close.
+// Open returns the output in a folder and holds it until Close.
 func Open(path string, fsys durable.FS) (*Output, error) {
 	o := NewOutput(path, fsys)
 	_, err := o.Hold()
@@ -75,10 +75,10 @@ func Open(path string, fsys durable.FS) (*Output, error) {
 // Folder is the path of the directory.
 func (o *Output) Folder() string { return o.path }
 
-// lockName is the name of the lock, which stays: else two jobs could lock two files of one name.
+// lockName names the lock file. If it were removed, two jobs could lock two files of that name.
 const lockName = ".lock"
 
-// AtWork reports whether a process holds the output in a folder, or may hold it.
+// AtWork reports whether a process holds the output in a folder; true if that is unknown.
 func AtWork(folder string) bool {
 	path := filepath.Join(folder, lockName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -88,9 +88,9 @@ func AtWork(folder string) bool {
 	return err != nil || lock.Close() != nil
 }
 
-// Hold makes the directory if it is absent, locks it, and removes unfinished files of a killed job, unless
-// this output holds it. It returns [pipeline.ErrHeld] while another job works there. The last release ends
-// it.
+// Hold makes the directory if it is absent, locks it, and removes unfinished files of a killed job.
+// It returns [pipeline.ErrHeld] while another process holds the directory. Holds nest: the
+// directory is unlocked when each has been released.
 func (o *Output) Hold() (release func() error, err error) {
 	if o.holds == 0 {
 		if o.key, err = o.Sign.Read(); err != nil {
@@ -105,7 +105,7 @@ func (o *Output) Hold() (release func() error, err error) {
 	return o.Close, nil
 }
 
-// Close ends a hold. That of the last one removes the models without a certificate, and unlocks the
+// Close ends one hold. The last Close removes models without a certificate and unlocks the
 // directory.
 func (o *Output) Close() error {
 	if o.holds--; o.holds > 0 {
@@ -117,8 +117,8 @@ func (o *Output) Close() error {
 	return o.lock.Close()
 }
 
-// Warnings returns sentences for the user: that the directory cannot make files durable, and that
-// it has checkpoints of other jobs than these.
+// Warnings returns sentences for the user: if the directory cannot make files durable, and for each
+// checkpoint that does not belong to one of these jobs.
 func (o *Output) Warnings(jobs []job.Digest) ([]string, error) {
 	var said []string
 	if text := durable.SyncWarning(o.fs, o.path); text != "" {
@@ -151,7 +151,7 @@ func (o *Output) GetCertificate(ctx context.Context, id string) (certify.Certifi
 	return readCertificate(ctx, o.fs, o.Path(CertificateName(id)))
 }
 
-// readCertificate reads a certificate whose id is in the name of its file.
+// readCertificate reads a certificate. Its id must be the one in the file's name.
 func readCertificate(ctx context.Context, fsys durable.FS, path string) (c certify.Certificate, err error) {
 	document, err := readDocument(ctx, fsys, path)
 	if err != nil {
@@ -178,8 +178,8 @@ func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, er
 	return document, nil
 }
 
-// PutTrainingState writes model and training state for a last pass in parts. The training state comes last, so that
-// the model exists if it does.
+// PutTrainingState writes the model and the training state for a last pass in parts. It writes the
+// training state last: where that exists, the model does.
 func (o *Output) PutTrainingState(ctx context.Context, h *pass.TrainingState) error {
 	if !h.First() {
 		m, err := o.GetModel(ctx, h.Model)
@@ -218,7 +218,7 @@ func (o *Output) PutReport(record pipeline.RunRecord, plot []byte) error {
 	return o.putJSON(RunFile, record)
 }
 
-// Certificates returns the ids of the certificates of the directory, sorted; none if it does not exist.
+// Certificates returns the sorted ids of the certificates. A missing directory has none.
 func (o *Output) Certificates() ([]string, error) {
 	names, err := o.fs.List(o.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -246,7 +246,7 @@ func (o *Output) PutManifest(m pipeline.Manifest) error {
 	return o.putJSON(ManifestName(m.Certificate), m)
 }
 
-// GetManifest reads the manifest of a certificate. One of another sample is an error.
+// GetManifest reads the manifest of a certificate. It must be about that certificate.
 func (o *Output) GetManifest(c certify.Certificate, id string) (pipeline.Manifest, error) {
 	var m pipeline.Manifest
 	path := o.Path(ManifestName(id))

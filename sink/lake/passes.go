@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// MergePasses reads the parts of a last pass and merges them. Their files stay open until release.
+// MergePasses reads and merges the parts of a last pass. Their files stay open until release.
 func MergePasses(paths []string) (all *pass.Pass, release func() error, err error) {
 	var open []func() error
 	release = func() (err error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// CurrentFile is the pointer of an output to its current certified model. It is replaced in one
-// step, after the files that it names are published.
+// CurrentFile is the name of the pointer to the current certified model of an output. The pointer
+// is replaced atomically, after the files that it names are published.
 const CurrentFile = "current.json"
 
 const (
@@ -30,13 +30,13 @@ type pointer struct {
 	ID          string            `json:"id"` // of the certificate
 	Certificate string            `json:"certificate"`
 	Model       string            `json:"model"`
-	Predictor   certify.Predictor `json:"predictor"` // of the bound
+	Predictor   certify.Predictor `json:"predictor"` // that the bound is about
 	Bound       float64           `json:"bound"`
-	Status      certify.Status    `json:"status,omitempty"` // of the guarantee with the bound
+	Status      certify.Status    `json:"status,omitempty"` // of the claim with the bound
 	Since       time.Time         `json:"since"`
 }
 
-// Current reads the pointer, nil if there is none.
+// Current reads the pointer to the current model. It returns nil if there is none.
 func (o *Output) Current() (*pipeline.Current, error) {
 	path := o.Path(CurrentFile)
 	var p pointer
@@ -57,10 +57,10 @@ func (o *Output) Current() (*pipeline.Current, error) {
 	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Predictor: p.Predictor, Bound: p.Bound, Status: p.Status, Since: p.Since}, nil
 }
 
-// ErrNoOutput says that a folder, which may be missing, has nothing of a job.
+// ErrNoOutput means that a folder is missing or has no files of a job.
 var ErrNoOutput = errors.New("no output directory of a job")
 
-// CurrentIn reads the pointer of a folder, which must be set.
+// CurrentIn reads the pointer of a folder. It is an error if there is none; the error says why.
 func CurrentIn(folder string) (pipeline.Current, error) {
 	o := NewOutput(folder, nil)
 	p, err := o.Current()
@@ -84,8 +84,8 @@ func CurrentIn(folder string) (pipeline.Current, error) {
 	return *p, nil
 }
 
-// CurrentPaths returns the paths of what is current in a folder; false if the path is no folder. It
-// is an error if the path ends like one.
+// CurrentPaths returns the paths of the current model and certificate in a folder. ok is false if
+// path is no folder, which is an error if path ends with a slash.
 func CurrentPaths(ctx context.Context, path string) (model, certificate string, ok bool, err error) {
 	if ok, err = objects.IsFolder(ctx, path); err != nil || !ok {
 		if err == nil && strings.HasSuffix(path, "/") {
@@ -100,13 +100,13 @@ func CurrentPaths(ctx context.Context, path string) (model, certificate string, 
 	return objects.Join(path, ModelName(p.Model)), objects.Join(path, CertificateName(p.ID)), true, err
 }
 
-// Point moves the pointer.
+// Point replaces the pointer to the current model.
 func (o *Output) Point(to pipeline.Current) error {
 	return o.putJSON(CurrentFile, pointer{pointerFormat, to.ID, CertificateName(to.ID), ModelName(to.Model), to.Predictor, to.Bound, to.Status, to.Since})
 }
 
-// Damaged returns why the current model of an output cannot be used; nil if it can, or if there is none.
-// It reads the whole file of the model. Outputs in a store are not checked.
+// Damaged returns an error if the current model of an output cannot be used. It reads the whole
+// model file. It returns nil if nothing is current, and does not check outputs in an object store.
 func Damaged(folder string) error {
 	if objects.IsAddress(folder) {
 		return nil

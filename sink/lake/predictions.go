@@ -24,30 +24,30 @@ type storedColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Writer[storedColumns] = (*Predictions)(nil)
 
-// Predictions writes the predictions of files to files, whole or not at all. There is no other
-// record: a file whose predictions exist is done.
+// Predictions writes the predictions of each file to a file, whole or not at all. It has no other
+// record of progress: a file is done if its predictions exist.
 type Predictions struct {
 	FS     durable.FS
 	Folder string // locked by the caller
 	About  *About
-	// Remove removes the predictions of a file's earlier content once those of its present
-	// content are durable.
+	// Remove says whether predictions of a file's earlier content are removed once those of its
+	// present content are durable.
 	Remove bool
-	Warn   func(text string) // receives files that were replaced
+	Warn   func(text string) // called with a sentence about each file that was replaced
 
 	mu      sync.Mutex
-	swept   map[string]bool     // folders that were swept and indexed
-	digests map[string][]string // of predicted files, by stem
-	settled map[string]string   // the digest of the last file whose earlier contents were dealt with, by name
+	swept   map[string]bool     // folders that sweep has cleaned and indexed
+	digests map[string][]string // digests of predicted files, by stem of their predictions
+	settled map[string]string   // by name: digest of a file whose earlier predictions replace has dealt with
 }
 
-// PredictionsOf returns the path of the predictions of a file in a folder. It follows from the
-// file's own path and content.
+// PredictionsOf returns the path, in a folder, of the predictions of a file. The path follows from
+// the file's own path and content.
 func PredictionsOf(folder string, f score.File) string {
 	return stemOf(folder, f) + "-" + f.Digest + ".parquet"
 }
 
-// stemOf is the part of [PredictionsOf] that follows from the path.
+// stemOf is [PredictionsOf] without the digest of the content and the extension.
 func stemOf(folder string, f score.File) string {
 	name := f.Name
 	for strings.HasPrefix(name, "../") {
@@ -57,8 +57,8 @@ func stemOf(folder string, f score.File) string {
 	return filepath.Join(folder, filepath.FromSlash(strings.TrimSuffix(name, path.Ext(name))))
 }
 
-// Has reports whether the predictions of a file exist. It completes a removal of earlier ones
-// that a killed process has begun.
+// Has reports whether the predictions of a file exist. If so, and if Remove is set, it also removes
+// predictions of earlier content that a killed process has left.
 func (w *Predictions) Has(f score.File) (bool, error) {
 	to := PredictionsOf(w.Folder, f)
 	_, err := os.Stat(to)
@@ -88,7 +88,7 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 		}
 	}()
 	err = p.Predict(ctx, func(batch []pipeline.Prediction, extra storedColumns) (err error) {
-		if file == nil { // not before the first rows were read
+		if file == nil { // not before the first rows are read
 			if file, err = durable.Create(w.FS, to); err != nil {
 				return unwritten(w.Folder, err)
 			}
@@ -119,8 +119,8 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 // Commit has nothing to do: Pack publishes.
 func (w *Predictions) Commit(context.Context) error { return nil }
 
-// sweep makes a folder for predictions, removes unfinished files of a killed process, and notes the
-// finished ones.
+// sweep prepares a folder for predictions once: it makes the folder, removes unfinished files of
+// killed processes, and indexes the finished ones.
 func (w *Predictions) sweep(folder string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,10 +146,10 @@ func (w *Predictions) sweep(folder string) error {
 // errOutput marks errors of writing predictions.
 var errOutput = errors.New("predictions cannot be written")
 
-// ErrFull says that the disk of a folder for predictions is full.
+// ErrFull means that the disk of a folder for predictions is full.
 var ErrFull = fmt.Errorf("%w, for the disk is full", errOutput)
 
-// Full returns an [ErrFull] that names the folder if err says that the disk is full, else err.
+// Full returns an [ErrFull] that names the folder if err means a full disk, otherwise err.
 func Full(folder string, err error) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, full) {
@@ -159,7 +159,7 @@ func Full(folder string, err error) error {
 	return err
 }
 
-// unwritten marks an error of writing to a folder as one that may pass ([score.Later]).
+// unwritten marks an error of writing to a folder as temporary ([score.Later]).
 func unwritten(folder string, err error) error {
 	if err == nil {
 		return nil

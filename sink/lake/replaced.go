@@ -14,10 +14,10 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// digested is the name of a file of predictions: a stem, and the digest of the predicted file.
+// digested matches the name of a predictions file: stem and digest of the predicted file.
 var digested = regexp.MustCompile(`^(.+)-([0-9a-f]{16})\.parquet$`)
 
-// index notes the files of predictions in a folder.
+// index adds the predictions files in a folder to w.digests.
 func (w *Predictions) index(folder string) error {
 	names, err := w.FS.List(folder)
 	for _, name := range names {
@@ -29,8 +29,8 @@ func (w *Predictions) index(folder string) error {
 	return err
 }
 
-// replace deals with the predictions of earlier contents of a file whose present content is
-// predicted: it removes them if that is declared, and else says where they are.
+// replace handles predictions of earlier content of a file whose present content is predicted: if
+// Remove is set it removes them, otherwise it warns where they are.
 func (w *Predictions) replace(f score.File) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,8 +54,8 @@ func (w *Predictions) replace(f score.File) error {
 	return nil
 }
 
-// earlier returns the paths of the predictions of earlier contents of a file. Files of equal
-// stems, as a.parquet and a.arrow, have each their own.
+// earlier returns the paths of predictions of earlier content of a file. It leaves out predictions
+// of other files with the same stem, such as a.arrow next to a.parquet.
 func (w *Predictions) earlier(f score.File) (paths []string) {
 	stem := stemOf(w.Folder, f)
 	for _, digest := range w.digests[stem] {
@@ -65,7 +65,7 @@ func (w *Predictions) earlier(f score.File) (paths []string) {
 		}
 		of, err := predictedFile(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // somebody has removed it
+		case errors.Is(err, fs.ErrNotExist): // another process has removed it
 		case err != nil:
 			w.Warn(fmt.Sprintf("%s stays, for it does not say which file it predicts: %v", path, err))
 		case of == f.Name:
@@ -75,7 +75,7 @@ func (w *Predictions) earlier(f score.File) (paths []string) {
 	return paths
 }
 
-// predictedFile returns the name of the file that a file of predictions is about.
+// predictedFile returns the name of the file whose rows a predictions file is about.
 func predictedFile(path string) (string, error) {
 	file, size, err := durable.OpenRegular(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func predictedFile(path string) (string, error) {
 	return sink.PredictedFile(file, size)
 }
 
-// remove removes files of predictions of one folder. Those that replace them are durable first.
+// remove removes predictions files of one folder, after it has made their replacements durable.
 func (w *Predictions) remove(paths []string) error {
 	folder := filepath.Dir(paths[0])
 	if err := durable.SyncDir(w.FS, folder); err != nil {

@@ -11,24 +11,24 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// maxRecord bounds a record, whose longest part is a line for each step of training.
+// maxRecord bounds a run record, in bytes. Its longest part is a line for each step of training.
 const maxRecord = 64 << 20
 
 var runStateName = regexp.MustCompile(`^run-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z-[0-9a-f]+\.json$`)
 
-// RunStateName returns the name of the record of a run. Names sort by the beginning of the run.
+// RunStateName returns the file name of a run's record. Names sort by the time when the run began.
 func RunStateName(r *pipeline.RunState) string {
 	return fmt.Sprintf("run-%s-%s.json", r.Began.UTC().Format("20060102T150405.000000000Z"), r.Run)
 }
 
-// IsRunState reports whether a file has the name of the record of a run.
+// IsRunState reports whether name is the file name of a run's record.
 func IsRunState(name string) bool { return runStateName.MatchString(name) }
 
 // PutRun stores the record of a run.
 func (o *Output) PutRun(r *pipeline.RunState) error { return o.putJSON(RunStateName(r), r) }
 
-// Runs returns the records of the runs of the output, the newest first. It reads each one on demand, and
-// skips unreadable ones.
+// Runs returns the run records of the output, newest first. Each is read on demand; unreadable ones
+// are skipped.
 func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) {
 	names, err := o.fs.List(o.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -52,9 +52,9 @@ func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) {
 	}, nil
 }
 
-// Retain removes runs, records and artifacts, that are older than the newest finished ones, of which
-// it keeps so many. Artifacts stay that the pointer or a kept run names. So does the record of the
-// newest run of each sequence: its files give the order of the next sample.
+// Retain removes runs that are older than the newest keep finished ones: their artifacts and
+// records. It leaves artifacts that the pointer or a retained run names, and the record of the
+// newest run of each sequence, since its files give the order of the next sample.
 func (o *Output) Retain(keep int) error {
 	all, err := o.Runs()
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *Output) Retain(keep int) error {
 	var old []*pipeline.RunState
 	for r := range all {
 		if current == nil && r.Promoted() != "" {
-			return nil // the pointer is lost, and may have named any of them
+			return nil // the pointer is lost: it may have named an artifact of any run
 		}
 		if of := r.Scheduled; of != nil && of.Sequence > 0 && !numbered[of.Job] {
 			numbered[of.Job], newest[r] = true, true
@@ -100,8 +100,8 @@ func (o *Output) Retain(keep int) error {
 	return nil
 }
 
-// obsolete returns those of the names that are files of old runs and that nothing needs. Certificates come first, since
-// a model without one is not published; records last, since they name the files that still exist.
+// obsolete returns the files of old runs to remove: first certificates, since a model without one
+// is not published, and last the records, since they name the other files.
 func obsolete(names []string, old []*pipeline.RunState, newest map[*pipeline.RunState]bool, current *pipeline.Current, certificates, models map[string]bool) []string {
 	var first, without, records []string
 	for _, r := range old {

@@ -10,17 +10,17 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// signaturePrefix begins the names of the signatures of the certificate id.
+// signaturePrefix returns how the names of signatures of the certificate id begin.
 func signaturePrefix(id string) string { return "signature-" + id + "-" }
 
-// SignatureName returns the name of a signature of the certificate id, by its content: those of
-// several keys are side by side.
+// SignatureName returns the name of a signature of the certificate id. It has a digest of the
+// signature, so that signatures by several keys are separate files.
 func SignatureName(id string, signature []byte) string {
 	return signaturePrefix(id) + digest.Of(signature)[:16] + ".json"
 }
 
-// Signatures reads the signatures of a certificate; none if there is no directory. What is no file of a
-// signature, but has the name of one, is empty: it must not stand in the way of a good one.
+// Signatures reads the signatures of a certificate. A missing directory has none. An unreadable or
+// too long file counts as an empty signature: it must not hide a good one.
 func (o *Output) Signatures(id string) (all [][]byte, err error) {
 	names, err := o.fs.List(o.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// A Watched is the folder with the state of a watch. One process at a time has it locked.
+// A Watched is the state of a watch in a folder, locked by one process.
 type Watched struct {
 	fs   durable.FS
 	path string
@@ -22,9 +22,9 @@ type Watched struct {
 
 var _ watch.Store = (*Watched)(nil)
 
-// OpenWatch makes the folder, which may be an output, if it is absent, locks the state until Close, and
-// reads it, an empty one in a new folder. It returns [pipeline.ErrHeld] while another process has it. A
-// nil FS means [durable.OS].
+// OpenWatch locks and reads the state in a folder until Close. A missing folder is made, and its
+// state is empty; the folder may be an output. OpenWatch returns [pipeline.ErrHeld] while another
+// process has the lock. A nil FS means [durable.OS].
 func OpenWatch(folder string, fsys durable.FS) (w *Watched, s *watch.State, err error) {
 	w = &Watched{fs: cmp.Or[durable.FS](fsys, durable.OS{}), path: filepath.Join(folder, watch.StateFile)}
 	w.lock, err = lockIn(w.fs, folder, ".watch.lock", "another process counts there; end it, or name another folder for the state")

@@ -13,15 +13,15 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// openPrefix begins the name of the folder of an open window, with its spool and its log. Its number
-// counts on this disk.
+// openPrefix begins the folder name of an open window, which has its spool and its log. The number
+// after it counts windows on this disk.
 const openPrefix = "_window-"
 
-// Windows are the open windows of a stream in a directory, which must exist and is the output of all.
+// Windows are the open windows of a stream. They share one directory, which must exist, as output.
 type Windows struct {
 	FS   durable.FS
 	Path string
-	Sign sign.KeyFile // of the certificates
+	Sign sign.KeyFile // signs the certificates
 }
 
 var (
@@ -29,20 +29,20 @@ var (
 	_ stream.Folder  = windowFolder{}
 )
 
-// Open returns the path of the open window n.
+// Open returns the path of the folder of open window n.
 func (w *Windows) Open(n int64) string { return filepath.Join(w.Path, openName(n)) }
 
-// openName has twelve digits, so that names sort by the number.
+// openName returns the folder name of window n, with twelve digits so that names sort by number.
 func openName(n int64) string { return fmt.Sprintf("%s%012d", openPrefix, n) }
 
-// Output returns the directory as an output. The log of window n is in its folder: windows share no rows.
+// Output returns the output of window n. Its log is in its folder: windows share no rows.
 func (w *Windows) Output(n int64) pipeline.Output {
 	out := NewOutput(w.Path, w.FS)
 	out.Sign, out.log = w.Sign, filepath.Join(openName(n), LogFile)
 	return out
 }
 
-// Put writes an artifact into an output.
+// Put writes the model and the certificate of an artifact into an output.
 func (w *Windows) Put(ctx context.Context, out pipeline.Output, a stream.Artifact) error {
 	c, err := putModel(ctx, out, a)
 	if err == nil {
@@ -51,7 +51,7 @@ func (w *Windows) Put(ctx context.Context, out pipeline.Output, a stream.Artifac
 	return err
 }
 
-// Left returns the numbers of the open windows, ascending.
+// Left returns the numbers of the open windows in ascending order.
 func (w *Windows) Left() ([]int64, error) {
 	entries, err := os.ReadDir(w.Path)
 	var all []int64
@@ -68,10 +68,10 @@ func (w *Windows) Left() ([]int64, error) {
 // Folder returns the folder of the open window n.
 func (w *Windows) Folder(n int64) stream.Folder { return windowFolder{NewOutput(w.Open(n), w.FS)} }
 
-// A windowFolder reads notes as an output does.
+// A windowFolder is the folder of one window. It reads notes as an [Output] does.
 type windowFolder struct{ *Output }
 
-// PutNote writes a file.
+// PutNote writes a note and makes the folder if it is absent.
 func (f windowFolder) PutNote(name string, text []byte) error {
 	if err := f.fs.MkdirAll(f.path); err != nil {
 		return err
