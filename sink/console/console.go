@@ -1,9 +1,9 @@
-// Package console shows outputs in a browser: which model is current, what it promises, what new rows
-// showed, and what came of the last runs. Pages are made on the server when they are asked for; there is
-// no script, and nothing is loaded from elsewhere. It writes no files.
+// Package console serves pages that show outputs in a browser: which model is current, what it
+// promises, what new rows showed, and how the last runs ended. The server renders pages on request;
+// they have no script and load nothing from elsewhere. The package writes no files.
 //
-// Certificates may come from anybody. Files are read up to a bounded size, and their content must have
-// the digest in their name.
+// Certificates may come from anybody. Files are read up to a limit, and their content must have the
+// digest in their name.
 package console
 
 import (
@@ -22,14 +22,14 @@ import (
 //go:embed pages.html assets
 var files embed.FS
 
-// Handler serves a page for each output in these folders and below them; the first page is that of the
-// only output, or a list of all. ready returns why the service with these outputs cannot do its work now, or
-// nil; it is nil without a service.
+// Handler serves a page for each output in these folders and below. The first page is a list of all
+// outputs, or the output if there is only one. If ready is not nil, it returns why the service that
+// writes these outputs cannot work now, or nil.
 func Handler(folders []string, ready func() error) http.Handler {
 	return handler(folders, ready, time.Now)
 }
 
-// A server shows outputs.
+// A server serves the pages of the outputs in and below its roots.
 type server struct {
 	roots []string
 	ready func() error
@@ -37,10 +37,10 @@ type server struct {
 	now   func() time.Time
 }
 
-// A page is the data of the template for all pages.
+// A page is the data for the template.
 type page struct {
 	Title    string
-	Service  []remark // what is wrong with the service itself
+	Service  []remark // faults of the service itself
 	Warnings []string
 	Output   *output
 	List     []*output
@@ -65,7 +65,7 @@ func handler(folders []string, ready func() error, now func() time.Time) http.Ha
 	return mux
 }
 
-// show writes a page, whole or not at all.
+// show writes a page whole, or an error.
 func (s *server) show(w http.ResponseWriter, status int, p page) {
 	if s.ready != nil {
 		p.Service = slices.DeleteFunc(faults(s.ready()), p.Output.shows)
@@ -84,7 +84,7 @@ func (s *server) missing(w http.ResponseWriter) {
 	s.show(w, http.StatusNotFound, page{Title: "Not found", Warnings: []string{"There is no such page, or not any more."}})
 }
 
-// first shows the only output, or a list with the worst first.
+// first shows the only output, or a list of outputs with the worst state first.
 func (s *server) first(w http.ResponseWriter, _ *http.Request) {
 	folders, warnings := find(s.roots)
 	p := page{Title: "Models", Warnings: warnings}
@@ -102,7 +102,7 @@ func (s *server) first(w http.ResponseWriter, _ *http.Request) {
 	s.show(w, http.StatusOK, p)
 }
 
-// asked is the output that a request is about, if it is one of ours.
+// asked returns the output that a request names. It is false for folders that are not shown.
 func (s *server) asked(r *http.Request) (*output, bool) {
 	folders, _ := find(s.roots)
 	folder := r.URL.Query().Get("folder")
@@ -121,7 +121,7 @@ func (s *server) output(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, page{Title: o.Name, Output: o})
 }
 
-// plot sends the picture of the last run.
+// plot sends the plot of the last run.
 func (s *server) plot(w http.ResponseWriter, r *http.Request) {
 	o, found := s.asked(r)
 	if !found || o.Plot == "" {

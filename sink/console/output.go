@@ -21,7 +21,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// Limits of one page, so that it ends.
+// Limits that bound the work for one page.
 const (
 	maxNames = 100_000
 	maxDepth = 16
@@ -29,28 +29,28 @@ const (
 	maxRuns  = 20
 )
 
-// An output is what the files of an output show.
+// An output is what a page shows of an output directory.
 type output struct {
 	Folder  string
-	Name    string // of the schedule's job, or the sequence, or the target, or the folder
+	Name    string // of the schedule's job, the sequence, the target or the folder, whichever is known first
 	State   []remark
 	Current pipeline.Current
 	Promise *report.Page         // of the current certificate; nil without one
-	Test    *watch.Test          // of rows that came after its model; nil without one
-	Runs    []*pipeline.RunState // the newest first
-	Plot    string               // file of the last run's picture; "": none
+	Test    *watch.Test          // of the current model on new rows; nil without one
+	Runs    []*pipeline.RunState // newest first
+	Plot    string               // path of the last run's plot; "" without one
 }
 
-// A remark is something that an operator has to know, and what to do about it.
+// A remark is a sentence that an operator needs, with a hint of what to do.
 type remark struct {
 	Level       level
 	Words, Hint string
 }
 
-// A level is the class of a remark's colours.
+// A level is the severity of a remark, which its colour shows.
 type level string
 
-// Levels, the worst first.
+// Levels, worst first.
 const (
 	bad  level = "bad"
 	warn level = "warn"
@@ -59,8 +59,8 @@ const (
 
 func rank(l level) int { return slices.Index([]level{bad, warn, good}, l) }
 
-// find returns the folders of the outputs in these folders and below, sorted, and why some may be missing.
-// It follows no link to a folder, and skips names that begin with _ or a dot.
+// find returns the sorted folders of the outputs in roots and below, with warnings about folders
+// that were not searched. It follows no links, and skips names that begin with _ or a dot.
 func find(roots []string) (folders, warnings []string) {
 	names := 0
 	var in func(folder string, depth int)
@@ -101,7 +101,7 @@ func find(roots []string) (folders, warnings []string) {
 	return slices.Compact(folders), warnings
 }
 
-// read reads an output. now decides what is overdue.
+// read reads an output. now decides whether a scheduled run is overdue.
 func read(folder string, now time.Time) *output {
 	o := &output{Folder: folder}
 	o.addRuns(folder)
@@ -140,8 +140,8 @@ func (o *output) find(l level, words, hint string) {
 	o.State = append(o.State, remark{l, words, hint})
 }
 
-// promise reads the current certificate. Its content must have the digest of its name, and its numbers
-// and sentences must follow from its evidence.
+// promise reads the current certificate. Its content must have the digest in its name, and its
+// numbers must follow from its evidence.
 func (o *output) promise(folder string) error {
 	data, err := durable.ReadSmall(filepath.Join(folder, lake.CertificateName(o.Current.ID)), "a certificate", maxFile)
 	if err != nil {
@@ -185,7 +185,7 @@ func (o *output) addRuns(folder string) {
 	}
 }
 
-// watched is what a watch with its state in this folder has counted of a certificate, or nil.
+// watched returns the test of certificate id by a watch with its state in this folder, or nil.
 func watched(folder, id string) *watch.Test {
 	data, err := durable.ReadSmall(filepath.Join(folder, watch.StateFile), "a state of watch", maxFile)
 	if err != nil {
@@ -201,7 +201,7 @@ func watched(folder, id string) *watch.Test {
 	return nil
 }
 
-// newest is the newest run that satisfies a condition, or nil.
+// newest returns the newest run that satisfies a condition, or nil.
 func (o *output) newest(is func(r *pipeline.RunState) bool) *pipeline.RunState {
 	if i := slices.IndexFunc(o.Runs, is); i >= 0 {
 		return o.Runs[i]
@@ -209,7 +209,8 @@ func (o *output) newest(is func(r *pipeline.RunState) bool) *pipeline.RunState {
 	return nil
 }
 
-// explain answers: is the current model from the last run, and if not, why? It is not known without a pointer.
+// explain adds remarks: is the current model from the last run, and if not, why? known means that
+// the pointer exists.
 func (o *output) explain(now time.Time, known bool) {
 	if o.Test != nil && o.Test.Raised() != "" {
 		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Raised()+".", watch.Ends)
@@ -247,7 +248,7 @@ func (o *output) explain(now time.Time, known bool) {
 	}
 }
 
-// because adds a remark with the reason why a run ended as it did, and what to do.
+// because adds a remark with the reason for a run's end, and what to do.
 func (o *output) because(l level, words string, r *pipeline.RunState) {
 	reason, hint := split(r.Reason())
 	if r.State == pipeline.StateFailed && r.Scheduled != nil {
@@ -256,7 +257,7 @@ func (o *output) because(l level, words string, r *pipeline.RunState) {
 	o.find(l, strings.TrimSuffix(words+": "+reason, ": "), hint)
 }
 
-// trained says whether the newest model is current, and if not, why.
+// trained adds a remark that says whether the newest model is current, and if not, why.
 func (o *output) trained(last *pipeline.RunState) {
 	made, which := o.newest(func(r *pipeline.RunState) bool { return len(r.Artifacts) > 0 }), "The model of the last run"
 	if made != last {
@@ -274,13 +275,13 @@ func (o *output) trained(last *pipeline.RunState) {
 	}
 }
 
-// why returns the reason of a run.
+// why returns the reason for a run's end, without hints.
 func why(r *pipeline.RunState) string {
 	reason, _ := split(r.Reason())
 	return reason
 }
 
-// split separates a reason from its hints.
+// split separates the reason in an error's text from the hints.
 func split(text string) (reason, hint string) {
 	reason, rest, _ := strings.Cut(text, "hint: ")
 	hints := strings.Split(rest, "hint: ")
@@ -290,7 +291,7 @@ func split(text string) (reason, hint string) {
 	return strings.ReplaceAll(strings.TrimRight(reason, " (\n"), "\n", "; "), strings.Join(hints, "; ")
 }
 
-// faults are the lines of the error that says why a service is not ready.
+// faults returns a remark for each line of the error that says why a service is not ready.
 func faults(err error) (found []remark) {
 	if err == nil {
 		return nil
@@ -302,7 +303,7 @@ func faults(err error) (found []remark) {
 	return found
 }
 
-// shows reports whether the page of the output has the reason of a remark already.
+// shows reports whether the output's own remarks already have the reason of r.
 func (o *output) shows(r remark) bool {
 	return o != nil && slices.ContainsFunc(o.State, func(own remark) bool {
 		_, reason, found := strings.Cut(own.Words, ": ")

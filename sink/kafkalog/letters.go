@@ -12,34 +12,34 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// DeadLetters sends records that are no rows, or rows without a prediction, to a topic. Their transaction
-// also commits the offsets behind them for a group of its own, as a mark that they are sent. So
-// read-committed consumers see dead letters once, however often the job is killed and run again, until the
-// cluster forgets the offsets of groups without members (offsets.retention.minutes, a week by default). It
-// is for one goroutine at a time, except for Pack.
+// DeadLetters sends to a topic the records that are not valid rows or have no prediction. The same
+// transaction commits their end offsets for a group of its own, which marks them as sent. So
+// read-committed consumers see each dead letter once, however often the job is killed and run
+// again, until the cluster forgets the offsets of groups without members
+// (offsets.retention.minutes, a week by default). All but Pack is for one goroutine.
 type DeadLetters struct {
 	cfg    DeadLettersConfig
 	to     outlet
 	writer *broker.Writer
-	sent   map[int]int64 // offsets before which earlier processes have sent all dead letters, by partition
-	open   bool          // dead letters were sent since the last commit
+	sent   map[int]int64 // by partition: earlier processes have sent all dead letters before this offset
+	open   bool          // dead letters were sent and not committed
 }
 
 // DeadLettersConfig sets up [DeadLetters].
 type DeadLettersConfig struct {
 	Client *broker.Client
 	Topic  string // of dead letters
-	ID     string // of the rows, among those of all jobs
+	ID     string // names the rows; no two jobs have the same
 	Source string // topic of the rows
 }
 
-// group is the group whose offsets say which dead letters were sent, and the transactional id.
+// group names the transactional id, and the group whose offsets say which dead letters were sent.
 func (c DeadLettersConfig) group() string { return "pacsgp-dead-letters-" + c.ID }
 
-// deadLettersBytes bounds the dead letters that wait to be sent.
+// deadLettersBytes bounds the size of a batch of dead letters, in bytes.
 const deadLettersBytes = 256 << 10
 
-// OpenDeadLetters aborts the open transaction of an earlier process.
+// OpenDeadLetters returns a writer, after it has aborted an open transaction of an earlier process.
 func OpenDeadLetters(ctx context.Context, cfg DeadLettersConfig) (*DeadLetters, error) {
 	l := &DeadLetters{cfg: cfg}
 	var err error
@@ -59,11 +59,11 @@ func OpenDeadLetters(ctx context.Context, cfg DeadLettersConfig) (*DeadLetters, 
 	return l, nil
 }
 
-// PutDeadLetters sends the dead letters of a window that each yields, with the partition that they were
-// in, in one transaction. ends are the offsets at which the window ends. It keeps the records until they
-// are sent.
+// PutDeadLetters sends the dead letters of a window in one transaction. each yields them with their
+// partition among the rows; ends are the end offsets of the window. The records are retained until
+// they are sent.
 func PutDeadLetters(ctx context.Context, cfg DeadLettersConfig, ends map[int]int64, each func(func(partition int, r broker.Record) error) error) (err error) {
-	var l *DeadLetters // nil before the first one
+	var l *DeadLetters // nil before the first dead letter
 	defer func() {
 		if err != nil && l != nil {
 			err = errors.Join(err, l.Abort(ctx))
@@ -117,19 +117,19 @@ func (l *DeadLetters) send(ctx context.Context, packed ...parcel) error {
 	return nil
 }
 
-// Pack packs the dead letters of predicted rows, and returns a function that sends them.
+// Pack packs the dead letters of a batch of predictions and returns a function that sends them.
 func (l *DeadLetters) Pack(batch []pipeline.Prediction, of score.Records) (func(context.Context) error, error) {
 	packed, err := l.to.deadLetters(batch, of, l.sent)
 	return func(ctx context.Context) error { return l.send(ctx, packed...) }, err
 }
 
-// Commit makes sent dead letters permanent. ends are the offsets behind their rows, by partition.
+// Commit makes sent dead letters permanent. ends are, by partition, the offsets after their rows.
 func (l *DeadLetters) Commit(ctx context.Context, ends map[int]int64) error {
 	if !l.open {
 		return nil
 	}
 	ends = maps.Clone(ends)
-	for p, end := range ends { // dead letters beyond may have been sent by a process that was killed
+	for p, end := range ends { // a killed process may already have sent more
 		ends[p] = max(end, l.sent[p])
 	}
 	if err := l.writer.CommitOffsets(ctx, nil, l.cfg.group(), l.cfg.Source, ends, "dead letters"); err != nil {
@@ -139,11 +139,11 @@ func (l *DeadLetters) Commit(ctx context.Context, ends map[int]int64) error {
 	return l.writer.Commit(ctx)
 }
 
-// Abort drops the dead letters that were sent since the last commit, also when ctx is done.
+// Abort drops the dead letters that were sent since the last commit, even if ctx is done.
 func (l *DeadLetters) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, l.writer)) }
 
-// deadLetters packs the records of rows without a prediction, by partition. Those before the offsets sent
-// are left out.
+// deadLetters packs the records of rows without a prediction, by partition. It leaves out those
+// before the offsets in sent.
 func (o outlet) deadLetters(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (all []parcel, err error) {
 	records := map[int][]broker.Record{}
 	for i := range batch {
@@ -168,7 +168,7 @@ func (o outlet) deadLetters(batch []pipeline.Prediction, of score.Records, sent 
 	return all, nil
 }
 
-// parcel packs dead letters from one partition of the rows.
+// parcel packs dead letters of one partition of the rows.
 func (o outlet) parcel(partition int, records []broker.Record) (parcel, error) {
 	pieces, err := o.packed(records, deadLettersBytes, func(i int) broker.Record { return o.withoutRecord(records[i]) })
 	return parcel{o.name, o.at(partition), pieces}, err

@@ -10,8 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
-// Locations reads what is current under names. It awaits the ends of
-// all open transactions, for they may hide what was committed behind them.
+// Locations returns the current certificate of each name. It waits until open transactions end,
+// since they may hide later records.
 func Locations(ctx context.Context, client *broker.Client, t Topics, names []string) ([]stream.Location, error) {
 	if err := settled(ctx, client, t.Current); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func Locations(ctx context.Context, client *broker.Client, t Topics, names []str
 	return locations, nil
 }
 
-// settled waits until all that a topic has now is decided: committed or aborted.
+// settled waits until each record that a topic has now is committed or aborted.
 func settled(ctx context.Context, client *broker.Client, topic string) error {
 	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {

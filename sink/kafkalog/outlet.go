@@ -12,13 +12,13 @@ import (
 type outlet struct {
 	name       string
 	partitions []int
-	limit      int // bytes of a batch that it takes
+	limit      int // largest batch that the topic accepts, in bytes
 }
 
 // usualLimit is the default max.message.bytes of a topic.
 const usualLimit = 1048588
 
-// openOutlet asks for the partitions of a topic and its limit. Where brokers do not tell its limit, it is the usual one.
+// openOutlet reads the partitions and the limit of a topic. If that is unknown, it is usualLimit.
 func openOutlet(ctx context.Context, client *broker.Client, topic string) (outlet, error) {
 	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {
@@ -31,18 +31,19 @@ func openOutlet(ctx context.Context, client *broker.Client, topic string) (outle
 	return outlet{topic, partitions, largest(has, usualLimit)}, nil
 }
 
-// at is the partition of the same number, modulo the number of partitions.
+// at returns the partition with this number modulo the number of partitions.
 func (o outlet) at(partition int) int { return o.partitions[partition%len(o.partitions)] }
 
-// refusal is the reason of a record of so many bytes that the topic does not take.
+// refusal returns the reason why the topic does not accept a record of this size in bytes.
 func (o outlet) refusal(bytes int) string {
 	return fmt.Sprintf("it has %d bytes, more than the topic %s takes (max.message.bytes is %d)", bytes, o.name, o.limit)
 }
 
-// packed packs records into batches of at most so many uncompressed bytes; a larger record gets a batch of
-// its own. Of one that the topic does not take, even compressed, it packs what shorter returns.
+// packed packs records into batches of up to most bytes before compression; a larger record gets
+// its own batch. If the topic does not accept a record even compressed, it packs shorter(i)
+// instead.
 func (o outlet) packed(records []broker.Record, most int, shorter func(i int) broker.Record) (pieces []broker.Packed, err error) {
-	now := time.Now().UnixMilli() // retention counts from now
+	now := time.Now().UnixMilli() // retention counts from this time
 	most = min(most, o.limit-batchBytes)
 	from, bytes := 0, 0
 	for i := range records {
@@ -66,7 +67,7 @@ func (o outlet) packed(records []broker.Record, most int, shorter func(i int) br
 	return pieces, nil
 }
 
-// room bounds the bytes of a record in a batch.
+// room returns the most bytes that a record needs in a batch.
 func room(r broker.Record) int {
 	bytes := len(r.Key) + len(r.Value) + recordBytes
 	for _, h := range r.Headers {
@@ -75,18 +76,18 @@ func room(r broker.Record) int {
 	return bytes
 }
 
-// Bounds on what else there is, next to the bytes of keys and values.
+// Upper bounds for the bytes of a record, header or batch other than keys and values.
 const (
 	recordBytes = 64
 	headerBytes = 10
 	batchBytes  = 100
 )
 
-// positionHeaders is how many headers of a dead letter say what it is about, behind the record's own.
+// positionHeaders is how many headers a dead letter has after those of its record.
 const positionHeaders = 5
 
-// withoutRecord is a dead letter without the record, which is too large: its topic, partition, offset and time
-// are there, and the reason says so.
+// withoutRecord returns a dead letter that is too large without its record. It keeps the headers
+// with topic, partition, offset and time, and the reason says what is missing.
 func (o outlet) withoutRecord(letter broker.Record) broker.Record {
 	headers := append([]broker.Header{}, letter.Headers[max(0, len(letter.Headers)-positionHeaders):]...)
 	if n := len(headers); n > 0 {

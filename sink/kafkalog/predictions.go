@@ -14,47 +14,46 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Predictions sends predictions of the rows of one topic to another, and commits them with the
-// offsets of their rows in transactions. It is for one goroutine at a
-// time, except for Pack.
+// Predictions sends predictions of the rows of one topic to another topic, and commits them
+// together with the offsets of their rows. It is for one goroutine at a time, except for Pack.
 type Predictions struct {
 	cfg         PredictionsConfig
 	writer      *broker.Writer
 	to          outlet
 	deadLetters outlet
 
-	ends    map[int]int64 // offsets behind the rows whose predictions are sent and not committed
-	subject string        // of these predictions
+	ends    map[int]int64 // by partition: the offset after the rows with sent, uncommitted predictions
+	subject string        // of the model that made these predictions
 }
 
 var _ score.Writer[score.Records] = (*Predictions)(nil)
 
-// TopicDue says when to commit predictions of a topic. A commit lasts as long as the predictions of
-// tens of thousands of rows.
+// TopicDue is the rule for commits of predictions to a topic. A commit takes as long as tens of
+// thousands of predictions.
 var TopicDue = score.Due{Rows: 1 << 17, Pause: true, Every: time.Second}
 
 // PredictionsConfig sets up a [Predictions].
 type PredictionsConfig struct {
 	Client *broker.Client
-	Group  string   // that reads the rows
+	Group  string   // consumer group of the rows
 	Source string   // topic of the rows
 	Topic  string   // of predictions
 	Keep   []string // members of records to keep next to predictions
-	// DeadLetters is the topic for the records of rows without a prediction, sent with the predictions;
-	// "" means none.
+	// DeadLetters, if not "", is the topic for records of rows without a prediction. They are sent
+	// in the transactions of the predictions.
 	DeadLetters string
 	As          broker.Member
 	Log         score.Log
-	// Share is the partitions of a member of a shared group: the transactional id belongs to the
-	// group and the first of them. nil means all.
+	// Share is the partitions of a member of a shared group; nil means all. The transactional id
+	// has the group and the first partition of the share.
 	Share []int
 }
 
-// id returns the transactional id of all partitions: a later process fences an earlier one.
+// id returns the transactional id for all partitions. A later process fences an earlier one.
 func (cfg PredictionsConfig) id() string { return "pacsgp/score/" + cfg.Group }
 
-// EndOthers ends the transactions that earlier owners of the partitions may have left open, for
-// the reason and at the moments of [EndOthers], and those of a time when the group was not shared.
+// EndOthers ends transactions that earlier owners of the partitions may have left open, also from
+// before the group was shared. The function [EndOthers] says why, and when to call it.
 func (cfg PredictionsConfig) EndOthers(ctx context.Context) error {
 	if _, err := cfg.Client.NewWriter(ctx, cfg.id()); err != nil {
 		return err
@@ -62,7 +61,7 @@ func (cfg PredictionsConfig) EndOthers(ctx context.Context) error {
 	return endShares(ctx, cfg.Client, cfg.id(), cfg.Share)
 }
 
-// NewPredictions returns a writer. It aborts the open transaction of an earlier process.
+// NewPredictions returns a writer. It aborts an open transaction of an earlier process.
 func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, error) {
 	p := &Predictions{cfg: cfg, ends: map[int]int64{}}
 	var err error
@@ -78,11 +77,11 @@ func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, e
 	return p, err
 }
 
-// errFound ends a search.
+// errFound stops reading at the first record.
 var errFound = errors.New("kafka: a record was found")
 
-// Continues returns an error if the topic has predictions and the group no offsets: brokers remove these with
-// the topic of the rows, and after some days without a member. Rows would be predicted twice.
+// Continues returns an error if the topic has predictions but the group has no offsets: rows would
+// be predicted twice. Brokers drop offsets with the rows' topic, and after days without a member.
 func (p *Predictions) Continues(ctx context.Context) error {
 	client, from, group := p.cfg.Client, p.cfg.Source, p.cfg.Group
 	partitions, err := client.Partitions(ctx, from)
@@ -103,7 +102,7 @@ func (p *Predictions) Continues(ctx context.Context) error {
 		if !errors.Is(err, errFound) {
 			return err
 		}
-		// The first transaction of another member may have ended in this topic, and not yet in the group.
+		// Another member's first transaction may reach this topic before it reaches the group.
 		if err := broker.Pause(ctx, abortWithin); err != nil {
 			return err
 		}
@@ -111,7 +110,7 @@ func (p *Predictions) Continues(ctx context.Context) error {
 	return fmt.Errorf("kafka: topic %q has predictions, but group %q has no offsets of topic %q: they have expired, or %w", p.to.name, group, from, broker.ErrAnother)
 }
 
-// A parcel has packed records of one partition.
+// A parcel has packed records for one partition.
 type parcel struct {
 	topic     string
 	partition int
@@ -129,9 +128,9 @@ func send(ctx context.Context, w *broker.Writer, what ...parcel) error {
 	return nil
 }
 
-// Pack packs predictions of the rows of a piece, in their order. A row's prediction goes to the
-// partition of the same number, modulo the number of partitions, so that records of one key stay in
-// one partition. The returned function sends them.
+// Pack packs the predictions of a piece in the order of its rows; the returned function sends them.
+// A prediction goes to the partition with the row's partition number, modulo their count, so that
+// records of one key stay in one partition.
 func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]) (func(context.Context) error, score.Counts, error) {
 	var n score.Counts
 	var parcels []parcel
@@ -158,8 +157,8 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 	}, n, err
 }
 
-// objects makes a record of each prediction, and packs the records by partition. A row whose record is too
-// large has no prediction, and the reason, without key and members.
+// objects makes a record of each prediction and packs the records by partition. If a record is too
+// large, it is replaced by one with the reason, without prediction, key and kept members.
 func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, of score.Records) (parcels []parcel, err error) {
 	text := make([]byte, 0, 256*len(batch)) // if it grows, earlier objects keep their old memory
 	for _, part := range score.Parts(len(batch), of) {
@@ -187,7 +186,7 @@ func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, 
 	return parcels, nil
 }
 
-// Commit commits the offsets behind the predicted rows, as a member of the group, with the subject.
+// Commit commits the sent predictions with the offsets after their rows, as a member of the group.
 func (p *Predictions) Commit(ctx context.Context) error {
 	if len(p.ends) == 0 {
 		return nil
@@ -202,13 +201,13 @@ func (p *Predictions) Commit(ctx context.Context) error {
 	return p.writer.End(ctx)
 }
 
-// Seen waits until readers see all that was committed.
+// Seen waits, for up to 20 seconds, until readers see everything that was committed.
 func (p *Predictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
 
-// Abort drops what was sent since the last commit, also when ctx is done.
+// Abort drops what was sent since the last commit, even if ctx is done.
 func (p *Predictions) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, p.writer)) }
 
-// unlessFenced returns nil for the error of a writer that a later one of the same id has fenced.
+// unlessFenced returns nil if err means that a later writer of the same id has fenced this one.
 func unlessFenced(err error) error {
 	if broker.Fenced(err) {
 		return nil
@@ -216,12 +215,12 @@ func unlessFenced(err error) error {
 	return err
 }
 
-// abortWithin bounds an abort: an open transaction blocks read-committed consumers until the
-// broker ends it.
+// abortWithin bounds the time of an abort. If it fails, the broker ends the open transaction, which
+// until then blocks read-committed consumers.
 const abortWithin = 5 * time.Second
 
-// abort ends the open transaction of a writer, if it has one, also when ctx is done. Unreachable
-// brokers are no error. A fenced writer is one, since it may explain an earlier failure.
+// abort ends an open transaction of w, even if ctx is done. It returns nil if brokers do not answer
+// in time, but an error if w is fenced, since that may explain an earlier failure.
 func abort(ctx context.Context, w *broker.Writer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortWithin)
 	defer cancel()

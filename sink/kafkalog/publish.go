@@ -22,29 +22,28 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// Config sets up a [Publication], which is one transaction under an id of the name: a later process
-// fences an earlier one.
+// Config sets up a [Publication]. The transactional id follows from Name: a later process fences an
+// earlier one.
 type Config struct {
 	Client *broker.Client
 	Topics Topics
 	Name   string // of the model: the key of its pointer
-	// Share is the partitions of the rows of a member of a shared group: the transactional id
-	// belongs to the name and the first of them, and each has a pointer of its own, see [NameOf].
-	// nil means all.
+	// Share is the partitions of a member of a shared group; nil means all. The transactional id
+	// then has the first of them, and each partition has its own pointer: see [NameOf].
 	Share []int
-	// Rows is the topic of the certificates' rows; zero if brokers do not tell.
+	// Rows identifies the topic of the certificates' rows; zero if brokers report no identity.
 	Rows broker.Identity
 	// Sign signs the certificates.
 	Sign sign.KeyFile
 }
 
-// NameOf returns the name of the pointer for the rows of one partition, in a shared group.
+// NameOf returns the name of the pointer for one partition of the rows in a shared group.
 func NameOf(name string, partition int) string { return fmt.Sprintf("%s/%d", name, partition) }
 
-// id returns the transactional id of all partitions.
+// id returns the transactional id for all partitions.
 func (cfg Config) id() string { return "pacsgp/" + cfg.Name }
 
-// transactional returns the transactional id of a share; nil means all.
+// transactional returns the transactional id of a share, or id if share is nil: all partitions.
 func transactional(id string, share []int) string {
 	if share == nil {
 		return id
@@ -52,21 +51,22 @@ func transactional(id string, share []int) string {
 	return NameOf(id, slices.Min(share))
 }
 
-// EndOthers ends the transactions that earlier owners of these partitions may have left open: one of
-// somebody dead hides for a minute what was committed behind it. A member of a shared group calls it once in each generation, before it asks for the group's
-// position: from then on no other process can commit offsets of its partitions in this generation.
+// EndOthers ends transactions that earlier owners of these partitions may have left open: those of
+// a dead process hide later commits for a minute. A member of a shared group calls it once in each
+// generation, before it reads offsets: then no other process can commit any of its partitions
+// there.
 //
-// The reason: commits of earlier generations are refused since this one began. Commits that were
-// accepted before are in transactions under the id of the first partition of a share that has one
-// of these partitions. Such a first partition is not behind the last of these. EndOthers fences all
-// ids up to it, which aborts or completes their transactions. Members of this generation with other
-// partitions that write under one of these ids begin again.
+// The reason: since this generation began, brokers refuse commits of earlier ones. Commits that
+// they accepted before are in transactions whose id has the first partition of a share that
+// contains one of these partitions. That first partition is at most the last of these. EndOthers
+// fences all ids up to it, which aborts or completes their transactions. Members of this generation
+// with other partitions that use one of these ids must begin again.
 func EndOthers(ctx context.Context, cfg Config) error {
 	return endShares(ctx, cfg.Client, cfg.id(), cfg.Share)
 }
 
-// endShares fences the transactional ids of all shares whose first partition is not behind the last of
-// a share; nil means that of all partitions.
+// endShares fences the ids of all shares whose first partition is at most the last of share, or id
+// itself if share is nil.
 func endShares(ctx context.Context, client *broker.Client, id string, share []int) error {
 	if share == nil {
 		_, err := client.NewWriter(ctx, id)
@@ -80,40 +80,40 @@ func endShares(ctx context.Context, client *broker.Client, id string, share []in
 	return nil
 }
 
-// A Pointer is the value of a record of the topic of pointers.
+// A Pointer is a value in the topic of pointers: the current certificate of a name.
 type Pointer struct {
 	Format      string            `json:"format"`
 	Name        string            `json:"name"`
 	Certificate string            `json:"certificate"` // id
 	Model       string            `json:"model"`       // SHA-256
-	Predictor   certify.Predictor `json:"predictor"`   // of status and bound
+	Predictor   certify.Predictor `json:"predictor"`   // that status and bound are about
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
-	Segments    []certify.Segment `json:"segments,omitempty"` // of the sample
-	// Source identifies the topic of the segments beyond its name; zero if brokers do not tell.
+	Segments    []certify.Segment `json:"segments,omitempty"` // of the dataset
+	// Source identifies the topic of the segments; zero if brokers report no identity.
 	Source broker.Identity `json:"source,omitzero"`
 }
 
 // PointerFormat names the version of a [Pointer].
 const PointerFormat = "pacsgp-pointer/1"
 
-// A Publication sends artifacts and, last, the pointer to one of them. All is durable and visible from
-// Commit on.
+// A Publication sends artifacts, and last the pointer to one of them. Everything becomes durable
+// and visible with Commit.
 type Publication struct {
-	*broker.Writer // which commits, and the offsets of a group with it
+	*broker.Writer // its commits can include offsets of a group
 
 	cfg             Config
-	piece, document int       // largest number of bytes of a piece of a model, and of a certificate
+	piece, document int       // largest size in bytes of a piece of a model, and of a certificate
 	fresh           bool      // see Fresh
-	key             *sign.Key // nil: certificates are not signed
+	key             *sign.Key // nil if certificates are not signed
 }
 
-// Fresh says that no artifact put from now on was published before, so that the topic of
-// certificates is not searched for it.
+// Fresh declares that no artifact from now on was published before. Put then does not search the
+// topic of certificates for it.
 func (p *Publication) Fresh() { p.fresh = true }
 
-// Begin checks the topics and gets an id for the producer. It aborts the open transaction of an
-// earlier process of this name.
+// Begin checks the topics and starts a producer. It aborts an open transaction of an earlier
+// process with this name.
 func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	if cfg.Name == "" {
 		return nil, errors.New("kafka: the model has no name to publish it under")
@@ -130,8 +130,8 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	return p, err
 }
 
-// Put sends a model and its certificate, unless the certificate was published before with the signature of
-// the key.
+// Put sends a model and its certificate, unless that certificate was published before with the
+// key's signature.
 func (p *Publication) Put(ctx context.Context, m pass.Model, c certify.Certificate) error {
 	data, err := sink.EncodeModel(m)
 	if err != nil {
@@ -149,7 +149,7 @@ func (p *Publication) Put(ctx context.Context, m pass.Model, c certify.Certifica
 }
 
 // put sends an artifact, its model first, unless its certificate was published before with these
-// signatures. They are headers of its record, so that both are there or neither.
+// signatures. Signatures are headers of the certificate's record, so that both appear together.
 func (p *Publication) put(ctx context.Context, a stream.Artifact) error {
 	if len(a.Document) > p.document {
 		return fmt.Errorf("kafka: the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
@@ -203,8 +203,8 @@ const (
 // headerSignature is the header of a certificate with one of its signatures.
 const headerSignature = "signature"
 
-// Point moves the pointer of a name to a certificate that was put, or published before. It says the
-// same of it as the pointer of an output.
+// Point sets the pointer of a name to a certificate that is put or was published before. required
+// selects the claim for status and bound; "" means the one about predictions.
 func (p *Publication) Point(ctx context.Context, name string, c certify.Certificate, required certify.Predictor) error {
 	required = cmp.Or(required, certify.PredictorMean)
 	g := c.About(required)
@@ -226,9 +226,9 @@ func (p *Publication) Point(ctx context.Context, name string, c certify.Certific
 	return err
 }
 
-// Promote moves the pointer of a name to a published certificate, and returns the id of the one before. The
-// pointer has the identity of the rows that an earlier pointer to this certificate had; without one
-// it says nothing of it, and no training begins with the model.
+// Promote sets the pointer of a name to a published certificate, and returns the id of the one
+// before. It takes the identity of the rows from an earlier pointer to this certificate. Without
+// such a pointer it sets no identity, and no training starts from the model.
 func Promote(ctx context.Context, cfg Config, c certify.Certificate, id string, required certify.Predictor) (before string, err error) {
 	p, err := Current(ctx, cfg.Client, cfg.Topics, cfg.Name)
 	if err != nil {
@@ -262,15 +262,15 @@ type GroupAt int
 
 // Positions of a group.
 const (
-	Nowhere GroupAt = iota // an offset was never committed, or the cluster has forgotten it
+	Nowhere GroupAt = iota // no offset was committed, or the cluster has forgotten it
 	AtBegin
 	AtEnd
 )
 
-// Follows returns the position of a group. It is an error unless the group is at the begin of the
-// window, or nowhere, or at its end with the certificates of these ids published: otherwise another
-// certificate of the same rows has moved the group ([stream.ErrOvertaken]). Call it after [Begin] and
-// before anything is sent: no other process of the name can commit in between.
+// Follows returns the position of a group. It returns [stream.ErrOvertaken] if another certificate
+// of the same rows has moved the group: it is neither at the begin of the window, nor nowhere, nor
+// at its end with all certificates ids published. Call it after [Begin] and before anything is
+// sent: then no other process of that name can commit in between.
 func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic string, firsts, ends map[int]int64, ids ...string) (GroupAt, error) {
 	partitions := slices.Sorted(maps.Keys(firsts))
 	at, err := client.CommittedOffsets(ctx, group, topic, partitions)
@@ -301,14 +301,14 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 	return found, nil
 }
 
-// Abort ends the transaction within seconds, also when ctx is done.
+// Abort ends an open transaction within seconds, even if ctx is done.
 func (p *Publication) Abort(ctx context.Context) error { return abort(ctx, p.Writer) }
 
 func (p *Publication) send(ctx context.Context, topic, subject string, r broker.Record) error {
 	return sendTo(ctx, p.cfg.Client, p.Writer, topic, subject, r)
 }
 
-// sendTo sends a record to the partition of its subject.
+// sendTo sends a record to the partition that the hash of its subject selects.
 func sendTo(ctx context.Context, client *broker.Client, w *broker.Writer, topic, subject string, r broker.Record) error {
 	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {

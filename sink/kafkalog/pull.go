@@ -21,16 +21,16 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// ErrNotFound says that nothing of the name or id was published, or not all of it.
+// ErrNotFound means that nothing with the name or id was published, or only a part of it.
 var ErrNotFound = stream.ErrNotFound
 
-// maxPieces bounds the count in a header.
+// maxPieces bounds the number of pieces of a model.
 const maxPieces = sink.MaxModelBytes / 1024
 
 var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Pull reads the current artifact of a name, or the artifact of a certificate's id, and checks every
-// hash.
+// Pull reads the current artifact of a name, or the artifact with the id of a certificate. It
+// checks every hash.
 func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string) (a stream.Artifact, err error) {
 	id := nameOrID
 	if !idForm.MatchString(id) {
@@ -57,7 +57,7 @@ func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string)
 	return a, err
 }
 
-// Current reads the pointer of a name.
+// Current reads the pointer of a name. It returns [ErrNotFound] if there is none.
 func Current(ctx context.Context, client *broker.Client, t Topics, name string) (Pointer, error) {
 	var p Pointer
 	value, err := last(ctx, client, t.Current, name)
@@ -73,7 +73,7 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 	return p, nil
 }
 
-// model reads the pieces of a model and returns its file.
+// model reads the pieces of a model's file and joins them.
 func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byte, error) {
 	var pieces [][]byte
 	var size int64
@@ -88,7 +88,7 @@ func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byt
 			return fmt.Errorf("kafka: topic %q: %q is no piece of a model", topic, r.Key)
 		}
 		if pieces != nil && len(pieces) != count {
-			// A later publication has pieces of another size, and all of them.
+			// A later publication uses another size, and sends all pieces again.
 			pieces, size = nil, 0
 		}
 		if pieces == nil {
@@ -98,7 +98,7 @@ func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byt
 		if size > sink.MaxModelBytes {
 			return fmt.Errorf("kafka: topic %q: the pieces of model %s have more than %d MiB", topic, sum, sink.MaxModelBytes>>20)
 		}
-		pieces[i] = append(make([]byte, 0, len(r.Value)), r.Value...) // not nil
+		pieces[i] = append(make([]byte, 0, len(r.Value)), r.Value...) // not nil, even if empty
 		return nil
 	})
 	if err != nil {
@@ -123,17 +123,17 @@ func header(r *broker.Record, key string) string {
 	return ""
 }
 
-// last returns the value of the last record of a key, nil if there is none. Offsets decide, not the
-// clocks of writers.
+// last returns the last value of a key, or nil if there is none. Offsets decide, not the clocks of
+// writers.
 func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte, error) {
 	value, _, err := signedRecord(ctx, client, topic, key)
 	return value, err
 }
 
-// mostSignatures bounds the signatures that are read for a certificate.
+// mostSignatures bounds how many signatures are read for a certificate.
 const mostSignatures = 64
 
-// signedRecord is [last] with the signatures that records of the key have.
+// signedRecord is [last], with the signatures in the headers of all records of the key.
 func signedRecord(ctx context.Context, client *broker.Client, topic, key string) (value []byte, signatures [][]byte, err error) {
 	var in int
 	var at int64
@@ -146,7 +146,7 @@ func signedRecord(ctx context.Context, client *broker.Client, topic, key string)
 				signatures = append(signatures, bytes.Clone(h.Value))
 			}
 		}
-		// If the topic got more partitions, a key may have several: between these times decide.
+		// A key has several partitions if the topic got more partitions; then times decide.
 		if value == nil || partition == in || r.Time >= at {
 			value, in, at = append(make([]byte, 0, len(r.Value)), r.Value...), partition, r.Time
 		}
@@ -155,12 +155,12 @@ func signedRecord(ctx context.Context, client *broker.Client, topic, key string)
 	return value, signatures, err
 }
 
-// has reports whether a signature is among some.
+// has reports whether all contains the signature one.
 func has(all [][]byte, one []byte) bool {
 	return slices.ContainsFunc(all, func(s []byte) bool { return bytes.Equal(s, one) })
 }
 
-// scan calls use for each record that a topic has now; if undecided, also for uncommitted ones.
+// scan calls use for each record that a topic has now. If undecided, it includes uncommitted ones.
 func scan(ctx context.Context, client *broker.Client, topic string, undecided bool, use func(partition int, r *broker.Record) error) error {
 	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {
@@ -182,8 +182,8 @@ func scan(ctx context.Context, client *broker.Client, topic string, undecided bo
 	return nil
 }
 
-// Pointers reads the pointer of a name at most every [score.LookEvery]. It is for one goroutine at a
-// time.
+// Pointers reads the pointer of a name, at most once every [score.LookEvery]. It is for one
+// goroutine at a time.
 type Pointers struct {
 	Client *broker.Client
 	Topics Topics
@@ -195,7 +195,7 @@ type Pointers struct {
 
 var _ score.Pointers = (*Pointers)(nil)
 
-// Current returns the pointer, read now or within the last [score.LookEvery].
+// Current returns the pointer as it was at most [score.LookEvery] ago.
 func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 	if t.last.ID != "" && time.Since(t.read) < score.LookEvery {
 		return t.last, nil
@@ -208,7 +208,7 @@ func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 	return t.last, nil
 }
 
-// Artifact reads the artifact that a pointer names, and checks every hash.
+// Artifact reads the artifact that p names, and checks every hash.
 func (t *Pointers) Artifact(ctx context.Context, p pipeline.Current) (score.Artifact, error) {
 	a, err := Pull(ctx, t.Client, t.Topics, p.ID)
 	if broker.Temporary(err) {

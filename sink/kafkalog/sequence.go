@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
-// A Sequence has the numbers and the artifacts of a stream's certificates.
+// A Sequence has the run numbers and the artifacts of a stream's certificates.
 type Sequence struct {
 	Client *broker.Client
 	Topics Topics
@@ -22,28 +22,28 @@ type Sequence struct {
 	Model  string // name of the pointer
 }
 
-// TakeNumber takes the next number of a sequence of certificates, durably: no call of any process
-// returns it again, whatever becomes of the certificate. It tries again if another member takes one at
-// the same time. A process that is killed may lose a number.
+// TakeNumber reserves the next number of the sequence durably: no call of any process returns it
+// again. If another member reserves a number at the same time, it tries again. A killed process may
+// lose a number.
 func (s *Sequence) TakeNumber(ctx context.Context) (int64, error) {
 	for {
 		k, err := takeNumber(ctx, s.Client, s.Topics, s.Name)
 		if !broker.Fenced(err) {
 			return k, err
 		}
-		if err := broker.Pause(ctx, rand.N(time.Second)); err != nil { //nolint:gosec // for two that end each other
+		if err := broker.Pause(ctx, rand.N(time.Second)); err != nil { //nolint:gosec // two callers can fence each other
 			return 0, err
 		}
 	}
 }
 
-// Current reads the pointer.
+// Current reads the pointer to the current certificate.
 func (s *Sequence) Current(ctx context.Context) (stream.Pointer, error) {
 	p, err := Current(ctx, s.Client, s.Topics, s.Model)
 	return stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Source)}, err
 }
 
-// Pull reads an artifact, and checks every hash.
+// Pull reads the artifact with the id of a certificate, and checks every hash.
 func (s *Sequence) Pull(ctx context.Context, id string) (stream.Artifact, error) {
 	return Pull(ctx, s.Client, s.Topics, id)
 }
@@ -51,8 +51,8 @@ func (s *Sequence) Pull(ctx context.Context, id string) (stream.Artifact, error)
 // sequenceFormat names the version of a [taken].
 const sequenceFormat = "pacsgp-sequence/1"
 
-// taken is the record with the last number of a sequence. It is in the compacted topic of pointers,
-// under a key that is no name of a model.
+// taken is the record of the last number of a sequence. It is in the compacted topic of pointers,
+// under a key that is not the name of a model.
 type taken struct {
 	Format string `json:"format"`
 	Name   string `json:"name"`
@@ -61,16 +61,16 @@ type taken struct {
 
 func sequenceKey(name string) string { return "sequence\n" + name }
 
-// takeNumber takes the next number. Of two calls at the same time the later one fences the other, whose
-// error is [broker.Fenced].
+// takeNumber reserves the next number. Of two concurrent calls the later one fences the earlier
+// one, which then returns an error that [broker.Fenced] detects.
 //
 // No two calls return the same number, so that the parts of δ of all certificates add up to at most
-// δ. For let a second call get the writer's id after the first one. If the first call's record is
-// stored by then, the second call reads it, committed or not, and takes a larger number. If not, the
-// record is never stored, since brokers refuse a fenced writer, and the first call returns an error.
+// δ. Proof: let a second call open its writer after the first one. If the first call's record is
+// stored by then, the second call reads it, committed or not, and takes a larger number. If not, it
+// is never stored, since brokers refuse a fenced writer, and the first call returns an error.
 func takeNumber(ctx context.Context, client *broker.Client, t Topics, name string) (int64, error) {
 	key := sequenceKey(name)
-	// This fences other processes before the numbers are read.
+	// This fences other processes before the number is read.
 	w, err := client.NewWriter(ctx, "pacsgp/sequence/"+name)
 	if err != nil {
 		return 0, err
@@ -96,9 +96,9 @@ func takeNumber(ctx context.Context, client *broker.Client, t Topics, name strin
 	return number + 1, nil
 }
 
-// lastNumber returns the largest number in all records, 0 if there is none. It counts uncommitted
-// records too: an open transaction would hide records behind it, and the number of an aborted one
-// is no loss.
+// lastNumber returns the largest number in all records, or 0. It includes uncommitted records: an
+// open transaction would hide the records after it, and to skip the number of an aborted one does
+// no harm.
 func lastNumber(ctx context.Context, client *broker.Client, topic, name string) (number int64, err error) {
 	err = scan(ctx, client, topic, true, func(_ int, r *broker.Record) error {
 		if string(r.Key) != sequenceKey(name) {

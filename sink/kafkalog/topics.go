@@ -10,10 +10,10 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// Topics are the names of the three topics.
+// Topics are the names of the topics of certificates, models and pointers.
 type Topics struct{ Certificates, Models, Current string }
 
-// TopicsOf returns the topics whose names begin with a prefix; "" means pacsgp.
+// TopicsOf returns the topics whose names begin with prefix; "" means pacsgp.
 func TopicsOf(prefix string) Topics {
 	prefix = cmp.Or(prefix, "pacsgp")
 	return Topics{prefix + "-certificates", prefix + "-models", prefix + "-current"}
@@ -21,11 +21,11 @@ func TopicsOf(prefix string) Topics {
 
 const (
 	keepForEver = "-1"
-	// documentBytes bounds a certificate, which grows with its segments.
+	// documentBytes bounds a certificate, in bytes. It grows with its segments.
 	documentBytes = 16 << 20
-	// pieceBytes bounds a piece of a model. A topic may allow less.
+	// pieceBytes bounds a piece of a model, in bytes. A topic may accept less.
 	pieceBytes = 512 << 10
-	// otherBytes bounds the bytes of a message next to its piece.
+	// otherBytes bounds the bytes of a record other than its value.
 	otherBytes = 4 << 10
 )
 
@@ -34,7 +34,7 @@ type topicSettings struct {
 	with  broker.Settings
 }
 
-// settings returns the settings with which the topics are made.
+// settings returns the settings with which Create makes the topics.
 func (t Topics) settings() []topicSettings {
 	size := strconv.Itoa(documentBytes)
 	return []topicSettings{
@@ -44,7 +44,7 @@ func (t Topics) settings() []topicSettings {
 	}
 }
 
-// Create makes the topics that are absent, and calls report for each of the three.
+// Create makes the topics that are absent. It calls report for each of the three.
 func Create(ctx context.Context, client *broker.Client, t Topics, partitions, replicas int, report func(topic string, made bool)) error {
 	for _, s := range t.settings() {
 		made, err := client.CreateTopic(ctx, s.topic, partitions, replicas, s.with)
@@ -56,13 +56,13 @@ func Create(ctx context.Context, client *broker.Client, t Topics, partitions, re
 	return nil
 }
 
-// Check returns an error if a topic is absent or would lose records.
+// Check returns an error if a topic is absent or its settings would lose records.
 func Check(ctx context.Context, client *broker.Client, t Topics) error {
 	_, _, err := check(ctx, client, t)
 	return err
 }
 
-// check is [Check]. It returns the largest number of bytes of a piece of a model and of a document.
+// check is [Check]. It also returns the most bytes of a piece of a model and of a document.
 func check(ctx context.Context, client *broker.Client, t Topics) (piece, document int, err error) {
 	var faults []error
 	room := map[string]int{}
@@ -90,7 +90,7 @@ func check(ctx context.Context, client *broker.Client, t Topics) (piece, documen
 	return min(pieceBytes, room[t.Models]-otherBytes), min(room[t.Certificates], room[t.Current]) - otherBytes, errors.Join(faults...)
 }
 
-// largest returns the largest number of bytes of a batch, the usual one if brokers do not tell.
+// largest returns the largest batch of a topic in bytes, or usual if brokers do not report it.
 func largest(settings broker.Settings, usual int) int {
 	if n, err := strconv.Atoi(settings["max.message.bytes"]); err == nil {
 		return n

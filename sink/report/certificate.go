@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// WriteCertificate prints a certificate for people: see [PageOf]. It does not verify it.
+// WriteCertificate prints a certificate as text, as [PageOf] describes it. It does not verify it.
 func WriteCertificate(w io.Writer, c certify.Certificate, style Style) error {
 	page, err := PageOf(c)
 	if err != nil {
@@ -31,11 +31,11 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style) error {
 	return nil
 }
 
-// nameWidth is the width of the names of fields.
+// nameWidth is the width of a field's name, in columns.
 const nameWidth = 21
 
-// WriteSummary prints the claims, the assumptions and the warnings. It ignores errors of w: the
-// caller detects them.
+// WriteSummary prints the claims, the assumptions and the warnings. It ignores errors of w, which
+// the caller must detect.
 func WriteSummary(w io.Writer, c certify.Certificate, style Style) {
 	for i, g := range c.Claims {
 		colour := map[certify.Status]string{certify.StatusCertified: leaf, certify.StatusVacuous: yellow, certify.StatusVoid: red}[g.Status]
@@ -57,7 +57,7 @@ func WriteSummary(w io.Writer, c certify.Certificate, style Style) {
 	head := "assumes    "
 	for _, a := range c.Assumptions {
 		if a.Checked == certify.CheckVerify && !a.Fails {
-			continue // the page has them
+			continue // the page lists them
 		}
 		text, how := Assumption(c, a)
 		twoColumns(w, head, text, how, style)
@@ -68,7 +68,7 @@ func WriteSummary(w io.Writer, c certify.Certificate, style Style) {
 	}
 }
 
-// twoColumns prints text, and a remark at its right if the line has room for both, else below.
+// twoColumns prints text, with remark at the right margin or, without room, in brackets.
 func twoColumns(w io.Writer, head, text, remark string, style Style) {
 	text, remark = Escape(text), Escape(remark)
 	room := style.width() - utf8.RuneCountInString(head+text+remark)

@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// Headline puts a claim into one sentence. Its numbers are rounded outwards.
+// Headline returns a claim as one sentence. Its numbers are rounded outwards.
 func Headline(c certify.Certificate, g certify.Claim) string {
 	of := subject(c, g)
 	switch {
@@ -34,7 +34,7 @@ func Headline(c certify.Certificate, g certify.Claim) string {
 	return upper(fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s %s.", of, limit(c, g.Bound), newRows(c), off, sure))
 }
 
-// within puts a curve into one sentence, by its interval for nine in ten new rows.
+// within returns the headline of a curve: the interval that covers 90 % of new rows.
 func within(c certify.Certificate, g certify.Claim, of string) string {
 	rows := words.PercentDeclared(certify.CurveShare) + " of " + newRows(c)
 	switch t, ok := g.Curve.Within(certify.CurveShare); {
@@ -49,7 +49,7 @@ func within(c certify.Certificate, g certify.Claim, of string) string {
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// limit prints a bound: as a percentage if losses are 0 or 1 or shares.
+// limit formats a bound: as a percentage if each loss is 0, 1 or a share.
 func limit(c certify.Certificate, bound float64) string {
 	if c.Loss.Kind.Counts() || c.Loss.Kind == certify.LossRelative {
 		return words.PercentUp(bound)
@@ -57,7 +57,7 @@ func limit(c certify.Certificate, bound float64) string {
 	return words.AtMost(bound)
 }
 
-// subject names what a claim is about.
+// subject returns what a claim is about, as the subject of a sentence.
 func subject(c certify.Certificate, g certify.Claim) string {
 	of := "predictions of " + words.Name(c.Loss.Target)
 	switch {
@@ -69,7 +69,7 @@ func subject(c certify.Certificate, g certify.Claim) string {
 	return of
 }
 
-// failure names the assumption of a void claim that fails.
+// failure returns why a claim is void: the assumption that fails, in words.
 func failure(c certify.Certificate, g certify.Claim) string {
 	switch {
 	case !c.Model.Jitter.Holds:
@@ -82,12 +82,12 @@ func failure(c certify.Certificate, g certify.Claim) string {
 	return "the certificate has no claim about them"
 }
 
-// amount is a tolerance with its unit, rounded up.
+// amount formats a tolerance with its unit, rounded up.
 func amount(c certify.Certificate, tolerance float64) string {
 	return strings.TrimRight(words.AtMostDigits(tolerance)+" "+words.Unit(c.Loss.Unit), " ")
 }
 
-// miss is the condition for a loss of 1 if losses are 0 or 1, else the cost of an error e.
+// miss returns the condition for a loss of 1, or the cost of an error e if losses are not 0 or 1.
 func miss(c certify.Certificate) string {
 	l := c.Loss
 	switch l.Kind {
@@ -106,7 +106,7 @@ func miss(c certify.Certificate) string {
 	return "|e| / |target|, but at most 1"
 }
 
-// newRows names the rows that a claim is about.
+// newRows returns the name of the new rows that the certificate is about.
 func newRows(c certify.Certificate) string {
 	rows := "new rows"
 	if u := c.Counts.Units; u != nil {
@@ -126,7 +126,7 @@ func columns(names []string) string {
 	return strings.Join(quoted, " and ")
 }
 
-// byGroup states the largest and the least bound of the groups.
+// byGroup returns the largest and the smallest bound among the groups, as a part of a sentence.
 func byGroup(c certify.Certificate, g certify.Claim) string {
 	worst, best := -1, -1
 	var silent []string
@@ -152,7 +152,7 @@ func byGroup(c certify.Certificate, g certify.Claim) string {
 	return text
 }
 
-// group names the new rows of group number i of a certificate's groups.
+// group returns the name of the new rows in group i of the certificate's grouping.
 func group(c certify.Certificate, i int) string {
 	by := c.Grouping
 	switch {
@@ -164,8 +164,8 @@ func group(c certify.Certificate, i int) string {
 	return fmt.Sprintf("where %s is %s", words.Name(by.Column), words.Plain(by.Values[i]))
 }
 
-// partitions names the partitions of the rows, since each may have a population of its own; "" for
-// rows from no log.
+// partitions names the partitions of the rows, since each may have its own population. It returns
+// "" for rows that are not from a log.
 func partitions(segments []certify.Segment) string {
 	byTopic := map[string][]int64{}
 	var topics []string
@@ -189,7 +189,7 @@ func partitions(segments []certify.Segment) string {
 	return strings.Join(topics, " and ")
 }
 
-// evidence says in a line what a claim was computed from.
+// evidence returns what a claim was computed from, on one line.
 func evidence(c certify.Certificate, g certify.Claim) string {
 	switch {
 	case g.Misses != nil && (g.Curve == nil || c.Loss.Tolerance == ""):
@@ -200,7 +200,7 @@ func evidence(c certify.Certificate, g certify.Claim) string {
 	return fmt.Sprintf("%s training %ss", words.Number(g.N), example(c))
 }
 
-// Assumption puts an assumption into words, and how it is checked.
+// Assumption returns an assumption in words, and how it is checked.
 func Assumption(c certify.Certificate, a certify.Assumption) (text, checked string) {
 	switch a.ID {
 	case certify.AssumeIndependentRows:
@@ -252,7 +252,7 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 	return text, how
 }
 
-// warning puts a warning into words: what it means for the reader's number.
+// warning returns a warning as a sentence: what it means for the reader's number.
 func warning(c certify.Certificate, w certify.Warning) string {
 	part := ""
 	if w.Of > 0 {
@@ -282,7 +282,7 @@ func warning(c certify.Certificate, w certify.Warning) string {
 	return string(w.Code)
 }
 
-// Warnings are all warnings in words.
+// Warnings returns all warnings as sentences.
 func Warnings(c certify.Certificate) []string {
 	all := make([]string, 0, len(c.Warnings))
 	for _, w := range c.Warnings {
@@ -291,8 +291,8 @@ func Warnings(c certify.Certificate) []string {
 	return all
 }
 
-// ModelWarnings are warnings for anyone who uses predictions of a certificate that was checked against its
-// model alone.
+// ModelWarnings returns the warnings for a user of predictions, if the certificate was checked
+// against its model but not against the rows.
 func ModelWarnings(c certify.Certificate) []string {
 	var all []string
 	if g := c.About(certify.PredictorMean); g.Status != certify.StatusCertified {

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns words as one harmless line for a terminal: characters that could move the cursor,
-// change the colour, hide text or reverse the reading order become escapes of JSON, such as
-// \u001b. Names of columns and files, keys and certificates may come from anybody.
+// Escape returns words as one harmless line for a terminal. Names of columns and files, keys and
+// certificates may come from anybody: characters that could move the cursor, change the colour,
+// hide text or reverse the reading order become JSON escapes such as \u001b.
 func Escape(words string) string { return escape(words, "") }
 
-// Shell returns a word of a command as a shell takes it: in quotes where it needs them.
+// Shell quotes a word for a shell if it needs quotes.
 func Shell(word string) string {
 	if word != "" && !strings.ContainsFunc(word, special) {
 		return word
@@ -21,7 +21,7 @@ func Shell(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Shells joins words of a command, or parts of one, as a shell takes them.
+// Shells quotes each part with [Shell] and joins the results with between.
 func Shells(parts []string, between string) string {
 	words := make([]string, len(parts))
 	for i, part := range parts {
@@ -30,13 +30,13 @@ func Shells(parts []string, between string) string {
 	return strings.Join(words, between)
 }
 
-// special reports whether a character may mean something else to a shell. Those of globs are none: the
-// program takes them too.
+// special reports whether a character can have a meaning for a shell. Those of globs do not count,
+// since the program expands them too.
 func special(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("\"'`\\$&|;<>(){}!#~", r)
 }
 
-// escape is Escape, except for the characters of keep.
+// escape is [Escape], but leaves the characters in keep as they are.
 func escape(words, keep string) string {
 	if strings.IndexFunc(words, hidden) < 0 && utf8.ValidString(words) {
 		return words
@@ -60,24 +60,24 @@ func escape(words, keep string) string {
 	return b.String()
 }
 
-// hidden reports whether a character is invisible: a control or format character (such as those for
-// the reading order), or a separator of lines or paragraphs.
+// hidden reports whether a character is invisible: a control or format character, such as those
+// that change the reading order, or a separator of lines or paragraphs.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// An Escaper writes text like [Escape], but keeps line breaks and tabs. A program sends all output for
-// people through one, so that no name is forgotten. It is for one goroutine at a time.
+// An Escaper writes text like [Escape], but keeps line breaks and tabs. The program sends all text
+// for people through one, so that no name stays unescaped. It is for one goroutine at a time.
 type Escaper struct {
 	w    io.Writer
-	rest []byte // the beginning of a character whose end has not come yet
+	rest []byte // the first bytes of an incomplete character
 	err  error  // the first error
 }
 
 // NewEscaper returns an Escaper that writes to w.
 func NewEscaper(w io.Writer) *Escaper { return &Escaper{w: w} }
 
-// Write escapes and writes text. After an error it only returns the error.
+// Write escapes and writes text. After the first error it only returns that error.
 func (e *Escaper) Write(b []byte) (int, error) {
 	if e.err != nil {
 		return 0, e.err
@@ -96,12 +96,12 @@ func (e *Escaper) Write(b []byte) (int, error) {
 
 func (e *Escaper) pass(text string) error {
 	if text != "" && e.err == nil {
-		_, e.err = e.w.Write([]byte(escape(text, "\n\t"))) // in one call, so that lines of a log stay whole
+		_, e.err = e.w.Write([]byte(escape(text, "\n\t"))) // in one call, so that log lines stay whole
 	}
 	return e.err
 }
 
-// Flush writes the beginning of an unfinished character, and returns the first error of all writes.
+// Flush writes the bytes of an incomplete character, and returns the first error of all writes.
 func (e *Escaper) Flush() error {
 	rest := string(e.rest)
 	e.rest = nil

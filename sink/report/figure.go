@@ -20,7 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// A Step has estimates of a step of training, in [0, 1].
+// A Step has the estimates of bound and risk after a step of training, in [0, 1].
 type Step struct{ Bound, Risk float64 }
 
 // A Point is one row: its target and its prediction, in raw units.
@@ -29,15 +29,15 @@ type Point struct {
 	Predicted float64
 }
 
-// A Figure is the plot of one run: the curve of errors, the bounds of groups or else the bound during training,
-// and predictions against observations with the tolerance as a band.
+// A Figure is the plot of one run. Left: the curve of errors, the bounds of groups, or the bound
+// during training. Right: predictions against observations, with the tolerance as a band.
 type Figure struct {
 	Certificate certify.Certificate
 	Steps       []Step
-	Points      []Point // prior rows or, where there are none, training rows
+	Points      []Point // prior rows, or training rows if there are none
 }
 
-// Size of a figure, in points.
+// Size and margin of a figure, in points.
 const (
 	width  = 737
 	height = 340
@@ -88,7 +88,7 @@ func (f Figure) WritePNG(w io.Writer) error {
 	return nil
 }
 
-// left is the panel of the curve, of the groups or, without these, of training.
+// left returns the left panel: the curve, else the groups, else the bound during training.
 func (f Figure) left() panel {
 	if g, ok := f.Certificate.Claim(certify.ClaimCurve); ok && g.Curve != nil && len(g.Curve.Steps) > 0 {
 		return f.curve(g)
@@ -99,7 +99,6 @@ func (f Figure) left() panel {
 	return f.progress()
 }
 
-// A panel is one plot.
 type panel struct{ *plot.Plot }
 
 func newPanel(title, x, y string) panel {
@@ -113,7 +112,7 @@ func newPanel(title, x, y string) panel {
 	return p
 }
 
-// line adds a line, with a name in the legend unless that is "".
+// line adds a line. If name is not "", it is in the legend.
 func (p panel) line(name string, c color.Color, width vg.Length, dashes []vg.Length, at ...plotter.XY) {
 	if len(at) == 0 {
 		return
@@ -125,7 +124,7 @@ func (p panel) line(name string, c color.Color, width vg.Length, dashes []vg.Len
 	}
 }
 
-// dots adds dots, if there are any.
+// dots adds dots, unless at is empty.
 func (p panel) dots(name string, c color.Color, radius vg.Length, at plotter.XYs) {
 	if len(at) == 0 {
 		return
@@ -135,7 +134,6 @@ func (p panel) dots(name string, c color.Color, radius vg.Length, at plotter.XYs
 	p.Legend.Add(name, s)
 }
 
-// area adds an area.
 func (p panel) area(name string, outline plotter.XYs) {
 	a := &plotter.Polygon{XYs: []plotter.XYs{outline}, Color: band}
 	p.Add(a)
@@ -144,7 +142,7 @@ func (p panel) area(name string, outline plotter.XYs) {
 	}
 }
 
-// limits sets the ranges of the axes, which data beyond them do not change.
+// limits sets the ranges of the axes, whatever the data.
 func (p panel) limits(x0, x1, y0, y1 float64) panel {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = x0, x1, y0, y1
 	return p
@@ -152,7 +150,7 @@ func (p panel) limits(x0, x1, y0, y1 float64) panel {
 
 var dashed = []vg.Length{4, 3}
 
-// progress shows estimates during training and, as horizontal lines, certified bound and baseline.
+// progress shows the estimates while training; horizontal lines are certified bound and baseline.
 func (f Figure) progress() panel {
 	p := newPanel("The bound while training", "steps", "risk")
 	var bounds, risks plotter.XYs
@@ -163,14 +161,14 @@ func (f Figure) progress() panel {
 		bounds, risks, highest = append(bounds, plotter.XY{X: x, Y: s.Bound}), append(risks, plotter.XY{X: x, Y: s.Risk}), max(highest, s.Bound)
 	}
 	p.line("best constant", grey, 1.1, dashed, plotter.XY{Y: claim.Baseline}, plotter.XY{X: last, Y: claim.Baseline})
-	p.line("estimated bound", blue, 2, nil, bounds...) // a job certified from a stored model has no steps
+	p.line("estimated bound", blue, 2, nil, bounds...) // empty if a stored model was certified
 	p.line("estimated risk", sky, 1.4, nil, risks...)
 	p.line("bound of a draw, B = "+words.RoundUp(claim.Bound, 4), green, 1.4, dashed, plotter.XY{Y: claim.Bound}, plotter.XY{X: last, Y: claim.Bound})
 	return p.limits(0, last, 0, cmp.Or(highest, 1)/0.72) // room for the legend
 }
 
-// curve shows, at each tolerance, the share of held-out rows that are off by more, and the
-// bound for fresh ones. The tolerance at which it states its bound is a line.
+// curve shows, at each tolerance, the share of held-out rows that are off by more, and the bound
+// for new rows. A vertical line marks the job's own tolerance.
 func (f Figure) curve(g certify.Claim) panel {
 	p := newPanel("Off by more, at every tolerance at once", f.Certificate.Loss.Target+", tolerance", "share of rows")
 	missed, bound := stairs(g)
@@ -188,7 +186,7 @@ func (f Figure) curve(g certify.Claim) panel {
 	return p.limits(0, last, 0, most)
 }
 
-// stairs returns the shares of held-out rows and the bounds, as lines with one step for each step of the curve.
+// stairs returns the steps of a curve as two lines: shares of held-out rows, and bounds.
 func stairs(g certify.Claim) (missed, bound plotter.XYs) {
 	steps := g.Curve.Steps
 	for i, s := range steps {
@@ -203,15 +201,15 @@ func stairs(g certify.Claim) (missed, bound plotter.XYs) {
 	return missed, bound
 }
 
-// groups shows of each group the share of held-out rows that are missed, and the bound for fresh ones. Groups
-// without a bound have no dots.
+// groups shows, for each group, the share of held-out rows that were missed and the bound for new
+// rows. Groups without a bound have no dots.
 func (f Figure) groups(all []certify.Group) panel {
 	p := newPanel("Missed, by groups of "+f.Certificate.Grouping.Column, "share of rows", "")
 	var missed, bound plotter.XYs
 	last, most := len(all)-1, 0.0
 	names := make([]string, last+1)
 	for i, of := range all {
-		y := float64(last - i) // from above
+		y := float64(last - i) // from top to bottom
 		names[last-i] = group(f.Certificate, i) + " (" + strconv.FormatInt(of.N, 10) + " rows)"
 		if of.Bound < 1 {
 			k, b := plotter.XY{X: float64(of.Misses) / float64(of.N), Y: y}, plotter.XY{X: of.Bound, Y: y}
@@ -225,8 +223,8 @@ func (f Figure) groups(all []certify.Group) panel {
 	return p.limits(0, 1.1*cmp.Or(most, 1), -0.5, float64(last)+1.2)
 }
 
-// rows shows predictions against observations, on the same scale on both axes, with the tolerance as a band
-// along the diagonal.
+// rows shows predictions against observations, with equal axes and the tolerance as a band along
+// the diagonal.
 func (f Figure) rows() panel {
 	name, which := f.Certificate.Loss.Target, "Prior rows"
 	if f.Certificate.Counts.Prior == 0 {
@@ -245,7 +243,7 @@ func (f Figure) rows() panel {
 	return p.limits(lo, hi, lo, hi)
 }
 
-// band is the outline of the tolerance, cut off at the axes.
+// band returns the outline of the tolerance band, cut off at the axes.
 func (f Figure) band(lo, hi float64) plotter.XYs {
 	const parts = 512
 	outline := make(plotter.XYs, 2*(parts+1))
@@ -264,13 +262,13 @@ func (f Figure) tolerates() bool {
 	return below > 0 || above > 0
 }
 
-// tolerances are how far below and above an observation a prediction may be, in raw units or as shares.
+// tolerances returns both tolerances, in raw units or, for a relative loss, as shares.
 func (f Figure) tolerances() (below, above float64) {
 	l := f.Certificate.Loss
 	return max(l.Epsilon, l.Below), max(l.Epsilon, l.Above)
 }
 
-// within returns how far below and above an observation a prediction may be.
+// within returns how far a prediction may be below and above this observation, in raw units.
 func (f Figure) within(observed float64) (below, above float64) {
 	below, above = f.tolerances()
 	if f.Certificate.Loss.Kind.Relative() {
@@ -279,7 +277,7 @@ func (f Figure) within(observed float64) (below, above float64) {
 	return below, above
 }
 
-// span returns the common range of the axes: all points, and a edge.
+// span returns the common range of both axes: all points and a margin.
 func (f Figure) span() (lo, hi float64) {
 	if len(f.Points) == 0 {
 		return 0, 1
@@ -320,7 +318,7 @@ func (f Figure) tolerance() string {
 	return fmt.Sprintf("−%.3g … +%.3g", below, above)
 }
 
-// check returns an error for numbers that a plot cannot show.
+// check returns an error if a number is NaN or infinite.
 func (f Figure) check() (err error) {
 	for _, s := range f.Steps {
 		err = cmp.Or(err, plotter.CheckFloats(s.Bound, s.Risk))

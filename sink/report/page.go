@@ -1,6 +1,5 @@
-// Package report shows a run to people: the certificate in words and numbers
-// for a terminal, and a figure. It needs no job, only a certificate and plain
-// numbers, and prints every bound rounded outwards.
+// Package report shows a run to people: a certificate as text for a terminal and as a page, and a
+// figure. It needs only a certificate and plain numbers, no job. It rounds every bound outwards.
 package report
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// A Page is a certificate in words, in reading order. Names of columns and what the publisher says
-// are not escaped.
+// A Page is a certificate in words, in reading order. Its texts are not escaped: names of columns
+// and values of the publisher can have any characters.
 type Page struct {
 	ID          string // SHA-256 of the document
 	Claims      []Claim
@@ -25,23 +24,23 @@ type Page struct {
 	Sections    []Section
 }
 
-// A Claim is a claim in one sentence, and what it was computed from.
+// A Claim is a claim as one sentence, and the evidence for it.
 type Claim struct {
 	Status          certify.Status
 	Words, Evidence string
 }
 
-// A Section of a page has fields.
+// A Section is a group of fields under a title.
 type Section struct {
 	Title  string
 	Fields []Field
 }
 
-// A Field is a name and its meaning.
+// A Field is a name and what it stands for.
 type Field struct{ Name, Words string }
 
-// PageOf puts a certificate into words: its claims, the terms of the bound, the assumptions and
-// what it is about.
+// PageOf returns a certificate in words: its claims, the terms of their bounds, the assumptions,
+// and what the certificate is about.
 func PageOf(c certify.Certificate) (Page, error) {
 	document, err := certify.Marshal(c)
 	if err != nil {
@@ -71,7 +70,7 @@ func PageOf(c certify.Certificate) (Page, error) {
 	return p, nil
 }
 
-// terms are the numbers behind a claim.
+// terms returns the numbers behind a claim.
 func terms(c certify.Certificate, g certify.Claim) []Field {
 	all := []Field{
 		{"status", string(g.Status)},
@@ -102,7 +101,7 @@ func terms(c certify.Certificate, g certify.Claim) []Field {
 	return all
 }
 
-// example is what n counts.
+// example returns the name of what n counts.
 func example(c certify.Certificate) string {
 	if c.Counts.Units != nil {
 		return "unit"
@@ -110,7 +109,7 @@ func example(c certify.Certificate) string {
 	return "row"
 }
 
-// about describes the rows, the model and the settings of the certificate.
+// about returns the fields about rows, model and settings of the certificate.
 func about(c certify.Certificate) []Field {
 	l, kind := c.Counts, "one lengthscale a feature"
 	if c.Model.Kernel.Isotropic {
@@ -148,7 +147,7 @@ func about(c certify.Certificate) []Field {
 	return fields
 }
 
-// split says which rows are held out, by the job.
+// split returns how the job chooses the held-out rows.
 func split(c certify.Certificate) string {
 	var job struct {
 		Split struct {
@@ -162,7 +161,7 @@ func split(c certify.Certificate) string {
 	return "by the key " + strconv.Quote(cmp.Or(job.Split.Key, "pacsgp"))
 }
 
-// offsets describes the offsets of a dataset in a log, by partition.
+// offsets returns the range of offsets of each partition in the dataset.
 func offsets(segments []certify.Segment) string {
 	type partition struct {
 		topic  string
@@ -191,7 +190,7 @@ func offsets(segments []certify.Segment) string {
 	return strings.Join(all, ", ")
 }
 
-// publisher is what the publisher says.
+// publisher returns the fields that only the publisher states.
 func publisher(c certify.Certificate) []Field {
 	d := c.Publisher
 	fields := []Field{
@@ -211,5 +210,5 @@ func publisher(c certify.Certificate) []Field {
 	return fields
 }
 
-// short is the beginning of a digest.
+// short returns the first 12 characters of a digest.
 func short(digest string) string { return digest[:min(len(digest), 12)] }

@@ -6,12 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// A Style is the form of text for people. Its zero value is 80 columns of plain text.
+// A Style is the style of text for people. Its zero value is plain text of 80 columns.
 type Style struct {
-	// Width is the number of columns, from 40 to 80: longer lines are hard to read. Zero
-	// means 80.
+	// Width is the number of columns, from 40 to 80. Zero means 80.
 	Width int
-	// Colour adds ANSI colours to the words of statuses.
+	// Colour colours the lines with ANSI escapes.
 	Colour bool
 }
 
@@ -38,9 +37,8 @@ func (s Style) paint(code, words string) string {
 	return "\x1b[" + code + "m" + words + "\x1b[0m"
 }
 
-// wrap breaks words into lines of at most width columns. The first line starts
-// with head, the others with as many spaces. A word that is longer than a line
-// gets a line of its own.
+// wrap breaks words into lines of at most width columns. The first line starts with head, the
+// others with as many spaces. A word longer than a line gets its own line.
 func wrap(head, words string, width int) string {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	var b strings.Builder
@@ -63,7 +61,7 @@ func wrap(head, words string, width int) string {
 	return b.String()
 }
 
-// together joins percent signs to the numbers before them.
+// together joins each percent sign to the number before it.
 func together(words []string) []string {
 	var all []string
 	for _, word := range words {
@@ -76,8 +74,8 @@ func together(words []string) []string {
 	return all
 }
 
-// WriteWrapped prints words in lines of the style's width. It ignores errors of w: the caller detects
-// them.
+// WriteWrapped prints words in lines of the style's width. It ignores errors of w, which the caller
+// must detect.
 func WriteWrapped(w io.Writer, head, words string, style Style) {
 	for line := range strings.Lines(words) {
 		_, _ = io.WriteString(w, wrap(head, Escape(strings.TrimSuffix(line, "\n")), style.width())+"\n")

@@ -21,25 +21,25 @@ import (
 
 const payloadType = "application/vnd.in-toto+json"
 
-// statementOf returns the only form of the statement about a certificate and its model, by their
-// SHA-256 in hexadecimal. Its predicate is empty: the certificate says everything itself.
+// statementOf returns the statement about a certificate and a model with these SHA-256, in
+// hexadecimal. It has only this form. The certificate says all, so its predicate is empty.
 func statementOf(certificate, model string) []byte {
 	return fmt.Appendf(nil, `{"_type":"https://in-toto.io/Statement/v1","subject":[`+
 		`{"name":"certificate-%s.json","digest":{"sha256":"%[1]s"}},{"name":"model-%[2]s.parquet","digest":{"sha256":"%[2]s"}}],`+
 		`"predicateType":"https://github.com/pacsgp/pacsgp/certificate/v1"}`, certificate, model)
 }
 
-// A KeyFile is the path of a private key, "" if nothing is signed: PKCS #8 in PEM, as
-// `openssl genpkey -algorithm ed25519` writes it.
+// A KeyFile is the path of a private ed25519 key: PKCS #8 in PEM, as written by `openssl genpkey
+// -algorithm ed25519`. "" means that nothing is signed.
 type KeyFile string
 
-// A Key signs.
+// A Key is a private key that signs certificates.
 type Key struct {
 	private ed25519.PrivateKey
 	id      string
 }
 
-// Read reads the key; nil without a path. Its errors show nothing of the content.
+// Read reads the key. It returns nil if the path is "". Its errors reveal nothing of the content.
 func (f KeyFile) Read() (*Key, error) {
 	if f == "" {
 		return nil, nil
@@ -58,8 +58,8 @@ func (f KeyFile) Read() (*Key, error) {
 	return nil, fmt.Errorf("%s: it is no private key of ed25519 in PEM without a password (hint: openssl genpkey -algorithm ed25519 -out key.pem)", string(f))
 }
 
-// Sign returns a signature of a certificate and its model, by their SHA-256 in hexadecimal. The same
-// arguments give the same bytes.
+// Sign returns a signature of a certificate and its model, both given by SHA-256 in hexadecimal.
+// The same arguments give the same bytes.
 func (k *Key) Sign(certificate, model string) []byte {
 	return k.envelope(payloadType, statementOf(certificate, model))
 }
@@ -70,17 +70,17 @@ func (k *Key) envelope(kind string, payload []byte) []byte {
 		Signatures: []dsse.Signature{{KeyID: k.id, Sig: base64.StdEncoding.EncodeToString(ed25519.Sign(k.private, dsse.PAE(kind, payload)))}},
 	})
 	if err != nil {
-		panic(err) // of texts
+		panic(err) // strings always have a JSON form
 	}
 	return append(data, '\n')
 }
 
-// keyID is the SHA-256 of the public key as SubjectPublicKeyInfo.
+// keyID returns the SHA-256 of the public key as SubjectPublicKeyInfo, in hexadecimal.
 func keyID(public any) (string, error) {
 	der, err := x509.MarshalPKIXPublicKey(public)
 	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:]), err
 }
 
-// MaxBytes bounds the file of a signature or key.
+// MaxBytes bounds the file of a signature or key, in bytes.
 const MaxBytes = 1 << 16

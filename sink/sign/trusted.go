@@ -19,7 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// ErrUntrusted says that no trusted key has signed a certificate. No retry helps.
+// ErrUntrusted means that no trusted key has signed a certificate. A retry does not help.
 var ErrUntrusted = errors.New("not signed with a trusted key")
 
 // Trusted are the public keys that a reader trusts.
@@ -30,7 +30,7 @@ type trustedKey struct {
 	id, file string
 }
 
-// Verify checks a signature, for [dsse.EnvelopeVerifier].
+// Verify checks a signature. It implements [dsse.Verifier].
 func (k trustedKey) Verify(_ context.Context, data, signature []byte) error {
 	if !ed25519.Verify(k.public, data, signature) {
 		return ErrUntrusted
@@ -38,16 +38,16 @@ func (k trustedKey) Verify(_ context.Context, data, signature []byte) error {
 	return nil
 }
 
-// KeyID is the SHA-256 of the key.
+// KeyID returns the SHA-256 of the key.
 func (k trustedKey) KeyID() (string, error) { return k.id, nil }
 
-// Public is the key.
+// Public returns the key.
 func (k trustedKey) Public() crypto.PublicKey { return k.public }
 
 func (k trustedKey) String() string { return fmt.Sprintf("%.16s (%s)", k.id, k.file) }
 
-// ReadTrusted reads the public keys of a file, in PEM as `openssl pkey -pubout` writes them, or of
-// all files of a folder whose names do not begin with a dot. Another file among them is an error.
+// ReadTrusted reads public keys in PEM, as written by `openssl pkey -pubout`, from a file or from
+// all files of a folder. It skips names that begin with a dot; all others must be keys.
 func ReadTrusted(path string) (t Trusted, err error) {
 	files := []string{path}
 	if entries, err := os.ReadDir(path); err == nil {
@@ -71,7 +71,7 @@ func ReadTrusted(path string) (t Trusted, err error) {
 	return t, err
 }
 
-// readKeys reads the keys of a file.
+// readKeys reads the public keys in a file.
 func readKeys(file string) (keys Trusted, err error) {
 	data, err := durable.ReadSmall(file, "a key", MaxBytes)
 	if err != nil {
@@ -97,9 +97,9 @@ func readKeys(file string) (keys Trusted, err error) {
 	return keys, nil
 }
 
-// Check returns which trusted key has signed a certificate and its model, of these SHA-256 in
-// hexadecimal, in one of some envelopes. Other signatures do no harm. Without one of a trusted key
-// the error is [ErrUntrusted], and says of each envelope why it is none.
+// Check returns the trusted key that has signed a certificate and its model, given by SHA-256 in
+// hexadecimal, in one of the envelopes. Other signatures do no harm. If no trusted key has signed,
+// it returns [ErrUntrusted] with the reason for each envelope.
 func (t Trusted) Check(ctx context.Context, certificate, model string, envelopes [][]byte) (key string, err error) {
 	if len(envelopes) == 0 {
 		return "", fmt.Errorf("%w: it has no signature", ErrUntrusted)
@@ -115,10 +115,10 @@ func (t Trusted) Check(ctx context.Context, certificate, model string, envelopes
 	return "", fmt.Errorf("%w: %s", ErrUntrusted, strings.Join(faults, "; "))
 }
 
-// mostSignatures bounds the work for an envelope.
+// mostSignatures bounds how many signatures of an envelope are checked.
 const mostSignatures = 16
 
-// signed returns the key that has signed a payload in an envelope, or why none has.
+// signed returns the trusted key that has signed want in an envelope, or why there is none.
 func (t Trusted) signed(ctx context.Context, want, data []byte) (key, fault string) {
 	var e dsse.Envelope
 	if json.Unmarshal(data, &e) != nil || len(e.Signatures) == 0 || len(e.Signatures) > mostSignatures {

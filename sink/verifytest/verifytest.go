@@ -1,5 +1,5 @@
-// Package verifytest lets tests of several packages run the second implementation of
-// docs/reference/formats.md, the Python package in python/pacsgp, on the files that they make.
+// Package verifytest lets tests run the second implementation of docs/reference/formats.md, the
+// Python package python/pacsgp, on their files.
 package verifytest
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// Python runs a program in the interpreter PACSGP_PYTHON, which has python/requirements.txt
-// installed, and returns its output and exit status. Without an interpreter it skips the test, or
-// fails it in CI.
+// Python runs the interpreter PACSGP_PYTHON with these arguments, and returns output and exit
+// status. The interpreter needs the packages in python/requirements.txt. If PACSGP_PYTHON is not
+// set, the test is skipped, or fails in CI.
 func Python(t testing.TB, args ...string) (output string, status int) {
 	t.Helper()
 	if os.Getenv("PACSGP_PYTHON") == "" {
@@ -30,20 +30,20 @@ func Python(t testing.TB, args ...string) (output string, status int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// command returns a call of the interpreter.
+// command returns a command that runs the interpreter.
 func command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Getenv("PACSGP_PYTHON"), args...) //nolint:gosec // the tester names the interpreter
-	// One thread: those of OpenMP wait for each other in loops, next to tests that need the processors.
+	// One thread: OpenMP threads wait in busy loops and slow down tests that run at the same time.
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(Root(t), "python"), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1")
 	return cmd
 }
 
-// ends ends a script at once: Arrow's threads can abort an interpreter that shuts down
-// (apache/arrow#34314).
+// ends stops a script without an orderly shutdown, in which Arrow's threads can abort the
+// interpreter (apache/arrow#34314).
 const ends = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n"
 
-// Script runs lines of Python that must succeed, and returns what they print.
+// Script runs a Python script that must succeed, and returns what it prints.
 func Script(t testing.TB, lines string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "script.py")
@@ -55,13 +55,13 @@ func Script(t testing.TB, lines string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// Need skips the test early if no interpreter is named.
+// Need skips the test, or fails it in CI, if PACSGP_PYTHON is not set.
 func Need(t testing.TB) {
 	t.Helper()
 	Python(t, "--version")
 }
 
-// A Run is the result of one call of the Python package.
+// A Run is the result of one command of the Python package.
 type Run struct {
 	Status     int      `json:"status"`
 	Verdict    string   `json:"verdict"`
@@ -70,8 +70,8 @@ type Run struct {
 	Out        string   `json:"printed"`
 }
 
-// Verify makes calls of the Python package, each a list of arguments, in one process:
-// importing its packages takes longer than its work.
+// Verify runs commands of the Python package, each a list of arguments, in one process: importing
+// the package takes longer than its work.
 func Verify(t testing.TB, calls [][]string) []Run {
 	t.Helper()
 	Need(t)
@@ -99,7 +99,7 @@ func Verify(t testing.TB, calls [][]string) []Run {
 	return runs
 }
 
-// Root returns the folder of this module.
+// Root returns the root folder of this module.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
