@@ -8,12 +8,12 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// A balancer divides the partitions of a group by what each member says of itself when it joins.
-// Members of the latest generation keep their partitions as far as possible, so that work is not
-// begun again when others come and go.
+// A balancer divides the partitions of a group among its members, by the data that each sends when
+// it joins. Members of the latest generation keep their partitions as far as possible, so that work
+// does not start again when others join or leave.
 type balancer struct{ of *Membership }
 
-// ProtocolName is the same in all members.
+// ProtocolName returns the same name in all members.
 func (b balancer) ProtocolName() string {
 	if b.of.shared {
 		return "pacsgp-shared"
@@ -21,7 +21,7 @@ func (b balancer) ProtocolName() string {
 	return "pacsgp-one"
 }
 
-// UserData says when this member had partitions, and which.
+// UserData returns the last generation in which this member had partitions, and which they were.
 func (b balancer) UserData() ([]byte, error) {
 	b.of.mu.Lock()
 	defer b.of.mu.Unlock()
@@ -32,7 +32,7 @@ func (b balancer) UserData() ([]byte, error) {
 	return text, nil
 }
 
-// A claimant is a member that partitions are divided among.
+// A claimant is a member that gets partitions.
 type claimant struct {
 	id         string
 	generation uint64
@@ -56,7 +56,7 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 		}
 		among = append(among, c)
 	}
-	// The latest generation goes first: an absent member's claims are older.
+	// Claims of the latest generation go first: those of an absent member are older.
 	slices.SortFunc(among, func(a, b *claimant) int {
 		return cmp.Or(cmp.Compare(b.generation, a.generation), cmp.Compare(a.id, b.id))
 	})
@@ -76,7 +76,7 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 	return all
 }
 
-// share divides partitions evenly, and moves as few as it can.
+// share divides partitions evenly and moves as few as possible.
 func share(among []*claimant, free []int) {
 	each, over := len(free)/len(among), len(free)%len(among)
 	for _, c := range among {
@@ -86,7 +86,7 @@ func share(among []*claimant, free []int) {
 			}
 		}
 	}
-	// Members with most partitions keep those that are left over by an even division.
+	// The members with most partitions keep the remainder of an even division.
 	slices.SortStableFunc(among, func(a, b *claimant) int { return cmp.Compare(len(b.has), len(a.has)) })
 	room := func(i int) int {
 		if i < over {

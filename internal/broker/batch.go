@@ -16,8 +16,8 @@ import (
 type Record struct {
 	Offset  int64
 	Time    int64  // milliseconds since 1970
-	Key     []byte // nil: none
-	Value   []byte // nil: a tombstone
+	Key     []byte // nil if there is none
+	Value   []byte // nil marks a tombstone
 	Headers []Header
 }
 
@@ -26,26 +26,26 @@ type Header = kmsg.Header
 
 // A Batch is one record batch of version 2.
 type Batch struct {
-	First, Last   int64 // offsets; records of them may be missing
-	Producer      int64 // −1: none
+	First, Last   int64 // offsets; records between them may be missing
+	Producer      int64 // −1 if there is none
 	Transactional bool
-	Control       bool // it holds a marker, no data
+	Control       bool // has a marker instead of data
 
 	records   []byte
 	left      int
 	firstTime int64
-	appendAt  int64 // time of all records, where the broker sets it; −1: their own
+	appendAt  int64 // time of all records if the broker sets it, −1 if each has its own
 }
 
 const headerBytes = 61
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errIncomplete says that the bytes end within a batch: a broker cuts its answer there.
+// errIncomplete means that the bytes end within a batch, where a broker cut its response.
 var errIncomplete = errors.New("the bytes end within a batch")
 
-// NextBatch checks and reads the first batch of data, and returns the rest. Its records are
-// unpacked into buf, which grows.
+// NextBatch checks and reads the first batch of data, and returns the rest. It unpacks the records
+// into buf, which it grows.
 func NextBatch(data []byte, buf *[]byte) (b Batch, rest []byte, err error) {
 	if len(data) < 17 {
 		return b, nil, errIncomplete
@@ -84,7 +84,7 @@ func NextBatch(data []byte, buf *[]byte) (b Batch, rest []byte, err error) {
 	return b, data[size:], nil
 }
 
-// Next reads the next record into r and reuses its headers; io.EOF after the last one.
+// Next reads the next record into r and reuses its headers. It returns io.EOF after the last one.
 func (b *Batch) Next(r *Record) error {
 	if b.left == 0 {
 		if len(b.records) != 0 {
@@ -124,7 +124,7 @@ func (b *Batch) Next(r *Record) error {
 
 var errRecord = errors.New("a record's lengths contradict its batch")
 
-// commits reports whether the marker of a control batch commits its transaction.
+// commits reports whether a control batch commits its transaction.
 func (b *Batch) commits() (bool, error) {
 	var r Record
 	if err := b.Next(&r); err != nil {
@@ -136,7 +136,7 @@ func (b *Batch) commits() (bool, error) {
 	return binary.BigEndian.Uint16(r.Key[2:]) == 1, nil
 }
 
-// A cursor reads the parts of a record.
+// A cursor reads the fields of a record. bad is set if they exceed its data.
 type cursor struct {
 	data []byte
 	bad  bool
@@ -162,7 +162,7 @@ func (c *cursor) varint() int64 {
 	return v
 }
 
-// bytes reads a length and as many bytes; nil for the length −1.
+// bytes reads a length and that many bytes. It returns nil for the length −1.
 func (c *cursor) bytes() []byte {
 	n := c.varint()
 	if n == -1 {

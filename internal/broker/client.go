@@ -14,14 +14,14 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 )
 
-// Config says how to reach a cluster.
+// Config sets up a [Client].
 type Config struct {
 	Brokers  []string // host:port, at least one
 	TLS      *tls.Config
 	SASL     sasl.Mechanism
 	Patience time.Duration // how long a failing request is retried; zero means one minute
-	// Warning, if not nil, receives once why requests have been failing for some seconds. It is
-	// called from the goroutine of a request.
+	// Warning, if not nil, is called once, when requests have failed for some seconds, with the
+	// reason. The call comes from the goroutine of a request.
 	Warning func(text string)
 }
 
@@ -33,13 +33,13 @@ type Client struct {
 	once   sync.Once
 }
 
-// clientID is the name that brokers see.
+// clientID is the client's name for brokers.
 const clientID = "pacsgp"
 
-// requestTimeout bounds one request, its wait for rows included.
+// requestTimeout bounds one request, including the wait for rows.
 const requestTimeout = 30 * time.Second
 
-// NewClient returns a client. It connects when it is first used.
+// NewClient returns a client. It connects at its first request.
 func NewClient(cfg Config) (*Client, error) {
 	if len(cfg.Brokers) == 0 {
 		return nil, errors.New("kafka: no broker is named")
@@ -55,8 +55,8 @@ func NewClient(cfg Config) (*Client, error) {
 	c := &Client{
 		link: &kafka.Transport{
 			TLS: cfg.TLS, SASL: cfg.SASL, ClientID: clientID,
-			// Not 6 s, the default, which hides new leaders and topics. It also bounds the wait
-			// for metadata.
+			// The default, 6 s, hides new leaders and topics. This also bounds the wait for
+			// metadata.
 			MetadataTTL: metadataAge,
 		},
 		config: cfg,
@@ -71,17 +71,17 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// ErrNoTopic says that the cluster has no such topic, or that the user may not see it.
+// ErrNoTopic means that the cluster does not have the topic, or that the user may not see it.
 var ErrNoTopic = errors.New("there is no such topic, or it may not be read")
 
-// A new topic is not known to all brokers at once, and no topic to a broker that has just begun:
-// after unknownFor it counts as missing. Metadata is up to metadataAge old.
+// It takes a moment until all brokers know a new topic, and until a restarted broker knows any:
+// only after unknownFor does a topic count as missing. Metadata is up to metadataAge old.
 const (
 	metadataAge = 2 * time.Second
 	unknownFor  = 10 * time.Second
 )
 
-// Partitions returns the numbers of a topic's partitions, ascending.
+// Partitions returns the numbers of a topic's partitions in ascending order.
 func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 	var found []int
 	err := c.Retry(ctx, ofTopic(topic, ask(c.kafka.Metadata, kafka.MetadataRequest{Topics: []string{topic}}, func(answer *kafka.MetadataResponse) error {

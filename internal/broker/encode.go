@@ -11,36 +11,36 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A Producer numbers batches: a broker stores one of a known number once.
+// A Producer identifies the sender of batches, so that a broker stores a repeated batch only once.
 type Producer struct {
 	ID    int64
 	Epoch int16
-	// Transactional batches are read when their transaction has been committed.
+	// Transactional batches become readable when their transaction is committed.
 	Transactional bool
 }
 
-// EncodeBatch returns a record batch of version 2, uncompressed. Sequence is the number of its
-// first record among those that the producer sends to the partition.
+// EncodeBatch returns an uncompressed record batch of version 2. sequence counts the records that
+// the producer has sent to the partition before.
 func EncodeBatch(p Producer, sequence int32, records []Record) []byte {
 	packed := pack(records)
 	packed.number(p, sequence)
 	return packed.framed[lengthBytes:]
 }
 
-// A Packed is records as one batch, of which only its producer's numbers are missing.
+// A Packed is a batch of records that lacks only the numbers of its producer.
 type Packed struct {
 	framed  []byte // the length of the batch, then the batch
 	records int
 }
 
-// Bytes is the size of the batch, as the limit of a topic counts it.
+// Bytes returns the size of the batch, as max.message.bytes counts it.
 func (b Packed) Bytes() int { return len(b.framed) - lengthBytes }
 
-// lengthBytes is what a request has before a batch.
+// lengthBytes is the size of the length in front of a batch in a request.
 const lengthBytes = 4
 
-// Pack makes a batch of one record or more, and compresses it: sending, checking and storing it
-// then costs less than that.
+// Pack makes a compressed batch of at least one record. Compression costs less than it saves in
+// sending, checking and storing.
 func Pack(records []Record) (Packed, error) {
 	plain := pack(records)
 	var out bytes.Buffer
@@ -60,10 +60,10 @@ func Pack(records []Record) (Packed, error) {
 	return packed, nil
 }
 
-// attributesAt is the position of a batch's attributes. Their lowest bits are the codec.
+// attributesAt is the offset of a batch's attributes, whose lowest bits are the codec.
 const attributesAt = 21
 
-// measure writes how long the batch is.
+// measure writes the length of the batch into it.
 func (b Packed) measure() {
 	be := binary.BigEndian
 	out := b.framed[lengthBytes:]
@@ -71,11 +71,11 @@ func (b Packed) measure() {
 	be.PutUint32(out[8:], uint32(len(out)-12))
 }
 
-// pack makes a batch that is not compressed.
+// pack makes an uncompressed batch.
 func pack(records []Record) Packed {
 	size := lengthBytes + headerBytes
 	for i := range records {
-		size += len(records[i].Key) + len(records[i].Value) + 20 // mostly
+		size += len(records[i].Key) + len(records[i].Value) + 20 // an estimate of the other fields
 	}
 	first, last := records[0].Time, records[0].Time
 	for i := range records {
@@ -90,7 +90,7 @@ func pack(records []Record) Packed {
 	for i := range records {
 		r := &records[i]
 		of := kmsg.Record{TimestampDelta64: r.Time - first, OffsetDelta: int32(i), Key: r.Key, Value: r.Value, Headers: r.Headers}
-		body = of.AppendTo(body[:0]) // behind a length of 0, a byte
+		body = of.AppendTo(body[:0]) // after a length of 0, which is one byte
 		framed = append(binary.AppendVarint(framed, int64(len(body)-1)), body[1:]...)
 	}
 	packed := Packed{framed, len(records)}
@@ -98,7 +98,7 @@ func pack(records []Record) Packed {
 	return packed
 }
 
-// number gives a batch the numbers of its producer, and its checksum.
+// number writes the numbers of the producer, and then the checksum, into a batch.
 func (b Packed) number(p Producer, sequence int32) {
 	be := binary.BigEndian
 	out := b.framed[lengthBytes:]

@@ -18,8 +18,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
 )
 
-// An answer is the response to a fetch, with the record batches as they came. It replaces
-// kafka-go's own, whose decoder is not used: see the package's comment.
+// An answer is the response to a fetch, with the record batches as raw bytes. It replaces
+// kafka-go's type, whose decoder is not used: see the package comment.
 type answer struct {
 	ThrottleTimeMs int32         `kafka:"min=v1,max=v11"`
 	ErrorCode      int16         `kafka:"min=v7,max=v11"`
@@ -27,7 +27,7 @@ type answer struct {
 	Topics         []answerTopic `kafka:"min=v0,max=v11"`
 }
 
-// ApiKey names the request that is answered.
+// ApiKey returns the key of the request.
 func (*answer) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:revive,staticcheck // the library's name for it
 
 type answerTopic struct {
@@ -46,14 +46,14 @@ type answerPartition struct {
 	Records              batchBytes                  `kafka:"min=v0,max=v11,nullable"`
 }
 
-// batchBytes are record batches behind their length. The library would allocate what the length
-// claims; this takes memory as bytes arrive, and reuses it.
+// batchBytes are record batches with their length in front. The library would allocate what the
+// length claims; this type allocates as bytes arrive, and reuses memory.
 type batchBytes []byte
 
-// batchBuffers has the memory of answers that were read.
+// batchBuffers has buffers of answers that were read, for reuse.
 var batchBuffers sync.Pool
 
-// fetchedBytes is how much is allocated before it has come.
+// fetchedBytes is how much is allocated before bytes arrive.
 const fetchedBytes = firstFetchBytes + 1<<12
 
 // ReadFrom reads the length and the bytes.
@@ -83,27 +83,27 @@ func (b *batchBytes) ReadFrom(r io.Reader) (int64, error) {
 	return int64(len(head) + size), nil
 }
 
-// release gives the memory of the batches to later answers.
+// release returns the memory of the batches to batchBuffers.
 func (f fetched) release() {
 	if cap(f.batches) > 0 && cap(f.batches) <= 2*fetchedBytes {
 		batchBuffers.Put(&f.batches)
 	}
 }
 
-// Before any client exists.
+// It must happen before any client exists.
 var _ = func() bool {
 	protocol.Register(&fetch.Request{}, &answer{})
 	return true
 }()
 
-// fetched is what a broker has of a partition from an offset on.
+// fetched is what a broker returns for a partition from an offset on.
 type fetched struct {
-	stable  int64                       // before it, every transaction has ended; of undecided records, their end
-	aborted []fetch.ResponseTransaction // whose records are hidden, from the first offset to the producer's next marker
+	stable  int64                       // before this offset every transaction has ended; with Undecided, the end of all records
+	aborted []fetch.ResponseTransaction // their records are hidden, from the first offset to the producer's next marker
 	batches []byte                      // see [NextBatch]; the last one may be incomplete
 }
 
-// fetch returns record batches of a range from an offset on. It waits up to a second if there is
+// fetch returns record batches of a range from an offset on. It waits up to a second if there are
 // none.
 func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32) (fetched, error) {
 	isolation := kafka.ReadCommitted
@@ -123,7 +123,7 @@ func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32)
 	if response.ErrorCode != 0 {
 		return fetched{}, kafka.Error(response.ErrorCode)
 	}
-	if len(response.Topics) == 0 { // as brokers answer who has used up a quota
+	if len(response.Topics) == 0 { // brokers answer so if a quota is used up
 		return fetched{}, kafka.ThrottlingQuotaExceeded
 	}
 	for _, t := range response.Topics {
@@ -145,19 +145,19 @@ func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32)
 	return fetched{}, errors.New("kafka: fetch: the answer does not speak of the partition")
 }
 
-// Points in a partition that [Client.Offsets] knows next to times.
+// Points in a partition that [Client.Offsets] takes instead of a time.
 const (
-	Latest   = kafka.LastOffset  // behind the last record of an ended transaction
-	Earliest = kafka.FirstOffset // the first that is kept
+	Latest   = kafka.LastOffset  // after the last record of an ended transaction
+	Earliest = kafka.FirstOffset // the first retained record
 )
 
-// Offsets returns the offset of a point of each partition: [Earliest], [Latest], or the first
-// record at or after a time (milliseconds since 1970); −1 if there is none.
+// Offsets returns the offset, in each partition, of [Earliest], [Latest], or the first record at or
+// after a time in milliseconds since 1970. It is −1 if there is none.
 func (c *Client) Offsets(ctx context.Context, topic string, partitions []int, at int64) (map[int]int64, error) {
 	return c.offsets(ctx, kafka.ReadCommitted, topic, partitions, at)
 }
 
-// Bounds are the offsets of [Earliest] and [Latest].
+// Bounds returns the offsets of [Earliest] and [Latest].
 func (c *Client) Bounds(ctx context.Context, topic string, partitions []int) (earliest, latest map[int]int64, err error) {
 	if earliest, err = c.Offsets(ctx, topic, partitions, Earliest); err == nil {
 		latest, err = c.Offsets(ctx, topic, partitions, Latest)
@@ -165,7 +165,7 @@ func (c *Client) Bounds(ctx context.Context, topic string, partitions []int) (ea
 	return earliest, latest, err
 }
 
-// Written returns the offsets behind the last record of each partition, committed or not.
+// Written returns the offset after the last record of each partition, committed or not.
 func (c *Client) Written(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
 	return c.offsets(ctx, kafka.ReadUncommitted, topic, partitions, Latest)
 }

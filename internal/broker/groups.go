@@ -11,9 +11,9 @@ import (
 	"github.com/segmentio/kafka-go/protocol/describegroups"
 )
 
-// CommitOffsets notes how far a group has come in a topic, in the transaction if there is one. In another
-// generation than the member's it fails with an error that is [Stale]. Without a member (nil) the group
-// must have none: members commit its offsets themselves.
+// CommitOffsets commits the offsets of a group in a topic, in the transaction if there is one. If
+// the member's generation is over, it returns an error that [Stale] detects. If as is nil, the
+// group must have no members, since these commit its offsets themselves.
 func (w *Writer) CommitOffsets(ctx context.Context, as *Member, group, topic string, ends map[int]int64, metadata string) (err error) {
 	if as == nil {
 		as, err = &Member{Generation: -1}, w.client.unmanned(ctx, group)
@@ -61,7 +61,7 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 	}))
 }
 
-// each demands that an answer speaks of all partitions, and of none with an error.
+// each returns an error unless an answer has all partitions, without errors.
 func each[T any](partitions []int, answers []T, of func(T) (partition int, err error)) error {
 	for _, a := range answers {
 		p, err := of(a)
@@ -76,11 +76,11 @@ func each[T any](partitions []int, answers []T, of func(T) (partition int, err e
 	return nil
 }
 
-// unmanned demands a group without members. Clusters check that too, but not within a transaction,
-// which could overwrite what members have committed.
+// unmanned returns an error if a group has members. Clusters check that too, but not in a
+// transaction, which could overwrite offsets that members have committed.
 func (c *Client) unmanned(ctx context.Context, group string) error {
 	return c.Retry(ctx, func(ctx context.Context) error {
-		// The library's own method fails where it cannot read what members say of themselves.
+		// The library's method fails if it cannot read the members' user data.
 		response, err := exchange[*describegroups.Response](ctx, c, &describegroups.Request{Groups: []string{group}})
 		if err != nil {
 			return err
@@ -100,13 +100,13 @@ func (c *Client) unmanned(ctx context.Context, group string) error {
 	})
 }
 
-// CommittedOffsets returns how far a group has come in a topic, by partition; −1: nowhere.
+// CommittedOffsets returns the offset of a group in each partition, −1 if there is none.
 func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
 	offsets, _, err := c.Committed(ctx, group, topic, partitions)
 	return offsets, err
 }
 
-// Committed returns CommittedOffsets, and the texts that were committed with them.
+// Committed returns the committed offsets and the texts that were committed with them.
 func (c *Client) Committed(ctx context.Context, group, topic string, partitions []int) (map[int]int64, map[int]string, error) {
 	found, texts := map[int]int64{}, map[int]string{}
 	request := kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: partitions}}
@@ -131,8 +131,8 @@ func (c *Client) Committed(ctx context.Context, group, topic string, partitions 
 	return found, texts, nil
 }
 
-// Lags are the offsets between a group's position, or the earliest offset, and the end of the
-// topic, by partition.
+// Lags returns, for each partition, how many offsets are between the group's position, or the
+// earliest offset if that is later, and the end.
 func (c *Client) Lags(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
 	at, err := c.CommittedOffsets(ctx, group, topic, partitions)
 	if err != nil {

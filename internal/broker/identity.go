@@ -14,18 +14,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// An Identity tells a topic from another one of the same name, made again or on another cluster.
-// Ids are as Kafka prints them; zero means that brokers do not tell both (before Kafka 2.8).
+// An Identity distinguishes a topic from another one of the same name, created again or on another
+// cluster. Ids are in Kafka's form. It is zero if brokers do not report both (before Kafka 2.8).
 type Identity struct {
 	Cluster string `json:"cluster"`
 	Topic   string `json:"topic"`
 }
 
-// ErrAnother says that a topic was replaced: the same offsets are those of other rows.
+// ErrAnother means that a topic was replaced: its offsets now belong to other rows.
 var ErrAnother = errors.New("it was made again, or is on another cluster")
 
-// Same returns an error that is [ErrAnother] if both are known and differ. than ends the sentence
-// "the topic is another one than …".
+// Same returns [ErrAnother] if both are known and differ. than completes the message "the topic is
+// another one than …".
 func (i Identity) Same(was Identity, topic, than string) error {
 	if i == was || i == (Identity{}) || was == (Identity{}) {
 		return nil
@@ -33,7 +33,7 @@ func (i Identity) Same(was Identity, topic, than string) error {
 	return fmt.Errorf("kafka: topic %q is another one than %s: that had the id %q on the cluster %q, this has %q on %q: %w", topic, than, was.Topic, was.Cluster, i.Topic, i.Cluster, ErrAnother)
 }
 
-// Identity asks a broker which topic has the name now.
+// Identity returns the identity of the topic that has the name now.
 func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
 	var found Identity
 	err := c.Retry(ctx, ofTopic(topic, func(ctx context.Context) error {
@@ -53,8 +53,8 @@ func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
 	return found, nil
 }
 
-// identityRequest asks for the metadata of a topic in version 10, the first one with ids, which
-// kafka-go does not know.
+// identityRequest asks for the metadata of a topic in version 10, the first one with ids. kafka-go
+// does not support that version.
 type identityRequest string
 
 type identityAnswer struct {
@@ -63,22 +63,22 @@ type identityAnswer struct {
 	code kafka.Error
 }
 
-// ApiKey names the request.
+// ApiKey returns the key of the request.
 func (identityRequest) ApiKey() protocol.ApiKey { return protocol.Metadata } //nolint:revive,staticcheck // the library's name for it
 
-// ApiKey names the request that is answered.
+// ApiKey returns the key of the request.
 func (*identityAnswer) ApiKey() protocol.ApiKey { return protocol.Metadata } //nolint:revive,staticcheck // the library's name for it
 
-// Required says that the library is to leave the request to RawExchange.
+// Required makes the library leave the request to RawExchange.
 func (identityRequest) Required(map[protocol.ApiKey]int16) bool { return true }
 
 const (
 	identityVersion     = 10
 	identityCorrelation = 1
-	maxIdentityBytes    = 1 << 20 // of an answer, which names all brokers and partitions; few bytes claim many times as many
+	maxIdentityBytes    = 1 << 20 // of an answer, which lists all brokers and partitions; decoding can need many times as much memory
 )
 
-// RawExchange asks whether the broker knows the version, and sends the request if it does.
+// RawExchange sends the request if the broker supports its version.
 func (r identityRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	message, err := protocol.RoundTrip(rw, 0, identityCorrelation, clientID, new(apiversions.Request))
 	if err != nil {
@@ -116,7 +116,7 @@ func (r identityRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error)
 	return decodeIdentity(data)
 }
 
-// encode is the request with its length.
+// encode returns the request with its length in front.
 func (r identityRequest) encode() []byte {
 	ask, topic, name := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic(), string(r)
 	topic.Topic = &name
@@ -124,7 +124,7 @@ func (r identityRequest) encode() []byte {
 	return kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID)).AppendRequest(nil, ask, identityCorrelation)
 }
 
-// identityHead is the bytes in front of an answer: the correlation, and no tags.
+// identityHead is the size of an answer's header: the correlation id, and no tags.
 const identityHead = 5
 
 // decodeIdentity reads an answer about one topic.

@@ -11,44 +11,44 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// A Member is a member of a group in one generation, after which its commits are refused.
+// A Member is a member of a group in one generation. Its commits are refused after that generation.
 type Member struct {
 	ID         string
 	Generation int
 }
 
-// ErrLost says that the partitions that work began with are not those of this member now.
+// ErrLost means that this member no longer has the partitions with which its work began.
 var ErrLost = errors.New("the group has changed the partitions of this member")
 
-// A Membership is this process's position in a group: one member has all partitions of a topic while
-// the others stand by, or they share them. A member keeps its partitions until it leaves or misses
-// its session or, where they are shared, until others come or go.
+// A Membership is this process's membership in a group: either one member has all partitions of a
+// topic and the others wait, or members share them. A member keeps its partitions until it leaves
+// or misses its session or, if they are shared, until others join or leave.
 type Membership struct {
 	shared   bool
 	onChange func(known bool, partitions int)
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when what follows changes
-	now     *Member       // of the current generation; nil: there is none
-	has     []int         // the partitions of the latest generation, ascending
-	with    []int         // those that work began with
-	had     int           // the latest generation in which it had some; 0: it never had
+	changed chan struct{} // closed when one of the fields below changes
+	now     *Member       // in the current generation; nil between generations
+	has     []int         // partitions in the latest generation, ascending
+	with    []int         // partitions with which work began
+	had     int           // the latest generation in which it had partitions, or 0
 }
 
-// A Group is what a member joins.
+// A Group sets up [Client.Lead].
 type Group struct {
 	Name, Topic string
-	Shared      bool          // members share the partitions; else one has all of them
-	Session     time.Duration // how long a member that is not heard of keeps the partitions
-	// OnChange, if not nil, receives whether the group knows this member now, and how many
-	// partitions it has.
+	Shared      bool          // members share the partitions; otherwise one has all of them
+	Session     time.Duration // how long a silent member keeps its partitions
+	// OnChange, if not nil, is called with whether the group has this member in a current
+	// generation, and how many partitions the member has.
 	OnChange func(known bool, partitions int)
 }
 
-// Lead joins the group and calls work each time that this member is given partitions of the topic.
-// The context of work ends, with the cause [ErrLost], when another member has them or, in a shared
-// group, when this one has others; not while the group finds out or brokers are away. Lead leaves
-// the group and returns when work has returned anything but ErrLost, or ctx is done.
+// Lead joins the group and calls work each time this member gets partitions of the topic. The
+// context of work ends with the cause [ErrLost] when another member gets them or, in a shared
+// group, when its partitions change, but not while the group rebalances or brokers are away. Lead
+// leaves the group and returns when ctx is done, or when work returns anything but ErrLost.
 func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Context, m *Membership) error) error {
 	m := &Membership{changed: make(chan struct{}), onChange: of.OnChange, shared: of.Shared}
 	members, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
@@ -57,10 +57,10 @@ func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Conte
 		GroupBalancers:   []kafka.GroupBalancer{balancer{m}},
 		SessionTimeout:   of.Session,
 		RebalanceTimeout: of.Session,
-		// So often that a few that are lost do not end the session.
+		// A session survives a few lost heartbeats.
 		HeartbeatInterval: min(3*time.Second, of.Session/6),
 		JoinGroupBackoff:  time.Second,
-		// One member that has all partitions finds new ones itself.
+		// A member that has all partitions detects new ones itself.
 		WatchPartitionChanges: of.Shared,
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Conte
 	}
 }
 
-// leave leaves the group within some seconds: without its coordinator the session ends by itself.
+// leave leaves the group within 5 seconds. If the coordinator is away, the session just expires.
 func leave(members *kafka.ConsumerGroup) {
 	left := make(chan struct{})
 	go func() {
@@ -114,8 +114,8 @@ func leave(members *kafka.ConsumerGroup) {
 	}
 }
 
-// lost reports whether the current generation has taken away what work began with. The lock is
-// held.
+// lost reports whether the current generation has changed the partitions with which work began. The
+// caller holds the lock.
 func (m *Membership) lost() bool {
 	if m.shared {
 		return m.now != nil && !slices.Equal(m.has, m.with)
@@ -123,14 +123,14 @@ func (m *Membership) lost() bool {
 	return m.now != nil && len(m.has) == 0
 }
 
-// Partitions are those that work began with.
+// Partitions returns the partitions with which work began.
 func (m *Membership) Partitions() []int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.with)
 }
 
-// whileLeading calls work until it returns, or what it began with is lost.
+// whileLeading calls work, and cancels it when its partitions are lost.
 func (m *Membership) whileLeading(ctx context.Context, work func(context.Context, *Membership) error) error {
 	within, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
@@ -150,8 +150,8 @@ func (m *Membership) whileLeading(ctx context.Context, work func(context.Context
 	return err
 }
 
-// current waits for a generation and returns this process's member in it, if that has the
-// partitions that work began with.
+// current waits for a generation and returns this process's member in it, or [ErrLost] if that does
+// not have the partitions with which work began.
 func (m *Membership) current(ctx context.Context) (Member, error) {
 	var found Member
 	lost := false
@@ -168,8 +168,8 @@ func (m *Membership) current(ctx context.Context) (Member, error) {
 	return found, err
 }
 
-// Work calls work while this member has the partitions: again in another generation, or when
-// another process has ended its transaction.
+// Work calls work while this member has its partitions. It calls work again if the generation is
+// over, or if another process has fenced its transaction.
 func (m *Membership) Work(ctx context.Context, work func(ctx context.Context, as Member) error) error {
 	for {
 		as, err := m.current(ctx)
@@ -186,7 +186,7 @@ func (m *Membership) Work(ctx context.Context, work func(ctx context.Context, as
 				return err
 			}
 		case Fenced(err):
-			if err := Pause(ctx, time.Second); err != nil { // for two that end each other
+			if err := Pause(ctx, time.Second); err != nil { // two processes can fence each other
 				return err
 			}
 		default:
@@ -195,7 +195,7 @@ func (m *Membership) Work(ctx context.Context, work func(ctx context.Context, as
 	}
 }
 
-// await waits until a condition on what the lock guards is true.
+// await waits until a condition is true. It calls is with the lock held.
 func (m *Membership) await(ctx context.Context, is func() bool) error {
 	for {
 		m.mu.Lock()
@@ -212,7 +212,7 @@ func (m *Membership) await(ctx context.Context, is func() bool) error {
 	}
 }
 
-// begin begins a generation, in which this member has these partitions.
+// begin begins a generation in which this member has these partitions.
 func (m *Membership) begin(now Member, partitions []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -231,7 +231,7 @@ func (m *Membership) end() {
 	m.tell()
 }
 
-// tell says what has changed. The lock is held.
+// tell reports a change to OnChange and to await. The caller holds the lock.
 func (m *Membership) tell() {
 	if m.onChange != nil {
 		m.onChange(m.now != nil, len(m.has))
@@ -240,8 +240,8 @@ func (m *Membership) tell() {
 	m.changed = make(chan struct{})
 }
 
-// follow goes from one generation to the next. Between two of them no commit is accepted, but members
-// keep their partitions. An error means that the group will never take this member.
+// follow goes from one generation to the next. Between two, no commit is accepted, but members keep
+// their partitions. It returns an error if the group will never accept this member.
 func (m *Membership) follow(ctx context.Context, members *kafka.ConsumerGroup, topic string) error {
 	for ctx.Err() == nil {
 		g, err := members.Next(ctx)
@@ -250,7 +250,7 @@ func (m *Membership) follow(ctx context.Context, members *kafka.ConsumerGroup, t
 			return nil
 		case refuses(err):
 			return err
-		case err != nil: // it is tried again, by the library, until the group is closed
+		case err != nil: // the library tries again until the group is closed
 			continue
 		}
 		var partitions []int
@@ -266,7 +266,7 @@ func (m *Membership) follow(ctx context.Context, members *kafka.ConsumerGroup, t
 	return nil
 }
 
-// refuses reports whether joining a group again would end in the same error.
+// refuses reports whether a later try to join the group would fail with the same error.
 func refuses(err error) bool {
 	return slices.ContainsFunc([]error{
 		kafka.InvalidSessionTimeout, kafka.GroupAuthorizationFailed, kafka.TopicAuthorizationFailed, kafka.InconsistentGroupProtocol,
@@ -274,12 +274,12 @@ func refuses(err error) bool {
 	}, func(fatal error) bool { return errors.Is(err, fatal) })
 }
 
-// Stale reports whether a commit was refused because its generation is over.
+// Stale reports whether a commit failed because its generation is over.
 func Stale(err error) bool {
 	return errors.Is(err, kafka.IllegalGeneration) || errors.Is(err, kafka.UnknownMemberId) || errors.Is(err, kafka.RebalanceInProgress)
 }
 
-// Fenced reports whether a writer was ended by a later one of the same id.
+// Fenced reports whether a later writer of the same id has ended this one.
 func Fenced(err error) bool {
 	return errors.Is(err, kafka.InvalidProducerEpoch) || errors.Is(err, kafka.ProducerFenced)
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// A Writer stores each record once: batches carry the producer's id and sequence, all in-sync
-// replicas acknowledge them, and a batch without an acknowledgement is sent again as it is. With a
-// transactional id all that was sent until Commit is read together or not at all, and a later
-// Writer of the id ends what an earlier one left open. Its methods are for one goroutine.
+// A Writer stores each record once: batches have the producer's id and sequence, all in-sync
+// replicas acknowledge them, and an unacknowledged batch is sent again unchanged. With a
+// transactional id, everything sent until Commit becomes readable together or not at all, and a
+// later Writer of the id ends the transaction of an earlier one. It is for one goroutine.
 type Writer struct {
 	client        *Client
 	transactional string
 	producer      Producer
 	sequences     map[topicPartition]int32
 	joined        map[topicPartition]bool  // partitions of the transaction
-	open          bool                     // a request that begins a transaction was sent, whatever came of it
-	ends          map[topicPartition]int64 // behind the last record of transactions, since they were seen
-	groups        []progress               // that transactions have noted, since they were seen
+	open          bool                     // a request that begins a transaction was sent, whatever its result
+	ends          map[topicPartition]int64 // offsets after the last record sent in transactions, until Seen has seen them
+	groups        []progress               // offsets that transactions have committed, until Seen has seen them
 }
 
 // A topicPartition names a partition of a topic.
@@ -35,17 +35,17 @@ type topicPartition struct {
 	partition int
 }
 
-// progress is how far a group of consumers has come in a topic.
+// progress is the offsets that a transaction commits for a group in a topic.
 type progress struct {
 	group, topic string
 	ends         map[int]int64
 }
 
-// timeouts end the transaction of a writer that is gone. Some clusters refuse the usual 15
-// minutes.
+// timeouts are after how long the cluster ends the transaction of a dead writer. Some clusters do
+// not allow the usual 15 minutes: then the next one is tried.
 var timeouts = []time.Duration{15 * time.Minute, 5 * time.Minute, time.Minute, 10 * time.Second}
 
-// NewWriter returns a writer with a producer's id of its own; transactional may be "".
+// NewWriter returns a writer with its own producer id. Without transactions transactional is "".
 func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, error) {
 	w := &Writer{client: c, transactional: transactional, sequences: map[topicPartition]int32{}, joined: map[topicPartition]bool{}, ends: map[topicPartition]int64{}}
 	var err error
@@ -60,7 +60,7 @@ func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, 
 	return w, nil
 }
 
-// begin takes an id from the cluster.
+// begin gets a producer id from the cluster.
 func (w *Writer) begin(ctx context.Context, timeout time.Duration) error {
 	return w.client.Retry(ctx, ask(w.client.kafka.InitProducerID, kafka.InitProducerIDRequest{
 		// The zero values of id and epoch would mean an earlier producer.
@@ -70,14 +70,14 @@ func (w *Writer) begin(ctx context.Context, timeout time.Duration) error {
 			return answer.Error
 		}
 		if answer.Producer.ProducerID < 0 {
-			return kafka.GroupCoordinatorNotAvailable // young brokers answer so while they make their topics
+			return kafka.GroupCoordinatorNotAvailable // young brokers answer so while they create their topics
 		}
 		w.producer = Producer{ID: int64(answer.Producer.ProducerID), Epoch: int16(answer.Producer.ProducerEpoch), Transactional: w.transactional != ""}
 		return nil
 	}))
 }
 
-// retry makes a request of the writer, and names what has fenced it.
+// retry makes a request of the writer. If another process has fenced the writer, the error says so.
 func (w *Writer) retry(ctx context.Context, request func(context.Context) error) error {
 	err := w.client.Retry(ctx, request)
 	if Fenced(err) {
@@ -86,12 +86,12 @@ func (w *Writer) retry(ctx context.Context, request func(context.Context) error)
 	return err
 }
 
-// Send stores records in a partition, as one batch.
+// Send stores records in a partition as one batch.
 func (w *Writer) Send(ctx context.Context, topic string, partition int, records ...Record) error {
 	return w.SendPacked(ctx, topic, partition, pack(records))
 }
 
-// SendPacked stores a batch in a partition. It is sent once.
+// SendPacked stores a batch in a partition. A batch must not be used again.
 func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, batch Packed) error {
 	at := topicPartition{topic, partition}
 	if err := w.join(ctx, at); err != nil {
@@ -101,14 +101,14 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 	err := w.retry(ctx, ofTopic(topic, func(ctx context.Context) error {
 		answer, err := w.client.kafka.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, TransactionalID: w.transactional,
-			// The library sends raw records as they are, and so without their length.
+			// The library sends raw records as they are, so their length must be in front.
 			RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(batch.framed)},
 		})
 		if err != nil {
 			return err
 		}
 		if errors.Is(answer.Error, kafka.DuplicateSequenceNumber) {
-			return nil // it was stored before, and the acknowledgement was lost
+			return nil // it was stored, but the acknowledgement was lost
 		}
 		if answer.Error == nil && w.transactional != "" {
 			w.ends[at] = answer.BaseOffset + int64(batch.records)
@@ -125,12 +125,12 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 	return nil
 }
 
-// following is the sequence behind a batch of so many records; behind the largest comes 0.
+// following returns the sequence after so many more records. After the largest one comes 0.
 func following(sequence int32, records int) int32 {
 	return int32((int64(sequence) + int64(records)) & math.MaxInt32)
 }
 
-// join makes a partition part of the transaction, if there is one.
+// join adds a partition to the transaction, if there is one.
 func (w *Writer) join(ctx context.Context, at topicPartition) error {
 	if w.transactional == "" || w.joined[at] {
 		return nil
@@ -149,7 +149,7 @@ func (w *Writer) join(ctx context.Context, at topicPartition) error {
 	return nil
 }
 
-// Commit ends the transaction and waits until that is seen.
+// Commit commits the transaction and waits until readers see it.
 func (w *Writer) Commit(ctx context.Context) error {
 	if err := w.End(ctx); err != nil {
 		return err
@@ -157,12 +157,12 @@ func (w *Writer) Commit(ctx context.Context) error {
 	return w.Seen(ctx)
 }
 
-// End ends the transaction, if one is open: what was sent will be read soon.
+// End commits the open transaction, if there is one. Readers may see it only later: see Seen.
 func (w *Writer) End(ctx context.Context) error { return w.end(ctx, true) }
 
-// Seen waits, for some seconds, until readers of committed records see what was sent, and groups
-// where they are: a broker answers before it has written the end of a transaction into all
-// partitions, and the open transaction of another writer may hide it.
+// Seen waits, for up to 20 seconds, until readers of committed records see what was sent, and
+// groups have their new offsets: a broker answers before it has written the end of a transaction
+// into all partitions, and the open transaction of another writer may hide records.
 func (w *Writer) Seen(ctx context.Context) error {
 	const most, pause = 20 * time.Second, 20 * time.Millisecond
 	until := time.Now().Add(most)
@@ -200,13 +200,13 @@ func (w *Writer) Seen(ctx context.Context) error {
 	return nil
 }
 
-// Abort ends the transaction, and what was sent is never read.
+// Abort ends the transaction. What was sent in it is never read.
 func (w *Writer) Abort(ctx context.Context) error {
 	clear(w.ends) // readers never see them
 	w.groups = nil
 	err := w.end(ctx, false)
 	if errors.Is(err, kafka.InvalidTransactionState) {
-		return nil // none is open: the request that was to begin it was refused
+		return nil // none is open: the request to begin it was refused
 	}
 	return err
 }

@@ -14,26 +14,26 @@ import (
 const (
 	firstFetchBytes = 4 << 20
 	maxFetchBytes   = 1 << 30
-	// damagedTries is how often a damaged batch is fetched: it may be whole on the disk.
+	// damagedTries is how often a damaged batch is fetched: the damage may be in the transfer.
 	damagedTries = 3
-	// emptyTries is how many seconds to wait for known records: new leaders may have to catch up.
+	// emptyTries is how many seconds to wait for known records: new leaders may be behind.
 	emptyTries = 60
 )
 
-// A Range is the offsets of a partition from First up to, and without, End.
+// A Range is the offsets of a partition from First to End, without End.
 type Range struct {
 	Topic      string
 	Partition  int
 	First, End int64
-	FetchBytes int32 // that are asked for at a time; 0: 4 MiB
+	FetchBytes int32 // size of one fetch; zero means 4 MiB
 
-	// Undecided asks also for records of transactions that were aborted or have not ended.
+	// Undecided includes records of aborted and open transactions.
 	Undecided bool
 }
 
-// Read calls use for every record of the range that a transactional consumer would see, in order:
-// no markers, none of an aborted transaction. A record is valid during the call. A missing offset
-// is an [OffsetError].
+// Read calls use, in order, for each record of the range that a transactional consumer would see:
+// no markers and no records of aborted transactions. A record is valid during the call. It returns
+// an [OffsetError] for a missing offset.
 func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) error {
 	t := &tail{Range: r, offset: r.First, limit: r.FetchBytes}
 	if t.limit <= 0 {
@@ -60,35 +60,35 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	return nil
 }
 
-// An OffsetError names an offset that a partition does not have: deleted, or not written yet.
+// An OffsetError names an offset that a partition does not have: deleted, or not yet written.
 type OffsetError struct {
 	Topic     string
 	Partition int
 	Offset    int64
 }
 
-// Error names the offset.
+// Error returns the message, with the offset.
 func (e *OffsetError) Error() string {
 	return fmt.Sprintf("kafka: topic %q, partition %d: there is no offset %d", e.Topic, e.Partition, e.Offset)
 }
 
-// A tail is what is left of a range.
+// A tail is the unread rest of a range.
 type tail struct {
 	Range
 
 	offset  int64 // of the next record
 	limit   int32
 	damaged int
-	empty   int // answers in a row
+	empty   int // empty answers in a row
 	buf     []byte
 }
 
-// fail is an error at the next offset.
+// fail returns an error at the next offset.
 func (t *tail) fail(format string, args ...any) error {
 	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: "+format, append([]any{t.Topic, t.Partition, t.offset}, args...)...)
 }
 
-// batches hands on the records of the whole batches of one answer.
+// batches calls use with the records of the whole batches of one answer.
 func (t *tail) batches(ctx context.Context, found fetched, use func(*Record) error) error {
 	if len(found.batches) == 0 {
 		return t.nothing(found)
@@ -104,7 +104,7 @@ func (t *tail) batches(ctx context.Context, found fetched, use func(*Record) err
 			if len(data) < len(found.batches) {
 				return nil
 			}
-			if t.limit >= maxFetchBytes { // and not even one batch is whole
+			if t.limit >= maxFetchBytes { // not even one batch is whole
 				return t.fail("a batch is larger than %d MiB", maxFetchBytes>>20)
 			}
 			t.limit = min(2*max(t.limit, 1<<16), maxFetchBytes)
@@ -134,8 +134,8 @@ func (t *tail) batches(ctx context.Context, found fetched, use func(*Record) err
 	return nil
 }
 
-// nothing deals with an answer without a batch: the rest of the range was compacted away, or the
-// log has become shorter.
+// nothing handles an answer without a batch: the rest of the range was compacted away, or the log
+// has become shorter.
 func (t *tail) nothing(found fetched) error {
 	if t.empty++; t.empty > 1 && found.stable >= t.End {
 		t.offset = t.End
@@ -147,7 +147,7 @@ func (t *tail) nothing(found fetched) error {
 	return nil
 }
 
-// records hands on the records of a batch that lie in the range.
+// records calls use with the records of a batch that are in the range.
 func (t *tail) records(b *Batch, use func(*Record) error) error {
 	var r Record
 	for {
@@ -158,7 +158,7 @@ func (t *tail) records(b *Batch, use func(*Record) error) error {
 		case err != nil:
 			return t.fail("%w", err)
 		case r.Offset < t.offset:
-			continue // the answer begins with the batch that holds the offset
+			continue // an answer begins with the whole batch that has the offset
 		case r.Offset >= t.End:
 			return nil
 		}
@@ -168,14 +168,14 @@ func (t *tail) records(b *Batch, use func(*Record) error) error {
 	}
 }
 
-// aborted knows the batches of aborted transactions: those of a producer from the first offset of
-// its transaction up to its next marker.
+// aborted finds the batches of aborted transactions: those of a producer from the first offset of
+// its transaction to its next marker.
 type aborted struct {
-	open      []fetch.ResponseTransaction // that have not begun, by their first offset
-	producers map[int64]bool              // with one that has
+	open      []fetch.ResponseTransaction // not reached yet, by first offset
+	producers map[int64]bool              // in an aborted transaction now
 }
 
-// hides reports whether the records of a batch are not to be read.
+// hides reports whether the records of a batch must not be read.
 func (a *aborted) hides(b *Batch) (bool, error) {
 	for len(a.open) > 0 && a.open[0].FirstOffset <= b.Last {
 		if a.producers == nil {
@@ -194,13 +194,13 @@ func (a *aborted) hides(b *Batch) (bool, error) {
 	return true, err
 }
 
-// A fetcher prefetches one answer behind the one whose records are being read.
+// A fetcher fetches the next answer while the records of one are read.
 type fetcher struct {
 	client  *Client
 	of      *tail
 	offset  int64
 	limit   int32
-	answers chan answered // of what was asked for; nil: nothing
+	answers chan answered // of the pending fetch, or nil
 	cancel  context.CancelFunc
 }
 
@@ -210,7 +210,7 @@ type answered struct {
 	err error
 }
 
-// ask begins to fetch from an offset on.
+// ask starts to fetch from an offset on.
 func (f *fetcher) ask(ctx context.Context, offset int64, limit int32) {
 	f.drop()
 	ctx, cancel := context.WithCancel(ctx)
@@ -227,7 +227,7 @@ func (f *fetcher) ask(ctx context.Context, offset int64, limit int32) {
 	}()
 }
 
-// take returns the answer from an offset on, prefetched if that was asked for.
+// take returns the answer from an offset on, from the pending fetch if it is the same.
 func (f *fetcher) take(ctx context.Context, offset int64, limit int32) (fetched, error) {
 	if f.answers == nil || f.offset != offset || f.limit != limit {
 		f.ask(ctx, offset, limit)
@@ -238,7 +238,7 @@ func (f *fetcher) take(ctx context.Context, offset int64, limit int32) (fetched,
 	return a.fetched, a.err
 }
 
-// drop ends what was asked for and not taken.
+// drop cancels the pending fetch.
 func (f *fetcher) drop() {
 	if f.answers != nil {
 		f.cancel()
@@ -247,8 +247,8 @@ func (f *fetcher) drop() {
 	}
 }
 
-// behindWhole is the offset behind the last whole batch by the lengths alone, −1 if there is none:
-// a guess until the batches have been read.
+// behindWhole returns the offset after the last whole batch by their lengths, or −1. It is a guess
+// until the batches are read.
 func behindWhole(data []byte) (next int64) {
 	next = -1
 	for len(data) >= headerBytes {

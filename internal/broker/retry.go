@@ -17,8 +17,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Retry repeats a request, which may be made twice, until it succeeds, fails for good, or the
-// client's patience is at an end.
+// Retry repeats a request until it succeeds, fails with an error that is not [Temporary], or the
+// client's patience ends. The request must be safe to repeat.
 func (c *Client) Retry(ctx context.Context, request func(context.Context) error) error {
 	began := time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -49,7 +49,7 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 	}
 }
 
-// ask is a request of the library for one call of Retry.
+// ask returns a request of the library as a function for Retry.
 func ask[Q, A any](do func(context.Context, *Q) (*A, error), request Q, verdict func(*A) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		answer, err := do(ctx, &request)
@@ -60,7 +60,7 @@ func ask[Q, A any](do func(context.Context, *Q) (*A, error), request Q, verdict 
 	}
 }
 
-// exchange makes a request of the protocol.
+// exchange makes one request of the protocol.
 func exchange[A protocol.Message](ctx context.Context, c *Client, request protocol.Message) (answer A, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -75,7 +75,7 @@ func exchange[A protocol.Message](ctx context.Context, c *Client, request protoc
 	return answer, nil
 }
 
-// Pause waits for a time, or until ctx is done, which is an error.
+// Pause waits for a duration. It returns the context's error if ctx is done first.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -85,10 +85,10 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// warnAfter is how long requests fail before that is reported.
+// warnAfter is how long requests fail before Warning is called.
 const warnAfter = 3 * time.Second
 
-// warn says why requests fail, and how long they are retried.
+// warn calls Warning with why requests fail, and how long they are retried.
 func (c *Client) warn(ctx context.Context, err error) {
 	if reason := c.unreachable(ctx); reason != nil {
 		err = reason
@@ -102,10 +102,10 @@ func (c *Client) warn(ctx context.Context, err error) {
 
 var errUnknown = errors.New("the brokers do not know it")
 
-// ofTopic is a request about a topic, for one call of Retry. While brokers do not know the topic
-// its error names it; after unknownFor it is ErrNoTopic.
+// ofTopic returns a request about a topic as a function for one call of Retry. While brokers do not
+// know the topic, its error names it; after unknownFor it is ErrNoTopic.
 func ofTopic(topic string, request func(context.Context) error) func(context.Context) error {
-	var unknown time.Time // since when
+	var unknown time.Time // the time of the first such error
 	return func(ctx context.Context) error {
 		err := request(ctx)
 		switch {
@@ -121,7 +121,7 @@ func ofTopic(topic string, request func(context.Context) error) func(context.Con
 	}
 }
 
-// unreachable is why no named broker answers, which the library does not say; nil: one does.
+// unreachable returns why no named broker answers, or nil if one does. The library does not say.
 func (c *Client) unreachable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -137,8 +137,8 @@ func (c *Client) unreachable(ctx context.Context) error {
 	return fmt.Errorf("kafka: no broker answers (%w); are the addresses right, and do the brokers run? (hint: kafka.brokers of the file, or --kafka)", errors.Join(reasons...))
 }
 
-// greet asks a broker for the versions of its protocol, which needs no password. A broker that
-// wants TLS closes the connection instead.
+// greet asks a broker for its protocol versions, which needs no password. A broker that wants TLS
+// closes the connection.
 func (c *Client) greet(ctx context.Context, address string) error {
 	conn, err := (&kafka.Dialer{ClientID: clientID, TLS: c.config.TLS}).DialContext(ctx, "tcp", address)
 	switch {
@@ -149,7 +149,7 @@ func (c *Client) greet(ctx context.Context, address string) error {
 	}
 	defer func() { _ = conn.Close() }()
 	if deadline, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(deadline) // without it, the broker's patience ends the wait
+		_ = conn.SetDeadline(deadline) // without it, only the broker could end the wait
 	}
 	_, err = conn.ApiVersions()
 	switch {
@@ -163,8 +163,8 @@ func (c *Client) greet(ctx context.Context, address string) error {
 	return nil
 }
 
-// Temporary reports whether a retry may help: a broker is away, or a topic has no leader or a
-// coordinator no answer just now.
+// Temporary reports whether a retry may help: a broker is away, or a leader or coordinator is
+// missing for the moment.
 func Temporary(err error) bool {
 	if coded, ok := errors.AsType[kafka.Error](err); ok {
 		return coded.Temporary() || coded.Timeout() || coded == kafka.UnknownTopicOrPartition || coded == kafka.BrokerNotAvailable ||

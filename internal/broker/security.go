@@ -14,12 +14,12 @@ import (
 
 // TLSFiles are the PEM files of an encrypted connection.
 type TLSFiles struct {
-	CA          string // authorities of the brokers' certificates; "": those of the system
-	Certificate string // of the client, with Key; "": none
+	CA          string // authorities of the brokers' certificates; "" means those of the system
+	Certificate string // of the client, with Key; "" means none
 	Key         string
 }
 
-// Load reads the files.
+// Load reads the files and returns a configuration. A certificate needs a key, and vice versa.
 func (f TLSFiles) Load() (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CA != "" {
@@ -45,14 +45,14 @@ func (f TLSFiles) Load() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// Mechanisms by which a client says who it is.
+// Mechanisms of authentication by user and password.
 const (
 	Plain       = "plain"
 	ScramSHA256 = "scram-sha-256"
 	ScramSHA512 = "scram-sha-512"
 )
 
-// Login returns the mechanism of that name for a user.
+// Login returns the mechanism of that name for a user. Other names than the above are errors.
 func Login(mechanism, user, password string) (sasl.Mechanism, error) {
 	switch mechanism {
 	case Plain:

@@ -8,10 +8,10 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Settings are what a topic is made with, as Kafka names and writes them.
+// Settings are settings of a topic, with the names and values of Kafka.
 type Settings map[string]string
 
-// CreateTopic makes a topic unless it exists. Replicas of −1 are the cluster's default.
+// CreateTopic makes a topic unless it exists. For replicas, −1 means the cluster's default.
 func (c *Client) CreateTopic(ctx context.Context, topic string, partitions, replicas int, settings Settings) (made bool, err error) {
 	config := kafka.TopicConfig{Topic: topic, NumPartitions: partitions, ReplicationFactor: replicas}
 	for name, value := range settings {

@@ -12,13 +12,13 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 )
 
-// maxUnpacked bounds what a batch may unpack to: 256 MiB.
+// maxUnpacked bounds the unpacked size of a batch, in bytes: 256 MiB.
 const maxUnpacked = 1 << 28
 
 var errUnpacked = fmt.Errorf("it unpacks to more than %d MiB", maxUnpacked>>20)
 
-// unpack returns the records of a batch uncompressed. Claims are held against the limit before
-// memory is asked for.
+// unpack returns the records of a batch uncompressed. It checks claimed sizes against the limit
+// before it allocates memory.
 func unpack(with compress.Compression, packed []byte, buf *[]byte) (out []byte, err error) {
 	switch with {
 	case compress.None:
@@ -49,11 +49,11 @@ func unpack(with compress.Compression, packed []byte, buf *[]byte) (out []byte, 
 	return out, nil
 }
 
-// unzstd is safe for concurrent use. Wrong options would show in the first test.
+// unzstd is safe for concurrent use. An error would mean wrong options, and fail the first test.
 var unzstd, _ = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderConcurrency(0))
 
-// snappyFrames begins what Java's clients write: blocks behind their lengths, after 16 bytes.
-// Other clients write one block.
+// snappyFrames is how data of Java clients begins: 16 bytes, then blocks with their lengths in
+// front. Other clients write one block.
 const snappyFrames = "\x82SNAPPY\x00"
 
 func unpackSnappy(to, packed []byte) ([]byte, error) {
@@ -78,9 +78,9 @@ func unpackSnappy(to, packed []byte) ([]byte, error) {
 	return to, nil
 }
 
-// appendSnappy unpacks one block.
+// appendSnappy unpacks one block and appends it.
 func appendSnappy(to, block []byte) ([]byte, error) {
-	// A block of n bytes holds copies of at most 64 bytes in 2 of its own.
+	// A block can copy at most 64 bytes with 2 of its own.
 	n, err := snappy.DecodedLen(block)
 	if err != nil {
 		return nil, err

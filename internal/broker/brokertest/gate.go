@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// A Gate is before a broker, which advertises its address, and reports every piece of requests before
-// it lets it through. So a test can let something happen at the third one, and not after so many
-// milliseconds.
+// A Gate is a proxy in front of a broker, which advertises the gate's address. It reports each
+// piece of the requests before it forwards it, so that a test can act at, say, the third one and
+// needs no timer.
 type Gate struct {
 	Address string
 
@@ -17,7 +17,7 @@ type Gate struct {
 	onRequest atomic.Pointer[func()]
 }
 
-// serve lets connections through until the listener is closed.
+// serve forwards connections until the listener is closed.
 func (g *Gate) serve(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -28,11 +28,11 @@ func (g *Gate) serve(l net.Listener) {
 	}
 }
 
-// OnRequest sets what is called for each piece of requests, by several goroutines. The piece waits until
-// the call returns.
+// OnRequest sets a function that is called, from several goroutines, before each piece of the
+// requests is forwarded.
 func (g *Gate) OnRequest(onRequest func()) { g.onRequest.Store(&onRequest) }
 
-// pass hands the requests of a connection on, and their answers back.
+// pass forwards the requests of a connection and the answers to them.
 func (g *Gate) pass(from net.Conn) {
 	defer func() { _ = from.Close() }()
 	to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", g.to)
@@ -47,13 +47,13 @@ func (g *Gate) pass(from net.Conn) {
 	_, _ = io.Copy(gated{to, g}, from)
 }
 
-// gated is the way to the broker.
+// gated writes to the broker.
 type gated struct {
 	io.Writer
 	by *Gate
 }
 
-// Write reports a piece of requests, and lets it through.
+// Write reports a piece of the requests, then forwards it.
 func (w gated) Write(b []byte) (int, error) {
 	if onRequest := w.by.onRequest.Load(); onRequest != nil {
 		(*onRequest)()

@@ -17,8 +17,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// StartSecure starts a broker of the test's own, with a listener that demands TLS and this password of a
-// user, by PLAIN or SCRAM. It takes seconds.
+// StartSecure starts a broker for one test. It has a listener that demands TLS, and this user and
+// password by PLAIN or SCRAM. It takes seconds.
 func StartSecure(t testing.TB, user, password string) *Server {
 	t.Helper()
 	own, key, stranger := certificates(t)
@@ -41,8 +41,8 @@ func StartSecure(t testing.TB, user, password string) *Server {
 	return s
 }
 
-// certificates are a certificate of loopback, which is its own authority, its key, and the
-// certificate of another authority, as PEM.
+// certificates returns, as PEM, a certificate of loopback that is its own authority, its key, and
+// the certificate of another authority.
 func certificates(t testing.TB) (own, key, stranger string) {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)

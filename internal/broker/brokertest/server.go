@@ -24,8 +24,8 @@ import (
 type Server struct {
 	Address string // host:port without security
 
-	// Of [StartSecure]: host:port of the listener with security, and PEM files of the authority of its
-	// certificate, and of another.
+	// Set by [StartSecure]: host:port of the secure listener, and PEM files with the authority of
+	// its certificate and with another authority.
 	Secure, Authority, Stranger string
 
 	jars, folder string
@@ -35,8 +35,8 @@ type Server struct {
 	output       bytes.Buffer
 }
 
-// prepare formats the folder of a broker with these properties next to the usual, and, for a user, a
-// listener with security. Without the jars the test is skipped; with CI=true it fails.
+// prepare formats the folder of a broker. own adds properties; a user adds a secure listener.
+// Without the jars the test is skipped, or fails with CI=true.
 func prepare(t testing.TB, folder string, own map[string]string, user, password string) *Server {
 	t.Helper()
 	jars := os.Getenv("PACSGP_KAFKA")
@@ -88,15 +88,15 @@ func properties(s *Server, controller string, own map[string]string) string {
 	return text.String()
 }
 
-// java runs a class of the jars.
+// java returns a command that runs a class of the jars.
 func (s *Server) java(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "java", append([]string{"-Xmx512m", "-cp", filepath.Join(s.jars, "*")}, args...)...) //nolint:gosec // the jars of the tests
 	cmd.Dir = s.folder
 	return cmd
 }
 
-// Run starts the process, after [Server.Kill] again, and waits for its port. It outlives the
-// test's context, for a broker is ended when the test has closed its clients.
+// Run starts the process, also after [Server.Kill], and waits for its port. The process outlives
+// the test's context: it must not end before the test has closed its clients.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
 	s.output.Reset()
@@ -109,7 +109,7 @@ func (s *Server) Run(t testing.TB) {
 	s.process, s.ended = process, ended
 	s.stop = func() { stop(); <-ended }
 	go func() {
-		_ = process.Wait() // its output says how it ended
+		_ = process.Wait() // the output says how it ended
 		close(ended)
 	}()
 	for range 1200 {
@@ -127,7 +127,7 @@ func (s *Server) Run(t testing.TB) {
 	t.Fatal("the broker does not open its port in two minutes")
 }
 
-// Kill ends the process at once, as a crash does.
+// Kill kills the process, like a crash.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	fatal.If(t, s.process.Process.Kill())
@@ -135,7 +135,7 @@ func (s *Server) Kill(t testing.TB) {
 	s.process = nil
 }
 
-// freePorts are unused addresses on loopback.
+// freePorts returns unused addresses on loopback.
 func freePorts(t testing.TB, n int) []string {
 	t.Helper()
 	var all []string

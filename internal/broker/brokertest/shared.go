@@ -15,18 +15,16 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// A Shared broker serves the tests of a package, also the short ones: one test at a time,
-// each of which finds it without topics. Its zero value is ready; the first test that needs
-// the broker starts it, and Main ends it.
+// A Shared broker serves all tests of a package, one at a time; each finds it without topics. Its
+// zero value is ready to use: the first test that needs the broker starts it, and Main stops it.
 type Shared struct {
-	lease  sync.Mutex // held by a test from Lend to its end
+	lease  sync.Mutex // held by a test from Lend until it ends
 	server *Server
 	gate   *Gate
 	up     bool
 }
 
-// Main runs the tests of a package, and ends the broker behind them; TestMain exits with
-// its result.
+// Main runs the tests of a package and then stops the broker. TestMain exits with its result.
 func (s *Shared) Main(m *testing.M) int {
 	status := m.Run()
 	if s.server != nil {
@@ -36,9 +34,9 @@ func (s *Shared) Main(m *testing.M) int {
 	return status
 }
 
-// Lend returns the broker, with a gate before it, until the test ends; it waits until other
-// tests have given it back. The test may kill the broker. Without the jars the test is
-// skipped; with CI=true it fails.
+// Lend returns the broker and its gate for use until the test ends. It waits for other tests that
+// use it. The test may kill the broker. Without the jars the test is skipped, or fails with
+// CI=true.
 func (s *Shared) Lend(t testing.TB) (*Server, *Gate) {
 	t.Helper()
 	s.lease.Lock()
@@ -53,7 +51,7 @@ func (s *Shared) Lend(t testing.TB) (*Server, *Gate) {
 	return s.server, s.gate
 }
 
-// start starts the broker. Sessions may be short, and the compaction begins at once.
+// start starts a broker that allows short sessions and compacts at once.
 func (s *Shared) start(t testing.TB) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -72,8 +70,8 @@ func (s *Shared) start(t testing.TB) {
 	go gate.serve(l) // until the program ends
 }
 
-// clean deletes the topics and groups of a test. A group whose members were killed stays
-// until its session is over.
+// clean deletes the topics and groups of a test. A group with killed members exists until its
+// session ends.
 func (s *Shared) clean(t testing.TB) {
 	s.gate.onRequest.Store(nil)
 	if s.server.process == nil {
@@ -83,16 +81,16 @@ func (s *Shared) clean(t testing.TB) {
 	defer cancel()
 	left, err := deleteAll(ctx, s.server.Address)
 	for ; ctx.Err() == nil && (left > 0 || err != nil); time.Sleep(50 * time.Millisecond) {
-		left, err = deleteAll(ctx, s.server.Address) // again: a broker that was killed has just begun
+		left, err = deleteAll(ctx, s.server.Address) // a broker that was just restarted may need several tries
 	}
 	if left > 0 || err != nil {
 		t.Errorf("the broker is not clean for the next test: %d topics are left: %v", left, err)
 	}
 }
 
-// deleteAll deletes groups, and topics but the broker's own, which it counts.
+// deleteAll deletes groups, and topics that are not internal. It returns how many topics it found.
 func deleteAll(ctx context.Context, address string) (left int, err error) {
-	link := new(kafka.Transport) // which knows no topic yet
+	link := new(kafka.Transport) // a new one, without cached topics
 	defer link.CloseIdleConnections()
 	client := &kafka.Client{Addr: kafka.TCP(address), Transport: link}
 	listed, err := client.ListGroups(ctx, &kafka.ListGroupsRequest{})
@@ -132,7 +130,7 @@ func deleteAll(ctx context.Context, address string) (left int, err error) {
 	return len(topics), nil
 }
 
-// DeleteTopic deletes a topic of any broker.
+// DeleteTopic deletes a topic of the broker at an address.
 func DeleteTopic(t testing.TB, address, topic string) {
 	t.Helper()
 	client := &kafka.Client{Addr: kafka.TCP(address), Transport: new(kafka.Transport)}
