@@ -107,8 +107,8 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// IsCertificateRow reports whether data looks like a certificate row and not like a model file: it
-// starts as Parquet and contains a certificate's format. [DecodeCertificateRow] checks the content.
+// IsCertificateRow reports whether data resembles a certificate row and not a model file: it starts
+// as Parquet and contains a certificate's format. [DecodeCertificateRow] checks the content.
 func IsCertificateRow(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("PAR1")) && bytes.Contains(data, []byte(`"format": "pacsgp-certificate/`))
 }
