@@ -2,9 +2,9 @@ package model
 
 import "math"
 
-// adam is the optimiser of θ and Z: Kingma and Ba (2015), algorithm 1.
+// adam is the state of the optimiser of θ and Z: Kingma and Ba (2015), algorithm 1.
 type adam struct {
-	mean, square []float64
+	mean, square []float64 // running means of the gradient and of its squares
 	steps        int
 	beta2        float64
 }
@@ -20,8 +20,8 @@ func newAdam(n int) adam {
 	return adam{mean: make([]float64, n), square: make([]float64, n), beta2: adamBeta2}
 }
 
-// direction overwrites the gradient with the step of unit rate, to be
-// subtracted. The size of its elements is at most about 1.
+// direction overwrites the gradient with the step for a rate of 1. The caller multiplies it by the rate and
+// subtracts it. The size of its elements is at most about 1.
 func (a *adam) direction(gradient []float64) {
 	a.steps++
 	c1 := 1 - math.Pow(adamBeta1, float64(a.steps))

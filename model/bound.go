@@ -2,8 +2,8 @@ package model
 
 import "math"
 
-// klInverse returns sup{p : kl(q‖p) ≤ c} to about 1e-12, for training alone.
-// Certificates use another function, which errs upwards only.
+// klInverse returns sup{p : kl(q‖p) ≤ c} to about 1e-12, for training alone. Certificates use another function,
+// which errs upwards only.
 func klInverse(q, c float64) float64 {
 	lo, hi := q, 1.0
 	for range 60 {
@@ -29,15 +29,15 @@ func binaryKL(q, p float64) float64 {
 	return sum
 }
 
-// pacBound returns klinv(risk, (nats + ln(2√N/δ))/N), an estimate of B.
+// pacBound returns klinv(risk, (nats + ln(2√N/δ))/N), an estimate of the bound B. nats is KL + ln 1/p_θ.
 func pacBound(risk, nats, n, delta float64) float64 {
 	risk = max(0, min(1, risk))
 	return klInverse(risk, (nats+math.Log(2*math.Sqrt(n)/delta))/n)
 }
 
-// riskWeight returns b = logit B − logit R_S, the price of one unit of loss in
-// nats at which J_b and the bound have the same minimum. The risk is kept away
-// from 0, where b is infinite, and b from useless values.
+// riskWeight returns b = logit B − logit R_S, the price of one unit of loss in nats at which J_b (see the
+// package comment) and the bound have the same minimum. It keeps the risk away from 0, where b is infinite, and
+// b in [0.2, 6].
 func riskWeight(risk, bound float64) float64 {
 	const least = 1e-4
 	q := max(least, min(1-least, risk))

@@ -7,18 +7,19 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// Coarse to fine: where a quarter of the inducing points already carries most of the information,
-// the joint phase makes its first steps, all but a few, with them, at a sixteenth of the cost a step.
-// The others are added then, and the last steps move all. With pol and bike that is half of the
-// time, at about the same bound. Where a quarter carries less (kin8nm, kin40k), it would lead θ away.
+// Coarse to fine: if a quarter of the inducing points already carries most of the information, all but the last
+// steps of the joint phase move only this quarter, at a sixteenth of the cost of a step. Then the other points
+// are added, and the last steps move all. On the data sets pol and bike this halves the time, at about the same
+// bound. Where a quarter carries less (kin8nm, kin40k), it would lead θ astray.
 const (
 	coarseQuarter = 4
-	coarseLeast   = 400 // inducing points: with fewer the whole time is short
-	coarseKL      = 0.8 // the part of the start posterior's information that the quarter must carry
-	fineSteps     = 6   // the last steps are this part of the joint phase, one divided by it
+	coarseLeast   = 400 // least number of inducing points: with fewer, training is short anyway
+	coarseKL      = 0.8 // the start posterior of the quarter must have at least this part of the KL with all points
+	fineSteps     = 6   // 1/fineSteps of the joint steps, the last ones, move all points
 )
 
-// startCoarse keeps the inducing points for later and starts with a quarter of them, if that is worthwhile.
+// startCoarse starts with a quarter of the inducing points, if that is worthwhile, and keeps all of them in
+// later.
 func (t *Trainer) startCoarse(rows Rows, theta []float64) error {
 	if !t.mayStartCoarse(t.z.Rows) {
 		return nil
@@ -37,19 +38,20 @@ func (t *Trainer) startCoarse(rows Rows, theta []float64) error {
 	return nil
 }
 
-// mayStartCoarse reports whether m inducing points may be trained from coarse to fine.
+// mayStartCoarse reports whether a start with m inducing points may be replaced by one with a quarter of them.
 func (t *Trainer) mayStartCoarse(m int) bool {
 	return !t.cfg.ELBO && m >= cmp.Or(t.cfg.coarseLeast, coarseLeast) && t.cfg.Plan.Joint > fineSteps
 }
 
-// coarse reports whether there are inducing points to add.
+// coarse reports whether training still has a quarter of the inducing points.
 func (t *Trainer) coarse() bool { return t.later.Rows > 0 }
 
-// fineSteps is the number of steps with all inducing points after those with a quarter.
+// fineSteps returns the number of joint steps with all inducing points.
 func (t *Trainer) fineSteps() int { return t.cfg.Plan.Joint / fineSteps }
 
-// refine adds inducing points, those of later with the largest variance given the present ones. As these come
-// first in L, and q of the others is their prior, the law of functions remains the same:
+// refine adds inducing points up to the number of later: those of later with the largest variance given the
+// present ones. The present points come first in L, and q of the new ones is their prior, so that the
+// distribution of functions remains the same:
 //
 //	m' = (m, 0),  Λ' = diag(Λ, I)
 func (t *Trainer) refine() error {
@@ -75,7 +77,7 @@ func (t *Trainer) refine() error {
 	t.later = linalg.Mat{}
 	t.fresh, t.factored = false, false
 
-	// The new points move as the others do on average.
+	// Adam moves a new point as far as the others on average.
 	t.optTheta, t.optZ.steps = old.optTheta, old.optZ.steps
 	copy(t.optZ.mean, old.optZ.mean)
 	usual := linalg.Sum(old.optZ.square) / float64(len(old.optZ.square))
@@ -95,8 +97,8 @@ func (t *Trainer) refine() error {
 	return nil
 }
 
-// largestResiduals returns the indices of the points of later that are added: those with the largest
-// variance given the inducing points.
+// largestResiduals returns the indices of the points of later to add: those with the largest variance given the
+// present inducing points.
 func (t *Trainer) largestResiduals() ([]int, error) {
 	if err := t.derivePrior(); err != nil {
 		return nil, err

@@ -13,37 +13,38 @@ import (
 //	Λ_i = k(x_i, x_i) − |φ_i|²,  D_i = αΛ_i + σ_n²,
 //	S = (I + Σ φ_iφ_iᵀ/D_i)⁻¹,  m = S Σ φ_i y_i/D_i,
 //
-// a function of θ, Z and σ_n² alone, by L-BFGS with exact gradients: the sparse
-// Gaussian processes of Reeb et al. 2018 (eq. 9 to 12, with prior mean 0), FITC, DTC
-// and VFE. It is a step machine like [Trainer], of full passes, two or three a gradient, or of
-// mini-batches, one a gradient, with full passes at the end. Memory is O(M² + M·block).
+// which depends on θ, Z and σ_n² alone. It finds these by L-BFGS with exact gradients. Such posteriors are the
+// sparse Gaussian processes of Reeb et al. 2018 (eq. 9 to 12, with prior mean 0), FITC, DTC and VFE. Like
+// [Trainer] it is a step machine: a gradient takes two or three full passes, or one mini-batch; then full
+// passes end the training. Memory is O(M² + M·block).
 type Collapsed struct {
 	cfg     CollapsedConfig
 	pool    *linalg.Pool
 	prior   *prior
 	fold    *fold
-	descent searcher // the running one
-	batch   Rows     // of the open pass, if it is a mini-batch
+	descent searcher // the running search, or nil
+	batch   Rows     // the rows of the open pass, if it is a mini-batch
 
 	eval  evaluator
-	at    parameters // the point that is evaluated
+	at    parameters // the point that is being evaluated
 	point []float64  // the same point in free coordinates
-	pass  foldPass
+	pass  foldPass   // the present or next pass of the evaluation
 	open  bool
 
 	collapsedState
 }
 
-// A stage is a stage of the work of a Collapsed.
+// A stage is a stage of training by a [Collapsed].
 type stage int
 
 const (
 	searching stage = iota
-	settling        // the best point is on its grid, and evaluated once more
+	settling        // the best θ is on its grid, and its posterior is computed once more
 	finished
 )
 
-// collapsedState is the state between two evaluations. Its answers restore the search.
+// collapsedState is the state of a [Collapsed] between two evaluations. Replaying its answers restores the
+// search.
 type collapsedState struct {
 	start     position
 	stage     stage
@@ -52,18 +53,18 @@ type collapsedState struct {
 	best      lowest
 	last      Progress
 	warning   string
-	mean      []float64 // when finished
-	precision []float64
+	mean      []float64 // [M]: m, when finished
+	precision []float64 // [M×M]: S⁻¹, when finished
 }
 
-// lowest is the lowest value so far, and its point.
+// lowest is the lowest value of the objective so far, with its point in free coordinates.
 type lowest struct {
 	value float64
 	point []float64
 }
 
-// NewCollapsed returns a trainer that starts from k-means centres of the start rows, or
-// from the rows themselves.
+// NewCollapsed returns a trainer whose inducing points start at k-means centres of the start rows or, with
+// [CollapsedConfig.Exact], are the start rows. Close it after use.
 func NewCollapsed(cfg CollapsedConfig, start Rows) (*Collapsed, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -95,8 +96,8 @@ func (c *Collapsed) allocate(m int) {
 	c.eval = newEvaluator(m, d, c.cfg.Parameters())
 }
 
-// launch starts the search and replays its answers. It reports whether
-// the search needs another evaluation.
+// launch starts the search and replays the answers so far. It reports whether the search needs another
+// evaluation.
 func (c *Collapsed) launch() bool {
 	c.descent = c.newSearch()
 	for _, a := range c.answers {
@@ -117,8 +118,9 @@ func (c *Collapsed) aim() bool {
 	return true
 }
 
-// answer gives the search the value at its point. One without a gradient is high, so that the
-// search goes back. Values of mini-batches choose no point: the last is taken.
+// answer gives the search the evaluation of its point. Without a gradient the value counts as high, so that the
+// search goes back. Values of different mini-batches cannot be compared: there the last point counts as the
+// best.
 func (c *Collapsed) answer(e evaluation) {
 	last := c.batching() && e.gradient != nil
 	if e = e.orUnusable(len(c.point)); last || e.value < c.best.value {
@@ -140,7 +142,7 @@ func (e evaluation) orUnusable(coordinates int) evaluation {
 	return evaluation{value: 1e6, gradient: make([]float64, coordinates)}
 }
 
-// settle rounds the best θ to its grid. The posterior is computed once more, for this θ.
+// settle ends the search and rounds the best θ to its grid. The next passes compute the posterior for this θ.
 func (c *Collapsed) settle() {
 	if c.descent != nil {
 		c.descent.stop()
@@ -151,7 +153,7 @@ func (c *Collapsed) settle() {
 	c.cfg.toGrid(c.at.theta)
 }
 
-// Settle asks the trainer to end the search.
+// Settle ends the search early, unless nothing has been evaluated yet. The passes for the posterior remain.
 func (c *Collapsed) Settle() {
 	if c.descent != nil && c.best.point != nil {
 		c.settle()
@@ -167,16 +169,16 @@ func (c *Collapsed) Close() {
 	c.pool.Close()
 }
 
-// Inducing returns M.
+// Inducing returns M, the number of inducing points.
 func (c *Collapsed) Inducing() int { return c.start.z.Rows }
 
-// Warning returns a message for the user about the start, or "".
+// Warning returns a message for the user about the start, or an empty text.
 func (c *Collapsed) Warning() string { return c.warning }
 
 // Done reports whether training has ended.
 func (c *Collapsed) Done() bool { return c.stage == finished }
 
-// Want asks for a pass over all rows, or for a mini-batch.
+// Want returns the kind and the number of rows of the next pass.
 func (c *Collapsed) Want() Pass {
 	if c.batching() {
 		return Pass{Kind: MiniBatch, Rows: c.cfg.Batch}
@@ -190,8 +192,8 @@ func (c *Collapsed) Noise() float64 { return math.Exp(c.parametersAt(c.best.poin
 // Objective returns the lowest value of the objective so far, or the last one of a mini-batch.
 func (c *Collapsed) Objective() float64 { return c.best.value }
 
-// Progress returns the progress of training. While it maximises an evidence the bound is
-// unknown, and reported as 1.
+// Progress returns the progress of training. During the search for an evidence, Bound is 1, because it is not
+// computed.
 func (c *Collapsed) Progress() Progress {
 	p := c.last
 	p.Step, p.Steps = c.evaluated, c.cfg.Evaluations
@@ -276,7 +278,7 @@ func (c *Collapsed) End() error {
 	return nil
 }
 
-// complete evaluates the sums of a pass. It reports whether it was the last one of the evaluation.
+// complete evaluates the sums of a pass. It reports whether that was the last pass of the evaluation.
 func (c *Collapsed) complete() (done bool, err error) {
 	if !c.fold.finite() {
 		return false, fmt.Errorf("%w: after %d evaluations; are the rows scaled and finite?", ErrDiverged, c.evaluated)
@@ -302,7 +304,7 @@ func (c *Collapsed) complete() (done bool, err error) {
 	return false, nil
 }
 
-// finish keeps the posterior.
+// finish stores the posterior and ends training.
 func (c *Collapsed) finish() {
 	c.stage = finished
 	c.mean = append([]float64(nil), c.eval.mean...)
@@ -312,7 +314,7 @@ func (c *Collapsed) finish() {
 	}
 }
 
-// Result returns the posterior and θ's grid indices. It is valid when Done.
+// Result returns the posterior and the grid indices of θ. It is an error before Done.
 func (c *Collapsed) Result() (*Posterior, []int, error) {
 	if !c.Done() {
 		return nil, nil, errors.New("model: Result before the end of training")
@@ -322,5 +324,5 @@ func (c *Collapsed) Result() (*Posterior, []int, error) {
 	return c.cfg.posterior(at.theta, at.z, c.mean, view(c.precision, len(c.mean)))
 }
 
-// StartInducing returns the start values of the inducing points, [M×d], sharing memory.
+// StartInducing returns the start values of the inducing points, [M×d] in scaled units, sharing memory.
 func (c *Collapsed) StartInducing() []float64 { return c.start.z.Data }

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// An Objective is minimised by a [Collapsed] trainer.
+// An Objective is what a [Collapsed] trainer minimises.
 type Objective int
 
 // The objectives.
@@ -22,42 +22,43 @@ const (
 	EvidenceBound
 )
 
-// bounds reports whether the objective has the risk in it.
+// bounds reports whether the objective is a bound, which depends on the risk.
 func (o Objective) bounds() bool { return o == BoundKL || o == BoundPinsker }
 
-// CollapsedConfig describes a posterior of few parameters, and their objective. It ignores the
-// Plan of the embedded Config.
+// CollapsedConfig describes a posterior of few parameters, and their objective. The Plan of the embedded Config
+// matters only where a [Trainer] finds a start.
 type CollapsedConfig struct {
 	Config
 	Objective Objective
-	// Alpha is the share, in [0, 1], of the variance left by the inducing points that is noise
-	// of its row: 1 for FITC, 0 for DTC and VFE. With EvidenceBound it must be 0.
+	// Alpha is α, in [0, 1]: the part of the variance Λ_i, which the inducing points leave at a row, that
+	// counts as noise of this row. It is 1 for FITC, and 0 for DTC and VFE. With EvidenceBound it must be 0.
 	Alpha float64
-	// PosteriorAlpha is the α of the result, in [0, 1]. Nil means that of the objective. The
-	// published experiments use the posterior of FITC, α = 1, for every method.
+	// PosteriorAlpha is the α of the resulting posterior, in [0, 1]. Nil means Alpha. The published experiments
+	// use the posterior of FITC, α = 1, for every method.
 	PosteriorAlpha *float64
-	// Exact makes all start rows fixed inducing points: the exact process. All training rows must
-	// be among them.
+	// Exact makes all start rows inducing points, which stay fixed: the exact process. All training rows must
+	// be among the start rows.
 	Exact bool
-	// Starts are start values. Several are tried on some of the start rows, and minimisation on
-	// all rows starts from the end of the best trial. None means two: lengthscales, variance and
-	// noise of 1, and the result of [Estimate] or, if a bound is minimised over Z, of a [Trainer]
-	// on mini-batches of the start rows.
+	// Starts are start values. If there are several, each is tried on some of the start rows, and the search on
+	// all rows begins where the best trial ended. None means two: lengthscales, variance and noise of 1, and
+	// the result of [Estimate] or, if a bound is minimised over Z, of a [Trainer] on mini-batches of the start
+	// rows.
 	Starts []Start
-	// Z are the inducing points of all Starts, [M×Dim] in scaled units. Nil means k-means centres.
+	// Z are the inducing points with which all Starts begin, [M×Dim] in scaled units. Nil means k-means
+	// centres.
 	Z []float64
 	// Evaluations is the greatest number of gradients on all rows. Zero means 1,000.
 	Evaluations int
-	// Batch makes each gradient one of a mini-batch of so many rows, whose objective is that of N
-	// rows like these. Adam then makes all Evaluations, and Q comes from all rows at the point where
-	// it ends. Zero, and no less than N: all rows.
+	// Batch is the number of rows of a mini-batch for each gradient, whose objective is that of N rows like
+	// these. Adam then makes all Evaluations, and Q comes from all rows at the point where it ends. Zero, and N
+	// or more, mean gradients on all rows.
 	Batch int
 }
 
 // DefaultEvaluations is the greatest number of gradients of a search, as in the published experiments.
 const DefaultEvaluations = 1000
 
-// A Start is the start of a minimisation, such as an [Estimate].
+// A Start is where a minimisation begins, such as an [Estimate]. Values are in scaled units.
 type Start struct {
 	Theta   []float64 // ln lengthscales, ln variance
 	LnNoise float64   // ln σ_n²

@@ -12,8 +12,8 @@ import (
 // collapsedFormat begins every state of a [Collapsed] and names its version.
 const collapsedFormat = "pacsgp-collapsed/4"
 
-// MarshalBinary returns the whole state between two passes. A resumed trainer repeats the passes
-// of an unfinished evaluation. It is an error to call it between Begin and End.
+// MarshalBinary returns the whole state between two passes. A trainer resumed from it repeats the passes of an
+// unfinished evaluation. It is an error to call it between Begin and End.
 func (c *Collapsed) MarshalBinary() ([]byte, error) {
 	if c.open {
 		return nil, errors.New("model: state asked for inside a pass")
@@ -40,8 +40,8 @@ func (c *Collapsed) MarshalBinary() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// ResumeCollapsed returns the trainer whose state was written, under the same
-// configuration. Workers may differ.
+// ResumeCollapsed returns the trainer whose state was written, under the same configuration except for Workers.
+// A state that does not fit is an [ErrState]. Close the trainer after use.
 func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -94,7 +94,7 @@ func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 	return c, nil
 }
 
-// coordinates is the number of free ones, of m inducing points.
+// coordinates returns the number of free coordinates of a search with m inducing points.
 func (c CollapsedConfig) coordinates(m int) int {
 	n := c.Parameters() + 1
 	if !c.Exact {
@@ -103,8 +103,7 @@ func (c CollapsedConfig) coordinates(m int) int {
 	return n
 }
 
-// fits reports whether the parts of a state belong together: the checksum finds accidents, not
-// forgeries.
+// fits reports whether the parts of a state belong together. The checksum finds accidents, not forgeries.
 func (c *Collapsed) fits(m, coordinates int) bool {
 	found := len(c.best.point) == coordinates
 	switch c.stage {
@@ -118,7 +117,7 @@ func (c *Collapsed) fits(m, coordinates int) bool {
 	return false
 }
 
-// fingerprint hashes all that the course of training depends on.
+// fingerprint hashes everything that the course of training depends on.
 func (c CollapsedConfig) fingerprint() string {
 	posterior := c.Alpha
 	if c.PosteriorAlpha != nil {

@@ -13,86 +13,80 @@ import (
 // Config describes one training run. Loss, N, Delta, Dim and Grids are required;
 // every other zero value means a default.
 type Config struct {
-	Dim   int       // number of inputs
+	Dim   int       // number of inputs, d
 	N     int64     // number of training rows: the N of the bound
-	Delta float64   // in (0, 1)
-	Loss  loss.Loss // in scaled units
+	Delta float64   // δ of the bound, in (0, 1)
+	Loss  loss.Loss // for targets and predictions in scaled units
 
 	// Kernel is the family of the covariance function. Nil means the first of
 	// [kernel.Families].
 	Kernel *kernel.Family
-	// Choice is the price of choosing the kernel, in nats, on top of that of Grids. Zero means
-	// that there was no choice.
+	// Choice is the price of choosing the kernel, in nats, in addition to that of the Grids. Zero means that
+	// there was no choice.
 	Choice float64
 	// ELBO minimises the negative evidence lower bound of a Gaussian likelihood
 	//
 	//	½N ln(2πσ_n²) + Σ E(f−y)²/2σ_n² + KL + ln 1/p_θ
 	//
-	// with its best noise, σ_n² = Σ E(f−y)²/N; and then, with θ, Z and the mean of q as they
-	// are, the bound as a function of the covariance of q. False means that the bound is minimised.
+	// with the best noise, σ_n² = Σ E(f−y)²/N. After that it minimises the bound over the covariance of q
+	// alone, with θ, Z and the mean of q fixed. False means that the bound is minimised from the start.
 	ELBO bool
 	Scales
-	// Grids has one grid a parameter: ln lengthscales, then ln variance.
+	// Grids has one grid for each hyper-parameter: the ln lengthscales, then ln variance.
 	Grids []Grid
 
-	// Inducing is M. Zero means that the bound of the start values chooses it, up to
-	// min(N, 2000, 9√N, 300·Dim), rounded. The trainer lowers it to the number of
-	// different start rows.
+	// Inducing is M. Zero means that the trainer chooses it by the bound of the start values, up to min(N,
+	// 2000, 9√N, 300·Dim), rounded. The trainer lowers it to the number of different start rows.
 	Inducing int
-	// Jitter is relative to the kernel's variance. Zero means 1e-6.
+	// Jitter is relative to the kernel's variance, at most 0.1. Zero means 1e-6.
 	Jitter float64
 	// Plan is the schedule. Its zero fields are filled in from N and M.
 	Plan Plan
-	// Seed drives the choice of start rows and centres.
+	// Seed determines the choice of start rows and centres.
 	Seed uint64
-	// Workers is the number of goroutines that compute. It changes no
-	// result. Zero means 1.
+	// Workers is the number of goroutines that compute. It does not change any result. Zero means 1.
 	Workers int
 
-	// Starting, if not nil, is called after each evaluation of start values, with their number so
+	// Starting, if not nil, is called after each evaluation of start values, with the number of evaluations so
 	// far and the most that there will be. It must not block.
 	Starting func(done, most int)
 
-	coarseLeast int // instead of the constant
+	coarseLeast int // if not zero, replaces the constant
 }
 
-// Plan is the schedule of a [Trainer]. A shorter one gives a looser bound
-// sooner; each stage adapts its rates to its own length.
+// Plan is the schedule of a [Trainer]. A shorter plan takes less time and gives a looser bound; each stage
+// adapts its rates to its own length.
 type Plan struct {
-	// Joint is the greatest number of steps that move θ, Z and q together; they
-	// end earlier when the bound stops falling. Zero means 400,000/N, at
-	// least 60 and at most 120, and for [Config.ELBO] three times 1,800,000/N, from 180 to 360;
-	// negative means none: θ and Z stay where they start.
+	// Joint is the greatest number of steps that move θ, Z and q together. They end earlier when the bound
+	// stops falling. Zero means 400,000/N, at least 60 and at most 120; for [Config.ELBO] it means three times
+	// 1,800,000/N, from 180 to 360. Negative means none: θ and Z stay where they start.
 	Joint int
-	// Batch is the number of rows of a joint step. Zero means
-	// max(min(N/5, 32,000), 2M, 2500), with 6000 for 2500 for [Config.ELBO], at most N; N means full
-	// passes.
+	// Batch is the number of rows of a joint step, at most N. N means full passes. Zero means max(min(N/5,
+	// 32,000), 2M, 2500), or 6000 instead of 2500 for [Config.ELBO].
 	Batch int
-	// Settle is the greatest number of steps that refine q after θ has been
-	// put on its grid; they end earlier when the bound stops falling. Zero
-	// means a default.
+	// Settle is the greatest number of steps that refine q after θ has been rounded to its grid. They end
+	// earlier when the bound stops falling. Zero means 30.
 	Settle int
-	// SettleBatch is the number of rows of a settle step. Zero means all N
-	// rows up to 200,000, and 200,000 beyond.
+	// SettleBatch is the number of rows of a settle step. Zero means all N rows, but at most 200,000.
 	SettleBatch int
-	// EstimateRows is the number of start rows that the hyper-parameters are
-	// estimated on, at a cost of its cube. Zero means 1,000, at most that.
+	// EstimateRows is the number of start rows on which the hyper-parameters are estimated, in time that grows
+	// with its cube. Zero, and more than 1,000, mean 1,000.
 	EstimateRows int
 }
 
 // EstimateRows is the greatest number of rows that [Estimate] uses.
 const EstimateRows = 1000
 
-// Parameters returns the number of hyper-parameters.
+// Parameters returns the number of hyper-parameters: the lengthscales and the variance.
 func (c Config) Parameters() int { return c.lengthscales(c.Dim) + 1 }
 
 var (
-	// ErrConfig says that a configuration cannot be trained with.
+	// ErrConfig reports a configuration that training cannot use.
 	ErrConfig = errors.New("model: invalid configuration")
-	// ErrNotPositiveDefinite says that a matrix that is positive definite in
-	// exact arithmetic could not be factorized. More jitter helps.
+	// ErrNotPositiveDefinite reports a matrix that is positive definite in exact arithmetic and could not be
+	// factorized. More jitter helps.
 	ErrNotPositiveDefinite = errors.New("model: matrix is not positive definite")
-	// ErrDiverged says that a pass gave something that is not a number.
+	// ErrDiverged reports sums of a pass that are not finite.
 	ErrDiverged = errors.New("model: training has diverged")
 )
 
@@ -128,14 +122,14 @@ func (c Config) withDefaults() (Config, error) {
 // A faultList gathers what is wrong with a configuration.
 type faultList []error
 
-// when adds a fault if there is one.
+// when adds the formatted fault if fault is true.
 func (f *faultList) when(fault bool, format string, args ...any) {
 	if fault {
 		*f = append(*f, fmt.Errorf("model: "+format, args...))
 	}
 }
 
-// err is all of them, nil if there is none.
+// err returns all faults as one [ErrConfig]; nil if there are none.
 func (f faultList) err() error {
 	if len(f) == 0 {
 		return nil
@@ -144,16 +138,16 @@ func (f faultList) err() error {
 }
 
 const (
-	jointRows     = 400_000 // N times the joint steps, between these:
+	jointRows     = 400_000 // N times the default number of joint steps, which stays between the next two
 	jointLeast    = 60
 	jointMost     = 120
 	batchLeast    = 2500
 	batchMost     = 32_000
 	defaultSettle = 30
-	largePass     = 200_000
-	evidenceRows  = 1_800_000 // instead of jointRows
-	evidenceSteps = 3         // times the joint steps
-	evidenceBatch = 6000
+	largePass     = 200_000   // default of Plan.SettleBatch
+	evidenceRows  = 1_800_000 // replaces jointRows for the evidence bound
+	evidenceSteps = 3         // factor of the number of joint steps for the evidence bound
+	evidenceBatch = 6000      // replaces batchLeast for the evidence bound
 )
 
 func (p Plan) withDefaults(n int64, m int, elbo bool) Plan {
@@ -184,22 +178,21 @@ func (c Config) StartRows() int {
 	return int(min(max(c.N, 1), 20_000))
 }
 
-// Scheduled returns the configuration with a trainer's plan for its rows and, if it has none, the
-// greatest number of inducing points.
+// Scheduled returns the configuration with the zero fields of its plan and of Inducing filled in. For Inducing
+// that is the greatest number that a trainer may choose.
 func (c Config) Scheduled() Config {
 	c.Inducing = cmp.Or(c.Inducing, defaultInducing(c.N, c.Dim))
 	c.Plan = c.Plan.withDefaults(c.N, c.Inducing, c.ELBO)
 	return c
 }
 
-// defaultInducing returns the most inducing points of a configuration without a number. It grows
-// with the rows, whose number pays for the KL, but not beyond the use of a smooth function of few
-// features.
+// defaultInducing returns the most inducing points of a trainer that chooses their number. It grows with the
+// number of rows, which pays for the KL, but not beyond what a smooth function of few features can use.
 func defaultInducing(n int64, dim int) int {
 	return int(math.Round(min(float64(n), 2000, 9*math.Sqrt(float64(n)), 300*float64(dim))))
 }
 
-// lnInverseWeight returns ln 1/p_θ, interpolated between grid values.
+// lnInverseWeight returns ln 1/p_θ in nats, interpolated between grid values.
 func (c Config) lnInverseWeight(theta []float64) float64 {
 	sum := c.Choice
 	for i, g := range c.Grids {
@@ -209,7 +202,7 @@ func (c Config) lnInverseWeight(theta []float64) float64 {
 	return sum
 }
 
-// toGrid rounds θ.
+// toGrid rounds each element of θ to its grid.
 func (c Config) toGrid(theta []float64) {
 	for i, g := range c.Grids {
 		theta[i] = g.Value(g.Nearest(theta[i]))

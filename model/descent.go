@@ -8,21 +8,22 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// An evaluation is an objective's value and gradient by free coordinates.
+// An evaluation is the value of an objective and its gradient by the free coordinates. A nil gradient says that
+// the computation failed.
 type evaluation struct {
 	value    float64
 	gradient []float64
 }
 
-// A descent is a minimisation by L-BFGS in a goroutine of its own: it asks for the objective at
-// a point and waits for the answer. It depends on the start and the answers alone: the same
-// answers restore it.
+// A descent is a minimisation by L-BFGS in a goroutine of its own. It sends a point and waits for the
+// evaluation of the objective there. It depends on its start and the answers alone, so that the same answers
+// restore it.
 type descent struct {
-	points  chan []float64  // closed at the end
+	points  chan []float64  // to evaluate; closed at the end
 	answers chan evaluation // closed by stop
 }
 
-// newDescent starts a descent of at most the given number of evaluations.
+// newDescent starts a descent with at most the given number of evaluations.
 func newDescent(from []float64, evaluations int) *descent {
 	s := &descent{make(chan []float64), make(chan evaluation)}
 	go func() {
@@ -32,16 +33,16 @@ func newDescent(from []float64, evaluations int) *descent {
 	return s
 }
 
-// The tolerance of the published experiments: for the value, relative to max(|F|, 1), and for the
-// largest element of the gradient.
+// tolerance is that of the published experiments: for the value, relative to max(|F|, 1), and for the largest
+// element of the gradient.
 const tolerance = 1e-8
 
-// remembered is the number of gradients in L-BFGS's model of the curvature. Fifty instead of ten
-// lower the bound by half a percent after a hundred gradients.
+// remembered is the number of gradients in L-BFGS's model of the curvature. Fifty of them lower the bound half
+// a percent further than ten after a hundred gradients.
 const remembered = 50
 
-// repeats bounds the evaluations of one point: a line search with steps below the rounding of x
-// repeats it for ever. A working search needs two, for value and gradient.
+// repeats bounds the evaluations of one point, because a line search with steps below the rounding of x would
+// repeat it for ever. A working search needs two, for value and gradient.
 const repeats = 20
 
 var errStalled = errors.New("model: the line search makes no progress")
@@ -82,8 +83,8 @@ func (s *descent) minimize(from []float64, evaluations int) {
 			return optimize.NotTerminated, nil
 		},
 	}
-	// A line search without a lower point ends L-BFGS. It may restart from the lowest point with
-	// a new model of the curvature.
+	// L-BFGS ends when a line search finds no lower point. While that lowers the value, it restarts from the
+	// lowest point with a new model of the curvature.
 	for {
 		before := least
 		settings := &optimize.Settings{GradientThreshold: tolerance, Converger: &optimize.FunctionConverge{Absolute: tolerance, Iterations: 3}}
@@ -94,7 +95,7 @@ func (s *descent) minimize(from []float64, evaluations int) {
 	}
 }
 
-// next returns the next point, nil at the end.
+// next returns the next point to evaluate; nil at the end.
 func (s *descent) next() []float64 { return <-s.points }
 
 func (s *descent) answer(e evaluation) { s.answers <- e }

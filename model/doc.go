@@ -1,11 +1,9 @@
-// Package model provides the sparse Gaussian process: its posterior, the
-// predictor, and the trainers: Trainer, which minimises a PAC-Bayesian bound over
-// all Gaussians at the inducing points, and Collapsed, for the posteriors of the
-// paper. It does no I/O, starts no goroutine of its own but linalg's workers and
-// the search of Collapsed, reads no clock and knows nothing of certificates.
+// Package model provides the sparse Gaussian process: its posterior, the predictor, and two trainers. Trainer
+// minimises a PAC-Bayesian bound over all Gaussians at the inducing points. Collapsed fits the posteriors of
+// the paper. The package does no I/O, reads no clock and does not depend on certificates. Its only goroutines
+// are the workers of linalg and the search of Collapsed.
 //
-// Everything is in scaled units. Symbols, and shapes for M inducing points,
-// d features and a block of B rows:
+// Everything is in scaled units. Symbols, and shapes for M inducing points, d features and a block of B rows:
 //
 //	x, y    [B×d], [B]   a block of rows
 //	z       [M×d]        inducing points, rows of Posterior.Z
@@ -19,16 +17,14 @@
 //	                     a = L⁻ᵀm, A = L⁻ᵀ(S−I)L⁻¹
 //	g, w    [B]          derivatives of the expected loss: dE/dmean, dE/dvariance
 //
-// The predictive law at x is N(μ, s²) with μ = φᵀm = kᵀa and
-// s² = k(x,x) − |φ|² + φᵀSφ = σ² + kᵀA k, and
+// The predictive distribution at x is N(μ, s²) with μ = φᵀm = kᵀa and s² = k(x,x) − |φ|² + φᵀSφ = σ² + kᵀA k,
+// and
 //
 //	KL(Q‖P) = ½(|m|² + tr S − M − ln det S)
 //
-// exactly, for the stored L whatever its rounding errors, provided that
-// [Posterior.JitterCheck] passes.
+// holds exactly for the stored L, whatever its rounding errors, provided that [Posterior.JitterCheck] passes.
 //
-// Training minimises J_b = b·N·R_S + KL + ln 1/p_θ, whose minimum over Q for
-// the b of [Trainer] is exactly that of the bound: the inverse of the binary
-// relative entropy is klinv(q, e) = min_b (1−exp(−bq−e))/(1−exp(−b)), with
-// b = logit B − logit R_S at the minimum.
+// Training minimises J_b = b·N·R_S + KL + ln 1/p_θ. For the b of [Trainer], the minimum of J_b over Q is
+// exactly that of the bound, because the inverse of the binary relative entropy is klinv(q, e) = min_b
+// (1−exp(−bq−e))/(1−exp(−b)), with b = logit B − logit R_S at the minimum.
 package model

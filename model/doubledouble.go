@@ -2,12 +2,12 @@ package model
 
 import "math"
 
-// A doubleDouble is the unevaluated sum of two float64, hi being the nearest to the
-// whole: a number of 106 bits (Dekker 1971). Its operations err by a few units of
-// 2⁻¹⁰⁴, relative to the result; sums relative to their terms at worst.
+// A doubleDouble is the unevaluated sum of two float64, hi being the nearest to the whole: a number of 106 bits
+// (Dekker 1971). The errors of its operations are a few units of 2⁻¹⁰⁴, relative to the result; those of sums,
+// at worst, relative to the terms.
 type doubleDouble struct{ hi, lo float64 }
 
-// twoSum returns a + b as rounded, and the rounding error (Knuth).
+// twoSum returns the rounded a + b, and its rounding error (Knuth).
 func twoSum(a, b float64) doubleDouble {
 	s := a + b
 	back := s - a

@@ -13,44 +13,44 @@ import (
 
 const (
 	roundoff = 0x1p-53
-	// outwards makes up for the rounding of the bounds themselves, which have a few
-	// operations on positive numbers each.
+	// outwards covers the rounding of the bounds themselves, which take a few operations on positive numbers
+	// each.
 	outwards = 1 + 0x1p-30
-	// tail is a further error of a kernel value, in units of σ².
+	// tail is a further error of each kernel value, in units of σ².
 	tail = 0x1p-400
-	// dotTail is the number of roundings of a term of linalg.Dot and linalg.Sum next to those of
-	// its partial sum, one of dotLanes.
+	// dotTail bounds the roundings of a term of linalg.Dot and linalg.Sum in addition to those in its partial
+	// sum, one of dotLanes.
 	dotTail, dotLanes = 24, 16
 	// productBlock is the number of steps in a sum of linalg's products.
 	productBlock = 384
 )
 
-// gamma returns γ_n = nu/(1−nu): the relative error of n roundings.
+// gamma returns γ_n = nu/(1−nu), which bounds the relative error of n roundings.
 func gamma(n float64) float64 { return n * roundoff / (1 - n*roundoff) * outwards }
 
-// dotError and productError are γ of an inner product of m terms by linalg.Dot and as an
-// element of a product of matrices.
+// dotError returns γ for an inner product of m terms by linalg.Dot, and productError for one that is an element
+// of a product of matrices.
 func dotError(m int) float64 { return gamma(float64(m/dotLanes + dotTail)) }
 
 func productError(m int) float64 {
 	return gamma(float64(min(m, productBlock) + m/productBlock + 3))
 }
 
-// errorTerms are the terms of a posterior in the error bounds of every row.
+// errorTerms are what the error bounds of all rows of a posterior share.
 type errorTerms struct {
 	m                float64
 	sigma2, sigma    float64
 	origin, invScale []float64
 
-	alpha     []float64 // L⁻ᵀm, nearly
+	alpha     []float64 // ≈ L⁻ᵀm
 	length    float64   // |alpha|
-	residual  float64   // σ|m − Lᵀ·alpha|
+	residual  float64   // ≥ σ|m − Lᵀ·alpha|
 	stretch   float64   // distances are in lengthscales/√stretch
-	far       float64   // the greatest distance of an inducing point from the origin
-	vanish    float64   // beyond this distance of a row and a point the kernel counts as 0
-	perReach  float64   // error of a kernel value v, in units of √v and of distance
-	perRoot   float64   // error of v, in units of √v
-	perValue  float64   // error of v, in units of v
+	far       float64   // greatest distance of an inducing point from the origin
+	vanish    float64   // at a greater distance between row and point the kernel counts as 0
+	perReach  float64   // error of a kernel value v, for each unit of √v and of distance
+	perRoot   float64   // error of v, for each unit of √v
+	perValue  float64   // error of v, for each unit of v
 	dot       float64   // γ of Dot
 	product   float64   // γ of a product
 	inverse   float64   // ≥ ‖L⁻¹‖₂
@@ -69,7 +69,7 @@ func newErrorTerms(pool *linalg.Pool, p *Posterior, origin, invScale []float64) 
 		perRoot:  proven.Scale * (4.2 + proven.Root + float64(d+1)/2) * roundoff,
 		perValue: proven.Last * roundoff,
 		dot:      dotError(m), product: productError(m),
-		// L Lᵀ ⪰ j/2: half the jitter is what the check leaves.
+		// L Lᵀ ⪰ (j/2)·I if JitterCheck passes.
 		inverse:   math.Sqrt(2/p.Jitter) * outwards,
 		lower:     norm(p.L),
 		covFactor: norm(p.Factor),
@@ -98,8 +98,8 @@ func newErrorTerms(pool *linalg.Pool, p *Posterior, origin, invScale []float64) 
 // norm returns an upper bound on the length of x.
 func norm(x []float64) float64 { return float64(math.Sqrt(linalg.Dot(x, x)) * outwards) }
 
-// unwhiten returns α ≈ L⁻ᵀm and an upper bound on |m − Lᵀα|, from a residual in pairs of
-// float64 that also improves α.
+// unwhiten returns α ≈ L⁻ᵀm and an upper bound on |m − Lᵀα|. Residuals are computed in doubleDouble numbers;
+// the first one improves α.
 func unwhiten(p *Posterior) (alpha []float64, residual float64) {
 	m := p.Inducing()
 	alpha = slices.Clone(p.Mean)
@@ -129,8 +129,8 @@ func unwhiten(p *Posterior) (alpha []float64, residual float64) {
 	}
 }
 
-// distance returns an upper bound on the distance of x from the origin, in lengthscales/√stretch.
-// It is NaN if a coordinate overflows, for then distances from x are unknown.
+// distance returns an upper bound on the distance of x from the origin, in lengthscales/√stretch. It is NaN if
+// a coordinate overflows, because distances from x are then unknown.
 func (e *errorTerms) distance(x []float64) float64 {
 	sum := 0.0
 	for j, v := range x {
@@ -143,11 +143,12 @@ func (e *errorTerms) distance(x []float64) float64 {
 	return math.Sqrt(e.stretch*sum) * outwards
 }
 
-// kernelError bounds the length of the error of a row's kernel column, from upper bounds
-// on its own length and on the sum of its elements, and the row's distance.
+// kernelError returns an upper bound on the length of the error of a row's kernel column. Its arguments are
+// upper bounds on the column's length, on the sum of its elements, and on the row's distance from the origin.
+// The result is +Inf for a row that is too far away for the bound.
 func (e *errorTerms) kernelError(k, sum, distance float64) float64 {
-	// An inducing point beyond twice the row's distance and vanish has a value of nothing: it
-	// lies farther than vanish from the row.
+	// An inducing point farther from the origin than twice the row's distance plus vanish is farther than
+	// vanish from the row, and its kernel value counts as 0.
 	reach := distance + min(e.far, float64(2*distance)+e.vanish)
 	if !(reach*roundoff <= 1e-3) {
 		return math.Inf(1)
@@ -156,7 +157,7 @@ func (e *errorTerms) kernelError(k, sum, distance float64) float64 {
 	return (float64(root*(float64(e.perReach*reach)+e.perRoot)) + float64(e.perValue*k) + float64(tail*e.sigma2*e.m)) * outwards
 }
 
-// meanError bounds the error of kᵀα, for kernel columns of length k that are off by dk.
+// meanError returns an upper bound on the error of kᵀα, for a kernel column of length k that is off by dk.
 func (e *errorTerms) meanError(k, dk float64) float64 {
 	return (float64((float64(e.dot*k)+dk)*e.length) + e.residual) * outwards
 }

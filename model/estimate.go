@@ -8,11 +8,10 @@ import (
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-// Estimate fits an exact Gaussian process with Gaussian noise to the first
-// EstimateRows rows, by gradient ascent of the log evidence with a fixed number of
-// steps: the evidence often has a plateau and rises again behind it. The logarithms of
-// the lengthscales have a normal prior around their start, because few rows say little
-// about many features. All logarithms stay within ±6. The result depends on the rows alone.
+// Estimate fits an exact Gaussian process with Gaussian noise to the first EstimateRows rows, by gradient
+// ascent of the log evidence. The number of steps is fixed, because the evidence often has a plateau and rises
+// again behind it. The ln lengthscales have a normal prior around their start, because few rows say little
+// about many features. All logarithms stay within ±6. The result depends on the rows alone, not on workers.
 func Estimate(rows Rows, family *kernel.Family, scales Scales, workers int) (Start, error) {
 	if err := rows.Validate(); err != nil {
 		return Start{}, err
@@ -28,15 +27,15 @@ func Estimate(rows Rows, family *kernel.Family, scales Scales, workers int) (Sta
 const (
 	estimateSteps = 50
 	estimateRate  = 0.15
-	estimateEarly = 35   // steps on estimateFew rows, where that is enough to begin with
+	estimateEarly = 35   // first steps, which use only estimateFew rows if N is at least estimateAll
 	estimateFew   = 500  // half of the rows: an eighth of the time
-	estimateAll   = 5000 // training rows; of fewer the whole time is short
-	lnRange       = 6.0
-	lnDeviation   = 2.0 // of the prior on ln lengthscales
+	estimateAll   = 5000 // training rows; with fewer, training is short anyway
+	lnRange       = 6.0  // greatest size of a logarithm
+	lnDeviation   = 2.0  // of the prior on ln lengthscales
 )
 
-// estimate is [Estimate] on all rows, the first early steps on at most estimateFew. It calls stepped
-// after each step.
+// estimate is [Estimate] on all given rows, except that the first early steps use at most estimateFew of them.
+// It calls stepped after each step.
 func estimate(pool *linalg.Pool, rows Rows, early int, family *kernel.Family, scales Scales, stepped func()) (Start, error) {
 	e := newEvidence(pool, rows.Slice(0, min(rows.Len(), estimateFew)), family, scales)
 	theta := make([]float64, e.parameters+1)                    // the noise is last
@@ -76,19 +75,19 @@ func estimate(pool *linalg.Pool, rows Rows, early int, family *kernel.Family, sc
 	return Start{Theta: at[:e.parameters], LnNoise: at[e.parameters]}, nil
 }
 
-// evidence computes the exact process's negative log evidence with gradient.
+// evidence computes the negative log evidence of an exact Gaussian process, with its gradient.
 type evidence struct {
 	pool       *linalg.Pool
 	profile    *linalg.Profile
 	rows       Rows
-	of         []int // [d]: the parameter of each input's lengthscale
+	of         []int // [d]: the index in θ of each input's lengthscale
 	parameters int   // lengthscales and variance, without the noise
 	invScale   []float64
 	x          linalg.Mat // [n×d]
 	origin     []float64  // [d]: of the kernel block
 	ones       linalg.Mat // [n×(d+1)]: x and a column of ones
 	k, l, w    linalg.Mat // [n×n]
-	slope      linalg.Mat // [n×n]: of k, or k itself
+	slope      linalg.Mat // [n×n]: slopes of k; k itself if they are its values
 	pull       linalg.Mat // [n×n]: W∘slope, or w
 	total      linalg.Mat // [n×1]: row sums of W∘K
 	gx         linalg.Mat // [n×(d+1)]
@@ -112,7 +111,7 @@ func newEvidence(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Sca
 	return e
 }
 
-// withOnes returns [n×(d+1)]: the features, and a last column of ones.
+// withOnes returns the features with a last column of ones, [n×(d+1)].
 func withOnes(rows Rows) linalg.Mat {
 	a := linalg.NewMat(rows.Len(), rows.Dim+1)
 	for i := range rows.Len() {
@@ -122,8 +121,8 @@ func withOnes(rows Rows) linalg.Mat {
 	return a
 }
 
-// negativeLog returns ½ yᵀK⁻¹y + ½ ln det K and, with W = ½(K⁻¹ − ααᵀ) its
-// derivative in K, the derivatives in ln θ and ln noise.
+// negativeLog returns ½ yᵀK⁻¹y + ½ ln det K, and sets gradient to its derivatives in ln θ and ln noise, by way
+// of the derivative in K, which is W = ½(K⁻¹ − ααᵀ). ok is false if K has no Cholesky factor.
 func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool) {
 	n, d := e.rows.Len(), e.rows.Dim
 	variance := math.Exp(theta[e.parameters-1])
@@ -163,8 +162,8 @@ func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool)
 	return nll, true
 }
 
-// sensitivity overwrites w with W∘K and pull with G = W∘slope, from K⁻¹ in the lower triangle
-// of l, and stores the noise's derivative.
+// sensitivity overwrites w with W∘K and pull with G = W∘slope, from K⁻¹ in the lower triangle of l. It stores
+// the noise's derivative in gradient.
 func (e *evidence) sensitivity(noise float64, gradient []float64) {
 	n := e.rows.Len()
 	trace := 0.0

@@ -8,19 +8,18 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// An evaluator computes an objective of [Collapsed] and its gradient at one point. The
-// posterior's derivatives, all whitened, with c the weight of the risk of a row and c' that
-// of the KL:
+// An evaluator computes an objective F of [Collapsed] and its gradient at one point. With c the weight of the
+// risk of a row and c' that of the KL, the derivatives by the whitened posterior are
 //
 //	dF/dm = c Σgφ + c' m,  dF/dS = c Σwφφᵀ + ½c' I,  b = Σ φ y/D,
 //	dF/db = S dF/dm,  dF/d(S⁻¹) = −S (dF/dS) S − ½(dF/db mᵀ + m (dF/db)ᵀ) + ½c' S
 //
-// of which the last term is that of −½ ln det S. The evidence has dF/db = −m and
-// dF/d(S⁻¹) = ½(S + mmᵀ) instead. Rows then add
+// where the last term comes from −½ ln det S. For an evidence dF/db = −m and dF/d(S⁻¹) = ½(S + mmᵀ) instead.
+// Rows then add
 //
 //	dF/dφ = c g m + 2c w (S−I)φ + (y/D) dF/db + (2/D) dF/d(S⁻¹) φ − 2α D̄ φ
 //
-// and K_ZZ is reached through X = Σ dF/dφ φᵀ as in [prior.gradient].
+// and K_ZZ enters through X = Σ dF/dφ φᵀ as in [hyperGradient].
 type evaluator struct {
 	precision linalg.Mat // S⁻¹ − I = Σ φφᵀ/D, symmetric
 	factor    linalg.Mat // lower: S⁻¹ = RRᵀ
@@ -45,7 +44,7 @@ func newEvaluator(m, d, parameters int) evaluator {
 	}
 }
 
-// prepare sets up the first pass at a point.
+// prepare computes the kernel matrices and the noise of a point, for its first pass.
 func (c *Collapsed) prepare(at parameters) error {
 	f := c.fold
 	if err := c.prior.set(at.theta, at.z); err != nil {
@@ -63,8 +62,8 @@ func (c *Collapsed) prepare(at parameters) error {
 	return nil
 }
 
-// gathered computes the posterior after the first pass, and for an evidence its value
-// and derivatives.
+// gathered computes the posterior after the first pass. For an evidence it also computes the objective and its
+// derivatives.
 func (c *Collapsed) gathered() error {
 	e, f, white := &c.eval, c.fold, c.prior.white
 	copyMat(c.pool, e.precision, f.precise)
@@ -122,7 +121,7 @@ func (c *Collapsed) gathered() error {
 	return nil
 }
 
-// addDiagonal adds v·I.
+// addDiagonal adds v·I to a.
 func addDiagonal(a linalg.Mat, v float64) {
 	for i := range a.Rows {
 		a.Row(i)[i] += v
@@ -151,7 +150,7 @@ func (c *Collapsed) measured(lnInverseWeight float64) {
 	}
 	solveLower(e.factor, e.byB)
 	solveLowerTrans(e.factor, e.byB)
-	// S B S = B + B(S−I) + (S−I)B + (S−I)B(S−I), of which S is formed instead.
+	// S B S is formed with S itself: sMinus holds S until the end of this function.
 	addDiagonal(e.sMinus, 1)
 	eachRow(c.pool, m, func(i int) {
 		for j, h := range f.bigH.Row(i) {
@@ -170,13 +169,13 @@ func (c *Collapsed) measured(lnInverseWeight float64) {
 	addDiagonal(e.sMinus, -1)
 }
 
-// value returns the objective's value for a risk and e, and its derivatives.
+// value returns the objective for a risk and for e, the nats divided by N, with the derivatives by both.
 func (o Objective) value(risk, e float64) (value, byRisk, byE float64) {
 	if o == BoundPinsker {
 		root := math.Sqrt(0.5 * e)
 		return risk + root, 1, 0.25 / root
 	}
-	const least = 1e-12 // where the slope by the risk is infinite
+	const least = 1e-12 // distance of the risk from 0 and 1, where the derivative is infinite
 	q := max(least, min(1-least, risk))
 	p := klInverse(q, e)
 	if p >= 1 {
@@ -186,7 +185,7 @@ func (o Objective) value(risk, e float64) (value, byRisk, byE float64) {
 	return p, (math.Log(p/(1-p)) - math.Log(q/(1-q))) * byE, byE
 }
 
-// prepull unwhitens the derivatives for the last pass.
+// prepull unwhitens the derivatives by b and S⁻¹ for the last pass.
 func (c *Collapsed) prepull() {
 	e, f, white := &c.eval, c.fold, c.prior.white
 	copy(f.pullB, e.byB)
@@ -195,7 +194,7 @@ func (c *Collapsed) prepull() {
 	white.solveBothSidesTrans(c.pool, f.pullA)
 }
 
-// pulled completes the gradient after the last pass. It forms half the lower triangle of X; see
+// pulled completes the gradient after the last pass. It forms half the lower triangle of X: see
 // [hyperGradient].
 func (c *Collapsed) pulled() evaluation {
 	e, f, white := &c.eval, c.fold, c.prior.white

@@ -7,14 +7,14 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// A fill value such as 10⁹ among honest rows lies so far from the others that sums of
-// squares lose all other digits. Training may choose its rows: it leaves such a row out and
-// counts its loss as 1. The certificate counts it like every other row.
+// A fill value such as 10⁹ lies so far from all true values that sums of squares lose all other digits.
+// Training may choose its rows: it leaves such a row out and counts its loss as 1. The certificate counts it
+// like every other row.
 const (
-	// farFactor times the spread of most rows, or times 1, which is the deviation of
-	// the rows that the scaling comes from, is far.
+	// farFactor is the distance from the median beyond which a feature is far, in spreads of most rows. A
+	// spread below 1, the standard deviation of the rows that the scaling comes from, counts as 1.
 	farFactor = 1e4
-	farTarget = 1e6
+	farTarget = 1e6 // the size of a target, in scaled units, beyond which it is far
 )
 
 // quantile returns the value of rank share·(rows−1) of each column of z, rounded down.
@@ -33,7 +33,7 @@ func quantile(z linalg.Mat, share float64) []float64 {
 // medians returns the lower median of each column: a few far rows do not move it.
 func medians(z linalg.Mat) []float64 { return quantile(z, 0.5) }
 
-// limits returns the greatest usual distance from the medians in each feature.
+// limits returns, for each feature, the distance from the median beyond which it is far.
 func limits(z linalg.Mat) []float64 {
 	limit, low := quantile(z, 0.9), quantile(z, 0.1)
 	for k := range limit {
@@ -51,7 +51,7 @@ func isFar(row, middle, limit []float64) bool {
 	return false
 }
 
-// usualRows returns the rows near the others, or all if there are none.
+// usualRows returns the rows without a far feature or target, or all rows if there are none.
 func usualRows(rows Rows) Rows {
 	x := view(rows.X, rows.Dim)
 	middle, limit := medians(x), limits(x)

@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// A foldPass is one of the passes through the rows for a gradient of a [Collapsed].
+// A foldPass is one of the passes through the rows that a [Collapsed] needs for a gradient.
 type foldPass int
 
 const (
@@ -16,22 +16,22 @@ const (
 	pullPass                   // adds up the derivatives by kernel columns and noise
 )
 
-// A fold adds up the sums of one pass for a [Collapsed]. The pass of the risk is one of its [sweep]. Like it the
-// others work in unwhitened kernel columns k, without a triangular solve a row:
+// A fold adds up the sums of one pass for a [Collapsed]. Its [sweep] makes the pass of the risk. All passes
+// work with unwhitened kernel columns k, so that rows need no triangular solve:
 //
 //	|φ|² = kᵀQk,  Q = (K_ZZ + jI)⁻¹
 type fold struct {
 	*sweep
 	pass foldPass
 
-	duplicates float64 // weight of a row
+	duplicates float64 // weight of each row: 1, or N/n for n rows that represent N
 
 	// The evaluated point.
 	alpha, noise float64
 	bigQ         linalg.Mat // [M×M]
-	// The gradient by a kernel column: dF/dk = weight·(g a + 2w A k) + (y/D) pullB + (2/D) pullA k − 2α D̄ Q k,
-	// D̄ = dF/dD.
-	weight float64 // of the risk of a row
+	// Derivative by a kernel column: dF/dk = weight·(g a + 2w A k) + (y/D) pullB + (2/D) pullA k − 2α D̄ Q k,
+	// where D̄ = dF/dD.
+	weight float64 // c: dF/d(loss of a row)
 	pullB  []float64
 	pullA  linalg.Mat
 	// ofEvidence adds ½(1/D − y²/D²) to D̄, and ofTrace −½σ²/D².
@@ -80,8 +80,7 @@ func (f *fold) begin(pass foldPass) {
 	}
 }
 
-// add gathers rows, and computes whenever a block is full. Rows far from all others count as lost
-// and have no gradient.
+// add gathers rows, and computes whenever a block is full. Far rows count as lost and have no gradient.
 func (f *fold) add(x, y []float64) {
 	f.collect(x, y, f.prior, func() {
 		f.seen++
@@ -89,7 +88,7 @@ func (f *fold) add(x, y []float64) {
 	}, f.flush)
 }
 
-// flush computes the gathered block.
+// flush adds the rows of the block to the sums of the pass, and empties the block.
 func (f *fold) flush() {
 	slope := linalg.Mat{}
 	switch f.pass {
@@ -113,7 +112,7 @@ func (f *fold) flush() {
 	}
 }
 
-// noises sets Λ and D of the block's rows from |φ|² in left.
+// noises sets Λ and D of the block's rows. It expects |φ|² in left, which it overwrites with Λ.
 func (f *fold) noises(n int) {
 	for i := range n {
 		if f.alpha > 0 {
@@ -180,7 +179,7 @@ func (f *fold) pull(n int, k, slope linalg.Mat) {
 	}
 }
 
-// pullRow converts row i of t, k·pullA, into (dF/dk)∘slope.
+// pullRow overwrites t, which is row i of k·pullA, with (dF/dk)∘slope.
 func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 	d, y := f.d[i], f.y[i]
 	pulled := linalg.Dot(k, t) + float64(y*linalg.Dot(k, f.pullB))
@@ -219,7 +218,7 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 	f.rowSums[i], f.total[i] = sum, total
 }
 
-// finite reports whether the sums of the pass are numbers.
+// finite reports whether the sums of the pass are finite.
 func (f *fold) finite() bool {
 	numbers := []float64{f.lnNoise, f.fitted, f.risk, f.dNoise, f.gTotal, f.gSelf}
 	return firstNotFinite(numbers) < 0 && firstNotFinite(f.moment) < 0 && firstNotFinite(f.h) < 0

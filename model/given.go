@@ -7,10 +7,10 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// NewTrainerFrom returns a trainer that starts from an earlier posterior, of a part of the rows or
-// of other rows, with θ moved into the grids. The weight of the risk is estimated on start
-// rows, as in [NewTrainer]; they are not kept. The posterior must have the kernel and the features
-// of the configuration, and at most its number of inducing points.
+// NewTrainerFrom returns a trainer that starts from an earlier posterior, fitted to a part of the rows or to
+// other rows. It clamps θ to the grids, and estimates the weight of the risk on start rows like those of
+// [NewTrainer], which it does not keep. The posterior must have the kernel and the features of the
+// configuration, and at most as many inducing points. Close the trainer after use.
 func NewTrainerFrom(cfg Config, from *Posterior, start Rows) (*Trainer, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {

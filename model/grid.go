@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// A Grid is the declared set of values of one hyper-parameter, with the cost of each
-// in nats: ln of the inverse of its weight.
+// A Grid is the declared set of values of one hyper-parameter, a logarithm, with the cost of each value in
+// nats.
 type Grid struct {
 	Min, Step float64
 	Count     int
-	// LnInverseWeights are ln 1/weight of each of the Count values. Nil means the flat
-	// prior, ln Count for each.
+	// LnInverseWeights are the costs of the Count values: ln 1/weight. Nil means the flat prior, with ln Count
+	// for each.
 	LnInverseWeights []float64
 }
 
-// mostValues is the greatest number of values of a grid in a job.
+// mostValues is the greatest number of values of a grid.
 const mostValues = 100_001
 
 // Value returns grid value i.
@@ -40,7 +40,7 @@ func (g Grid) clamp(v float64) float64 {
 	return max(g.Min, min(g.Value(g.Count-1), v))
 }
 
-// lnInverseWeightAt interpolates ln 1/weight between grid values and returns its slope.
+// lnInverseWeightAt returns ln 1/weight at v, interpolated between grid values, and its slope there.
 func (g Grid) lnInverseWeightAt(v float64) (ln, slope float64) {
 	if g.LnInverseWeights == nil || g.Count == 1 {
 		return g.LnInverseWeight(0), 0

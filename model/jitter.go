@@ -6,29 +6,24 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// JitterCheck bounds how far the stored L is from a factor of K_ZZ + jI, where
-// K_ZZ is the exact kernel matrix of the stored numbers:
+// JitterCheck bounds how far the stored L is from a factor of K_ZZ + jI, where K_ZZ is the exact kernel matrix
+// of the stored numbers:
 //
 //	bound ≥ ‖K_ZZ + jI − L Lᵀ‖_F,  limit = j/2
 //
-// The KL of the whitened posterior is exact for the stored L if E = LLᵀ − K_ZZ
-// is positive semidefinite: u = f(Z) + ξ with ξ ~ N(0, E), independent of f,
-// then is a legitimate inducing variable with covariance LLᵀ. E = jI − Δ with
-// ‖Δ‖₂ ≤ ‖Δ‖_F ≤ bound, so bound ≤ limit suffices, with a factor of 2 to spare.
-// If bound is above limit, or NaN, the KL proves nothing and there must be no
-// certificate.
+// The KL of the whitened posterior is exact for the stored L if E = LLᵀ − K_ZZ is positive semidefinite. For
+// then u = f(Z) + ξ with ξ ~ N(0, E), independent of f, is a legitimate inducing variable with covariance LLᵀ.
+// E = jI − Δ with ‖Δ‖₂ ≤ ‖Δ‖_F ≤ bound, so bound ≤ limit suffices, with a factor of 2 to spare. If bound is
+// above limit, or NaN, the KL proves nothing and there must be no certificate.
 //
-// The residual is computed in plain float64, with an a-priori bound on its
-// rounding error: with u = 2⁻⁵³ and γ = (M+4)u/(1−(M+4)u), a sum of M products
-// and two more terms, in any order, fused or not, errs by at most
+// The residual is computed in plain float64, with an a-priori bound on its rounding error: with u = 2⁻⁵³ and γ
+// = (M+4)u/(1−(M+4)u), a sum of M products and two more terms, in any order, fused or not, errs by at most
 //
 //	γ (Σ_k |L_ik||L_jk| + K_ij + jδ_ij) ≤ γ (√(r_i r_j) + K_ij + jδ_ij)
 //
-// (Higham 2002, §3.1, and Cauchy–Schwarz) with r_i = |L_i|², and the kernel by
-// [kernel.Kernel.ErrorBound]. The Frobenius norm of the bound is at
-// most γ(Σ r_i + Mσ² + √M j) + M·dK. The arithmetic of the bound itself errs
-// relatively by less than 2(M²+4)u, which is added at the end. It returns an
-// error if the posterior is not valid.
+// (Higham 2002, §3.1, and Cauchy–Schwarz) with r_i = |L_i|², and the kernel by dK = [kernel.Kernel.ErrorBound].
+// The Frobenius norm of the bound is at most γ(Σ r_i + Mσ² + √M j) + M·dK. The arithmetic of the bound itself
+// errs relatively by less than 2(M²+4)u, which is added at the end. A posterior that is not valid is an error.
 func (p *Posterior) JitterCheck() (bound, limit float64, err error) {
 	if err := p.Validate(); err != nil {
 		return math.NaN(), math.NaN(), err

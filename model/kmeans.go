@@ -9,9 +9,9 @@ import (
 
 const kmeansRounds = 8
 
-// kmeans returns m centres of the rows, in the metric of invScale, after a few rounds of Lloyd's
-// algorithm from the first different rows of an order, a permutation of n numbers. It returns fewer
-// if there are fewer different rows.
+// kmeans returns m centres of the rows, in the metric of invScale, after a few rounds of Lloyd's algorithm. It
+// starts from the first different rows in the order that order(n) gives, a permutation of n numbers. It returns
+// fewer centres if there are fewer different rows.
 func kmeans(pool *linalg.Pool, rows Rows, invScale []float64, m int, order func(n int) []int) linalg.Mat {
 	centres := distinctRows(rows, m, order)
 	m = centres.Rows
@@ -23,11 +23,11 @@ func kmeans(pool *linalg.Pool, rows Rows, invScale []float64, m int, order func(
 		assign(pool, rows, centres, invScale, nearest)
 		recentre(rows, nearest, centres)
 	}
-	// Centres that coincide would leave K_ZZ to its jitter.
+	// Centres that coincide would make K_ZZ singular but for its jitter.
 	return distinctRows(Rows{X: centres.Data, Y: make([]float64, m), Dim: rows.Dim}, m, order)
 }
 
-// distinctRows picks the first m different rows of an order, or all different ones.
+// distinctRows returns the first m different rows in the given order, or all different ones if there are fewer.
 func distinctRows(rows Rows, m int, order func(n int) []int) linalg.Mat {
 	centres, picked := linalg.Mat{Cols: rows.Dim, Stride: rows.Dim}, map[string]bool{}
 	var key []byte
@@ -48,8 +48,8 @@ func distinctRows(rows Rows, m int, order func(n int) []int) linalg.Mat {
 	return centres
 }
 
-// assign finds the nearest centre of each row: the least |z|² − 2xᵀz in scaled
-// units, the first of equals.
+// assign sets nearest to the nearest centre of each row: that of the least |z|² − 2xᵀz in scaled units, and the
+// first of equals.
 func assign(pool *linalg.Pool, rows Rows, centres linalg.Mat, invScale []float64, nearest []int) {
 	const block = 1024
 	d := rows.Dim
@@ -83,7 +83,7 @@ func assign(pool *linalg.Pool, rows Rows, centres linalg.Mat, invScale []float64
 	}
 }
 
-// recentre moves each centre to the mean of its rows. One without rows stays.
+// recentre moves each centre to the mean of its rows. A centre without rows stays.
 func recentre(rows Rows, nearest []int, centres linalg.Mat) {
 	sum := linalg.NewMat(centres.Rows, rows.Dim)
 	count := make([]float64, centres.Rows)

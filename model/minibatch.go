@@ -2,23 +2,23 @@ package model
 
 import "slices"
 
-// A searcher asks for an objective's value and gradient at one point after another. It depends on its
-// start and the answers alone: the same answers restore it.
+// A searcher asks for an objective's value and gradient at one point after another. It depends on its start and
+// the answers alone, so that the same answers restore it.
 type searcher interface {
-	next() []float64 // nil at the end
+	next() []float64 // the next point; nil at the end
 	answer(e evaluation)
 	stop()
 }
 
-// A drift is a search by Adam, with a fixed number of evaluations: values of mini-batches tell too
-// little for a line search. The rate falls to zero over the second half.
+// A drift is a search by Adam with a fixed number of evaluations, since values of mini-batches are too noisy
+// for a line search. The rate falls to zero over the second half.
 type drift struct {
 	point []float64
 	moves adam
 	most  int
 }
 
-// driftRate is the size of a step in each coordinate, at first.
+// driftRate is the size of the first steps in each coordinate.
 const driftRate = 0.03
 
 func (d *drift) next() []float64 {
@@ -39,7 +39,7 @@ func (d *drift) answer(e evaluation) {
 
 func (*drift) stop() {}
 
-// newSearch starts the search from the start.
+// newSearch starts a search from c.start: a drift for mini-batches, a descent for all rows.
 func (c *Collapsed) newSearch() searcher {
 	if c.cfg.Batch > 0 {
 		point := c.free(c.start)
@@ -48,6 +48,6 @@ func (c *Collapsed) newSearch() searcher {
 	return newDescent(c.free(c.start), c.cfg.Evaluations)
 }
 
-// batching reports whether the next pass is a mini-batch. Its rows stand for all: the objective is
-// that of N rows like these, Q included.
+// batching reports whether the next pass is a mini-batch. Its n rows represent all: the objective, Q included,
+// is that of N rows like these.
 func (c *Collapsed) batching() bool { return c.stage == searching && c.cfg.Batch > 0 }

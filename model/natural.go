@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// derive computes the inputs of a sweep from the state: K_ZZ, L, S−I, a, A and the KL.
+// derive computes from the state what a sweep needs: K_ZZ, L, S−I, a, A and the KL.
 func (t *Trainer) derive() error {
 	s := t.sweep
 	var prior, posterior error
@@ -23,7 +23,7 @@ func (t *Trainer) derive() error {
 	return nil
 }
 
-// derivePrior computes K_ZZ and L, unless those of this θ and Z are there.
+// derivePrior computes K_ZZ and L, unless they belong to the present θ and Z already.
 func (t *Trainer) derivePrior() error {
 	if t.fresh {
 		return nil
@@ -57,8 +57,8 @@ func (t *Trainer) deriveCovariance() error {
 	return nil
 }
 
-// whiten converts the sweep's sums over kernel columns into sums over features:
-// h ← L⁻¹h, H ← L⁻¹HL⁻ᵀ, in place, H symmetric.
+// whiten converts the sweep's sums over kernel columns, in place, into sums over features: h ← L⁻¹h, H ←
+// L⁻¹HL⁻ᵀ, H symmetric.
 func (t *Trainer) whiten() {
 	s := t.sweep
 	solveLower(t.prior.white.l, s.h)
@@ -69,13 +69,12 @@ func (t *Trainer) whiten() {
 //
 //	Λ ← (1−r)Λ + r(I + 2b ΣwφφᵀN/n),  m ← m − r S(m + b ΣgφN/n)
 //
-// with the new S. Negative curvature w may remain as long as Λ stays positive definite and the
-// diagonal of its factor above pivotFloor. Otherwise, or if the step is not trusted, r is halved.
-// That ends, since the old Λ is positive definite and the step shrinks with r. The sums are
-// whitened; scale is N/n.
+// with the new S. Negative curvature w may remain as long as Λ stays positive definite and the diagonal of its
+// factor above pivotFloor. Otherwise, or if the step is not trusted, r is halved. That ends, since the old Λ is
+// positive definite and the step shrinks with r. The sums must be whitened; scale is N/n.
 //
-// moveMean moves the mean itself: until then, and while this runs, the gradient of θ and Z can be
-// computed.
+// It changes Λ, and leaves the mean to moveMean, so that the gradient of θ and Z can be computed at the same
+// time. It returns r, or 0 if no rate was usable.
 func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	const halvings = 12
 	t.factored = false
@@ -100,7 +99,7 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	return 0
 }
 
-// moveMean moves the mean by the step of naturalStep times the rate; with rate 0 there is no step.
+// moveMean moves the mean by rate times the step that naturalStep has computed.
 func (t *Trainer) moveMean(rate float64) {
 	if rate > 0 {
 		linalg.Axpy(-rate, t.meanStep, t.mean)
@@ -119,15 +118,14 @@ func (t *Trainer) mixPrecision(rate, scale float64, dst linalg.Mat) {
 	})
 }
 
-// trusted reports whether a step of the mean is short enough for a quadratic model of
-// the risk: ½|step|² at most a nat and a fiftieth of the KL. Usual steps have a
-// hundredth of this limit and less. Where negative curvature nearly cancels the
-// positive, the length of Newton's step has no bound.
+// trusted reports whether a step of the mean is short enough for a quadratic model of the risk: ½|step|² at
+// most one nat and a fiftieth of the KL. Usual steps have a hundredth of this limit or less. Where negative
+// curvature nearly cancels the positive, the length of Newton's step has no bound.
 func (t *Trainer) trusted(rate float64, step []float64) bool {
 	return 0.5*rate*rate*linalg.Dot(step, step) <= 1+0.02*t.kl
 }
 
-// pivotFloor keeps posterior variances below 1/pivotFloor² prior ones.
+// pivotFloor keeps each posterior variance below 1/pivotFloor² times the prior variance.
 const pivotFloor = 0.3
 
 func smallestDiagonal(l linalg.Mat) float64 {
@@ -138,8 +136,8 @@ func smallestDiagonal(l linalg.Mat) float64 {
 	return least
 }
 
-// gradientInto computes dst. h and bigH are the whitened sums of the pass, scale
-// is N/n, sMinusI is S−I; work is M×M scratch.
+// gradientInto sets dst to the derivatives of J_b by θ and Z. h and bigH are the whitened sums of the pass,
+// scale is N/n, sMinusI is S−I, and work is M×M scratch.
 func (t *Trainer) gradientInto(dst hyperGradient, scale float64, h []float64, bigH, sMinusI, work linalg.Mat) {
 	t.pool.GemmLower(false, false, 1, sMinusI, bigH, 0, work)
 	for i := range work.Rows {

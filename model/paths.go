@@ -18,7 +18,7 @@ import (
 // time. But V is as large as L⁻¹, and so are its rounding errors; and U can be large
 // where D has minus ones. The mean is kᵀα, α = L⁻ᵀm, in both.
 
-// exactPath is the first way.
+// exactPath computes the variance by the exact way.
 type exactPath struct {
 	variance float64            // of the kernel
 	solve    *linalg.Solver     // by L
@@ -32,7 +32,7 @@ func newExactPath(pool *linalg.Pool, p *Posterior) *exactPath {
 
 func (w *exactPath) backwards() bool { return false }
 
-// predict makes φ of k. The image of a row is |φ|².
+// predict overwrites k with φ. The image of a row is |φ|².
 func (w *exactPath) predict(k, t linalg.Mat, variance, image []float64) {
 	w.solve.Solve(k)
 	w.spread.Multiply(k, t)
@@ -43,20 +43,20 @@ func (w *exactPath) predict(k, t linalg.Mat, variance, image []float64) {
 	}
 }
 
-// varianceError: the computed φ solves (L + ΔL)φ = k + dk, |ΔL| ≤ γ|L|, so that it is off
-// by L⁻¹(dk − ΔLφ).
+// varianceError bounds the error of a row's variance. The computed φ solves (L + ΔL)φ = k + dk with |ΔL| ≤
+// γ|L|, so that it is off by L⁻¹(dk − ΔLφ).
 func (w *exactPath) varianceError(e *errorTerms, _, dk, image float64) float64 {
 	phi := math.Sqrt(image) * outwards
 	off := e.inverse * (dk + float64(gamma(e.m+8)*e.lower*phi))
-	square := float64(off * (2*phi + off)) // of the change of |φ|²
+	square := float64(off * (2*phi + off)) // ≥ the change of |φ|²
 	q := float64(e.product * e.covFactor * phi)
 	// |Cᵀφ| is at most the root of spread times |φ|.
 	root := math.Sqrt(e.spread) * phi
 	return (float64((1+e.spread)*square) + float64(q*(2*root+q)) + float64(gamma(e.m+8)*(e.sigma2+float64((1+e.spread)*image)))) * outwards
 }
 
-// fastPath is the second way. Its inducing points go from last to first: this makes its factor a
-// lower triangle, and the product with a lower triangle multiplies by fewer zeros.
+// fastPath computes the variance by the fast way. Its inducing points go from last to first: this makes its
+// factor a lower triangle, and the product with a lower triangle multiplies by fewer zeros.
 type fastPath struct {
 	variance float64            // of the kernel
 	root     *linalg.Multiplier // by Vᵀ, its rows and columns from last to first
@@ -65,10 +65,10 @@ type fastPath struct {
 	defect   float64            // ≥ σ²‖LᵀVᵀDVL − (I − CCᵀ)‖
 }
 
-// fastPivot is the least pivot of UDUᵀ: a smaller one is raised to it.
+// fastPivot is the least size of a pivot of UDUᵀ; a smaller one is raised to it.
 const fastPivot = 0x1p-40
 
-// newFastPath computes V and bounds the effect of its rounding.
+// newFastPath computes V, and bounds the effect of its rounding.
 func newFastPath(pool *linalg.Pool, p *Posterior) *fastPath {
 	m := p.Inducing()
 	l := view(p.L, m)
@@ -81,7 +81,7 @@ func newFastPath(pool *linalg.Pool, p *Posterior) *fastPath {
 			f.minus = append(f.minus, m-1-i)
 		}
 	}
-	// B = VL, which is off by γ|V||L|, and the rest P = I − CCᵀ − BᵀDB.
+	// B = VL is off by γ|V||L|. P = I − CCᵀ − BᵀDB is the rest.
 	b, rest := linalg.NewMat(m, m), linalg.NewMat(m, m)
 	pool.TrmmRightLower(l, v, b)
 	for i := range signs {
@@ -139,7 +139,7 @@ func fastRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, signs []float64) {
 	return a, signs
 }
 
-// flip mirrors the lower triangle of a at its other diagonal.
+// flip mirrors the lower triangle of a at its antidiagonal.
 func flip(a linalg.Mat) {
 	m := a.Rows
 	for i := range m {
@@ -150,10 +150,9 @@ func flip(a linalg.Mat) {
 	}
 }
 
-// signedCholesky overwrites the lower triangle of the symmetric a, of which no more
-// is read, with l, and signs with plus or minus one, a = l·diag(signs)·lᵀ. The rest of
-// a is left in any state. There is no pivoting: l can be large unless a is positive
-// definite. scratch is as large as a.
+// signedCholesky factors the symmetric a = l·diag(signs)·lᵀ, with signs of plus or minus one. It reads only the
+// lower triangle of a and overwrites it with l; the rest of a is left in any state. There is no pivoting: l can
+// be large unless a is positive definite. scratch is as large as a.
 //
 //	X = A₂₁L₁₁⁻ᵀ,  L₂₁ = XD₁,  A₂₂ ← A₂₂ − XL₂₁ᵀ
 func signedCholesky(pool *linalg.Pool, a linalg.Mat, signs []float64, scratch linalg.Mat) {
@@ -178,7 +177,7 @@ func signedCholesky(pool *linalg.Pool, a linalg.Mat, signs []float64, scratch li
 	signedCholesky(pool, a22, signs[h:], scratch)
 }
 
-// signedCholeskyBlock is signedCholesky row by row.
+// signedCholeskyBlock is signedCholesky, computed row by row.
 func signedCholeskyBlock(a linalg.Mat, signs []float64) {
 	scaled := make([]float64, a.Rows) // row i of l·diag(signs)
 	for i := range a.Rows {
@@ -198,7 +197,7 @@ func signedCholeskyBlock(a linalg.Mat, signs []float64) {
 
 func (f *fastPath) backwards() bool { return true }
 
-// predict multiplies k by Vᵀ. The image of a row is |Vk|².
+// predict sets t to the rows Vk. The image of a row is |Vk|².
 func (f *fastPath) predict(k, t linalg.Mat, variance, image []float64) {
 	f.root.Multiply(k, t)
 	for i := range variance {
@@ -211,7 +210,7 @@ func (f *fastPath) predict(k, t linalg.Mat, variance, image []float64) {
 	}
 }
 
-// varianceError: Vk is off by γ|V|k from rounding and by |V|dk from k.
+// varianceError bounds the error of a row's variance. Vk is off by γ|V|k from rounding and by |V|dk from k.
 func (f *fastPath) varianceError(e *errorTerms, k, dk, image float64) float64 {
 	root := math.Sqrt(image) * outwards
 	off := (float64(e.product*k) + dk) * f.size

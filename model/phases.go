@@ -6,37 +6,35 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// schedule gives the rates of a joint step.
+// schedule has the rates of a joint step: of q, θ and Z.
 type schedule struct{ natural, theta, z float64 }
 
-// The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z spoil the whitened
-// q more than they gain; the ramp lets Adam find the direction before the steps of θ and Z reach
-// full size. At a low last rate q would lag behind Z.
-// With the evidence bound moves of θ may be faster, for a natural-gradient step of full length
-// finds its best q; it needs more steps, which become smaller. Of few features inducing points are
-// close together in lengthscales, and Z moves less.
+// The rates of the joint phase were chosen on the data sets pol and kin40k. Faster moves of Z spoil the
+// whitened q more than they gain. The ramp lets Adam find its direction before θ and Z take full steps. At a
+// low last rate q would lag behind Z. With the evidence bound θ may move faster, because a natural-gradient
+// step of full length finds the best q for it; more steps are needed, which become smaller. With few features,
+// inducing points are close together in lengthscales, and Z moves less.
 const (
-	naturalRate = 0.2
-	naturalLast = 0.1
-	thetaRate   = 0.08
-	zRate       = 0.085 // length of a step of one point, about, in lengthscales
-	zRateMost   = 0.03  // of one coordinate, in lengthscales
-	ramp        = 10    // steps until θ and Z move by full ones
-	rateHold    = 0.3   // fraction of the phase with full rates
-	rateLast    = 0.2   // of θ and Z, relative to the full ones
-	flatGain    = 1e-3
+	naturalRate = 0.2   // of q, at first
+	naturalLast = 0.1   // of q, at the end
+	thetaRate   = 0.08  // of the logarithms θ
+	zRate       = 0.085 // length of a step of one point, roughly, in lengthscales
+	zRateMost   = 0.03  // greatest step of one coordinate, in lengthscales
+	ramp        = 10    // steps until θ and Z move at full rates
+	rateHold    = 0.3   // part of the phase with full rates
+	rateLast    = 0.2   // of θ and Z at the end, relative to the full rates
+	flatGain    = 1e-3  // the bound is flat if it gains less than this part: see detectFlat
 
 	evidenceNatural = 0.495
 	evidenceLast    = 0.099
 	evidenceTheta   = 0.08
 	evidenceZ       = 0.1
-	evidenceZMost   = 0.005 // of one coordinate, in lengthscales, for each feature, at least four
-	evidenceFlat    = 0.1   // times flatGain
-	evidenceSlowest = 0.125 // times all rates
+	evidenceZMost   = 0.005 // times the features, at least four: greatest step of one coordinate, in lengthscales
+	evidenceFlat    = 0.1   // factor of flatGain
+	evidenceSlowest = 0.125 // least factor of all rates
 )
 
-// schedule returns the rates of this step of the joint phase: constant for a
-// while, then falling.
+// schedule returns the rates of the present joint step: constant for a while, then falling.
 func (t *Trainer) schedule() schedule {
 	root, features := math.Sqrt(float64(t.cfg.Dim)), float64(max(4, t.cfg.Dim))
 	last := naturalLast
@@ -53,9 +51,9 @@ func (t *Trainer) schedule() schedule {
 	return s
 }
 
-// endJoint updates q by a natural-gradient step, and θ and Z by Adam. If the running value has
-// risen too far, it restarts from the best state instead. It does not before a window of passes
-// is complete: the value is too noisy until then.
+// endJoint updates q by a natural-gradient step, and θ and Z by Adam. If the running value has risen too far,
+// it restarts from the best state instead, but not before a window of passes is complete: until then the value
+// is too noisy.
 func (t *Trainer) endJoint() error {
 	scale := t.measure()
 	at := (t.step - 1) % len(t.risks)
@@ -96,16 +94,16 @@ func (t *Trainer) endJoint() error {
 	return nil
 }
 
-// mostRisks bounds the number of passes of the running risk.
+// mostRisks bounds the number of passes in the running risk.
 const mostRisks = 8
 
-// window returns the number of passes in the running risk: an epoch, so that each row counts
-// once and no mean is low by luck; mostRisks at most.
+// window returns the number of passes in the running risk: an epoch, so that each row counts once and no mean
+// is low by luck, but at most mostRisks.
 func (p Plan) window(n int64) int {
 	return int(min(mostRisks, (n+int64(p.Batch)-1)/int64(p.Batch)))
 }
 
-// running returns the means of the last joint passes, at most a window, with their bound and value.
+// running returns the means over the last joint passes, at most a window, with their bound and value.
 func (t *Trainer) running() Progress {
 	count := min(t.step, len(t.risks))
 	n := float64(count)
@@ -113,7 +111,7 @@ func (t *Trainer) running() Progress {
 	return t.valued(p)
 }
 
-// valued sets bound and value of a progress.
+// valued returns p with bound and value computed from its other numbers.
 func (t *Trainer) valued(p Progress) Progress {
 	p.Bound = pacBound(p.Risk, p.KL+p.LnInverseWeight, float64(t.cfg.N), t.cfg.Delta)
 	p.value = t.value(p)
@@ -130,11 +128,11 @@ func (t *Trainer) off(p Progress, errors float64) float64 {
 	return t.valued(p).value
 }
 
-// detectFlat ends the joint phase early if the running value no longer falls: by less than the
-// part flatGain in 15 to 30 steps. For the evidence bound it first halves the rates a few times,
-// because too large moves keep the bound from falling. The rest of the schedule then has windSteps
-// steps: with falling rates q comes nearer to its optimum than the noise of mini-batches allowed
-// before. A value may be low by luck, so the bar is a standard error above it.
+// detectFlat ends the joint phase early if the running value no longer falls: by less than the part flatGain in
+// 15 to 30 steps. For the evidence bound it first halves the rates a few times, because too large moves keep
+// the bound from falling. The phase then ends after windSteps more steps: with falling rates q comes nearer to
+// its optimum than the noise of mini-batches allowed before. Since a value may be low by luck, the next one is
+// compared with a value one standard error above it.
 func (t *Trainer) detectFlat(running Progress) {
 	value := running.value
 	gain := flatGain
@@ -157,14 +155,14 @@ func (t *Trainer) detectFlat(running Progress) {
 	}
 }
 
-// flatSteps returns the number of steps without a gain that end the search for one, and windSteps
-// the number of steps after them: each a quarter of the phase, within limits.
+// flatSteps returns the number of steps without a gain after which the bound counts as flat. windSteps returns
+// the number of steps that follow. Each is a quarter of the phase, within limits.
 func (p Plan) flatSteps() int { return min(30, max(15, p.Joint/4)) }
 
 func (p Plan) windSteps() int { return min(30, max(8, p.Joint/4)) }
 
-// jointSteps returns the length of the joint phase in steps: the planned one until detectFlat
-// shortens it.
+// jointSteps returns the length of the joint phase in steps: the planned one, unless detectFlat has shortened
+// it.
 func (t *Trainer) jointSteps() int {
 	switch {
 	case t.flatAt > 0:
@@ -175,8 +173,8 @@ func (t *Trainer) jointSteps() int {
 	return t.cfg.Plan.Joint
 }
 
-// progress returns the completed part of the schedule of the joint phase, in [0, 1]. The steps with a part of the
-// inducing points and those with all have the whole schedule each.
+// progress returns the completed part of the schedule of the joint phase, in [0, 1]. In training from coarse to
+// fine, the coarse steps run through the whole schedule, and the fine steps do so again.
 func (t *Trainer) progress() float64 {
 	from, steps := t.refineAt, t.fineSteps()
 	switch {
@@ -192,17 +190,17 @@ func (t *Trainer) progress() float64 {
 	return flat + (1-flat)*float64(t.step-t.flatAt)/float64(t.cfg.Plan.windSteps())
 }
 
-// rise is the ratio of the running value to the lowest one that causes a restart, and chance the
-// number of standard errors by which it must be above it.
+// rise is the ratio of the running value to the lowest one above which training restarts. chance is the number
+// of standard errors by which the value must exceed it.
 const (
 	rise   = 1.15
 	chance = 4
 )
 
-// restart returns to the best state and continues more slowly, without negative curvature: with
-// heavy tails it can cancel the positive one, and then Newton's step of the mean has no bounded
-// length. Each restart lets the bound rise a little further before the next one: otherwise a lucky
-// mini-batch would cause restarts for ever.
+// restart returns to the best state and continues more slowly, without negative curvature: with heavy tails it
+// can cancel the positive one, and then Newton's step of the mean has no bounded length. Each restart lets the
+// bound rise a little further before the next one, since otherwise a lucky mini-batch would cause restarts for
+// ever.
 func (t *Trainer) restart() {
 	const slower, slowest, relief = 0.5, 0.05, 1.05
 	t.restoreBest()
@@ -220,8 +218,8 @@ func (t *Trainer) restart() {
 	t.slowed = max(slowest, slower*t.slowed)
 }
 
-// keepBest copies the current θ, Z and q to the best ones, restoreBest copies them back, and
-// swapBest exchanges them.
+// keepBest copies the present θ, Z and q to the best ones, restoreBest copies them back, and swapBest exchanges
+// them.
 func (t *Trainer) keepBest() {
 	copy(t.bestTheta, t.theta)
 	copy(t.bestZ.Data, t.z.Data)

@@ -6,20 +6,21 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// parameters are the parameters of a [Collapsed] posterior.
+// parameters determine a [Collapsed] posterior.
 type parameters struct {
 	theta   []float64 // ln lengthscales, ln variance
 	lnNoise float64
 	z       linalg.Mat
 }
 
-// logarithms are the limits of the logarithm v of a positive parameter. A search moves a free number u,
+// logarithms are the limits of v, the logarithm of a positive parameter. A search moves a free number u
+// instead,
 //
 //	exp v = exp least + ln(1 + exp u),
 //
-// flat behind most. Coordinates of published experiments (GPflow): a long first step makes a variance
-// large, and not exponentially large. With v itself as coordinate most searches on boston ended at a
-// variance of the noise that gives most rows up.
+// and above most v is constant. These are the coordinates of the published experiments (GPflow): a long first
+// step makes a variance large, but not exponentially large. With v as coordinate, most searches on the data set
+// boston ended at a noise so large that it explains most rows.
 type logarithms struct{ least, most float64 }
 
 func (l logarithms) value(u float64) (v, slope float64) {
@@ -30,7 +31,7 @@ func (l logarithms) value(u float64) (v, slope float64) {
 	return v, 1 / (1 + math.Exp(-u)) / positive
 }
 
-// free is u of a value moved a little inside its limits.
+// free returns the u of a value v, which it first moves a little inside the limits.
 func (l logarithms) free(v float64) float64 {
 	const edge = 1e-3
 	inside := edge * (l.most - l.least)
@@ -43,14 +44,14 @@ func (l logarithms) free(v float64) float64 {
 
 var ofNoise = logarithms{math.Log(1e-8), math.Log(1e8)}
 
-// ofTheta is the coordinate of parameter i.
+// ofTheta returns the limits of hyper-parameter i, those of its grid.
 func (c *Collapsed) ofTheta(i int) logarithms {
 	g := c.cfg.Grids[i]
 	return logarithms{g.Min, g.Value(g.Count - 1)}
 }
 
-// free returns the coordinates of a position: those of θ, ln σ_n², and Z if it
-// moves. Z is in lengthscales of the position, so that one step size suits all.
+// free returns the free coordinates of a position: those of θ, ln σ_n² and, unless the process is exact, Z. Z
+// is in lengthscales of the position, so that one step size suits all coordinates.
 func (c *Collapsed) free(p position) []float64 {
 	var u []float64
 	for i, v := range p.theta {
@@ -64,7 +65,7 @@ func (c *Collapsed) free(p position) []float64 {
 	return u
 }
 
-// scaleColumns multiplies the columns of z [M×d], or divides them.
+// scaleColumns multiplies the columns of z [M×d] by unit [d], or divides them.
 func scaleColumns(z, unit []float64, divide bool) {
 	for i := range z {
 		if u := unit[i%len(unit)]; divide {
@@ -75,7 +76,7 @@ func scaleColumns(z, unit []float64, divide bool) {
 	}
 }
 
-// parametersAt returns the parameters of coordinates.
+// parametersAt returns the parameters at a point in free coordinates.
 func (c *Collapsed) parametersAt(u []float64) parameters {
 	p := parameters{theta: make([]float64, c.cfg.Parameters()), z: c.start.z}
 	for i := range p.theta {
@@ -91,7 +92,7 @@ func (c *Collapsed) parametersAt(u []float64) parameters {
 	return p
 }
 
-// flatten returns value and gradient by coordinates.
+// flatten returns the evaluation of a point: the value, and the gradient by its free coordinates.
 func (c *Collapsed) flatten(point []float64, value float64, g hyperGradient, byLnNoise float64) evaluation {
 	out := evaluation{value: value}
 	for i, v := range g.theta {

@@ -9,10 +9,10 @@ import (
 // A position is the start of a search of a [Collapsed].
 type position struct {
 	parameters
-	unit []float64 // [d]: lengthscales, in which Z moves
+	unit []float64 // [d]: the lengthscales in which Z moves
 }
 
-// findStart chooses the start, if necessary by trials, and makes room.
+// findStart chooses the start, by trials if there are several, and allocates memory for it.
 func (c *Collapsed) findStart(rows Rows) error {
 	usual := rows
 	if !c.cfg.Exact {
@@ -36,8 +36,8 @@ func (c *Collapsed) findStart(rows Rows) error {
 	return nil
 }
 
-// positions are those of the configured starts, or the published one and one found on the start
-// rows.
+// positions returns those of the configured starts. Without any, it returns the published start and one found
+// on the start rows.
 func (c *Collapsed) positions(rows, usual Rows) ([]position, error) {
 	var all []position
 	for _, s := range c.cfg.Starts {
@@ -55,8 +55,8 @@ func (c *Collapsed) positions(rows, usual Rows) ([]position, error) {
 	return append(all, c.positionOf(s, rows, usual)), err
 }
 
-// positionOf returns the position of a start: with the configured inducing points, k-means centres by
-// its lengthscales, or all rows.
+// positionOf returns the position of a start. Its inducing points are the configured ones, k-means centres by
+// its lengthscales or, for an exact process, all rows.
 func (c *Collapsed) positionOf(s Start, rows, usual Rows) position {
 	p := c.newPosition(parameters{theta: s.Theta, lnNoise: s.LnNoise})
 	if c.cfg.Exact {
@@ -75,7 +75,7 @@ func (c *Collapsed) positionOf(s Start, rows, usual Rows) position {
 	return p
 }
 
-// trainedPosition is the result of a [Trainer] on mini-batches of the start rows, with fewer
+// trainedPosition returns the result of a [Trainer] on mini-batches of the start rows. That takes fewer
 // operations than a few gradients on many rows.
 func (c *Collapsed) trainedPosition(rows Rows) (position, error) {
 	t, err := NewTrainer(c.cfg.Config, rows)
@@ -99,13 +99,13 @@ func (c *Collapsed) trainedPosition(rows Rows) (position, error) {
 			return position{}, err
 		}
 	}
-	const noise = 0.3 // of bounds that are small, about
+	const noise = 0.3 // σ_n² where bounds are small, roughly
 	p := c.newPosition(parameters{theta: t.theta, lnNoise: math.Log(noise)})
 	p.z = t.z
 	return p, nil
 }
 
-// estimatedStart is the estimate of the exact process on some rows.
+// estimatedStart returns the estimate of the exact process on some rows.
 func (c *Collapsed) estimatedStart(rows Rows) (Start, error) {
 	s, err := estimate(c.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), 0, c.cfg.Kernel, c.cfg.Scales, func() {})
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Collapsed) estimatedStart(rows Rows) (Start, error) {
 	return s, nil
 }
 
-// newPosition returns the position of parameters.
+// newPosition returns the position with these parameters, in units of their lengthscales.
 func (c *Collapsed) newPosition(p parameters) position {
 	at := position{parameters: p, unit: make([]float64, c.cfg.Dim)}
 	expandScales(p.theta, c.cfg.of(c.cfg.Dim), at.unit)
@@ -127,13 +127,13 @@ func (c *Collapsed) newPosition(p parameters) position {
 	return at
 }
 
-// A trial is a search on some of the start rows, with weights that sum to N.
+// A trial is a short search on some of the start rows, with weights that sum to N.
 const (
-	trialRows = 4096
-	trial     = 20 // gradients
+	trialRows = 4096 // or two for each inducing point, if that is more
+	trial     = 20   // gradients
 )
 
-// try searches from a position, and returns the lowest value and its position.
+// try makes a trial from a position, and returns the lowest value and its position.
 func (c *Collapsed) try(p position, rows Rows) (least float64, end position) {
 	rows = rows.Slice(0, min(rows.Len(), max(trialRows, 2*p.z.Rows)))
 	c.start, end, least = p, p, math.Inf(1)
@@ -149,8 +149,8 @@ func (c *Collapsed) try(p position, rows Rows) (least float64, end position) {
 	return least, end
 }
 
-// evaluate computes objective and gradient from rows in memory. A result without a gradient says
-// that the computation failed.
+// evaluate computes objective and gradient from rows in memory. The result has no gradient if the computation
+// failed.
 func (c *Collapsed) evaluate(point []float64, rows Rows) evaluation {
 	c.point, c.at, c.pass = point, c.parametersAt(point), gatherPass
 	c.fold.duplicates = float64(c.cfg.N) / float64(rows.Len())

@@ -9,28 +9,27 @@ import (
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-// ErrPosterior says that the stored numbers of a posterior do not make one.
+// ErrPosterior reports stored numbers that do not make a posterior.
 var ErrPosterior = errors.New("model: invalid posterior")
 
-// A Posterior is the law Q on functions: a sparse Gaussian process in whitened
-// form, given by the numbers that are stored in a model file. M is the number of
-// inducing points.
+// A Posterior is the distribution Q over functions: a sparse Gaussian process in whitened form, given by the
+// numbers that a model file stores. M is the number of inducing points.
 type Posterior struct {
 	Kernel kernel.Kernel
-	Jitter float64   // absolute, on the diagonal of K_ZZ
+	Jitter float64   // j: absolute, on the diagonal of K_ZZ
 	Z      []float64 // [M×d] row-major: inducing points
 	Mean   []float64 // [M]: m
 	L      []float64 // [M×M] row-major, lower: L Lᵀ ≈ K_ZZ + Jitter·I
 	Factor []float64 // [M×M] row-major, lower, diagonal > 0: C, S = C Cᵀ
 }
 
-// Inducing returns M.
+// Inducing returns M, the number of inducing points.
 func (p *Posterior) Inducing() int { return len(p.Mean) }
 
 // Dim returns the number of features.
 func (p *Posterior) Dim() int { return p.Kernel.Dim() }
 
-// inverseScales returns 1 over the lengthscales.
+// inverseScales returns the reciprocal lengthscales, [d].
 func (p *Posterior) inverseScales() []float64 {
 	inv := make([]float64, p.Dim())
 	for j, l := range p.Kernel.Lengthscales {
@@ -81,8 +80,8 @@ func validateLower(name string, a []float64, m int) error {
 	return nil
 }
 
-// KL returns ½(|m|² + tr S − M − ln det S) in plain float64: for progress and
-// for comparisons. The certificate computes its own, outwards.
+// KL returns ½(|m|² + tr S − M − ln det S) in plain float64: for progress and for comparisons. Certificates
+// compute an upper bound on it instead.
 func (p *Posterior) KL() float64 {
 	m := len(p.Mean)
 	sum := linalg.Dot(p.Mean, p.Mean) + linalg.Dot(p.Factor, p.Factor) - float64(m)
@@ -92,15 +91,15 @@ func (p *Posterior) KL() float64 {
 	return 0.5 * sum
 }
 
-// view returns row-major elements as a matrix of so many columns.
+// view returns row-major elements as a matrix with cols columns, sharing memory.
 func view(a []float64, cols int) linalg.Mat {
 	return linalg.Mat{Rows: len(a) / cols, Cols: cols, Stride: cols, Data: a}
 }
 
-// Arithmetic names the bits of the scores of rows: programs with one value give the same, with every
-// instruction set.
+// Arithmetic identifies the arithmetic of predictions and losses: programs with the same value give the same
+// bits for a row, with every instruction set.
 const Arithmetic = "1"
 
-// InstructionSet names the processor's instruction set that the linear algebra
-// uses. Results may depend on it in their last bits.
+// InstructionSet names the processor's instruction set that the linear algebra uses. The last bits of training
+// may depend on it.
 func InstructionSet() string { return linalg.InstructionSet() }

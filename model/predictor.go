@@ -9,53 +9,53 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// predictBlock is the number of rows in a worker's cache.
+// predictBlock is the number of rows that a worker predicts at once, so that they fit into its cache.
 const predictBlock = 256
 
-// A Predictor evaluates the law of f(x) under Q. A row's result depends on the
-// posterior and on that row alone: not on its neighbours, its position, the number
-// of rows of a call, the number of workers or the machine.
+// A Predictor computes the distribution of f(x) under Q. The result of a row depends on the posterior and on
+// that row alone: not on its neighbours, its position, the number of rows of a call, the number of workers or
+// the machine.
 //
-// Several goroutines may use it at the same time: they share its workers and their
-// memory. It shares the posterior, which must not change meanwhile.
+// Several goroutines may use it at the same time; they share its workers and their memory. It shares the
+// posterior, which must not change meanwhile.
 type Predictor struct {
 	posterior *Posterior
 	pool      *linalg.Pool
 	invScale  []float64
 	origin    []float64 // of the kernel block
 	way       way
-	z         linalg.Mat // in the order of the way
-	alpha     []float64  // in that order
+	z         linalg.Mat // inducing points in the order of the way
+	alpha     []float64  // L⁻ᵀm in that order
 	errors    errorTerms
-	scratch   chan *predictScratch
+	scratch   chan *predictScratch // one for each worker
 }
 
-// A way goes from kernel columns to the law of f(x).
+// A way computes the distribution of f(x) from kernel columns.
 type way interface {
-	// backwards says whether the columns of k go from the last inducing point to the first.
+	// backwards reports whether the columns of k go from the last inducing point to the first.
 	backwards() bool
-	// predict writes the variance of each row and its image, the squared length of the vector
-	// behind it. It may overwrite k and t, which are of one size.
+	// predict writes the variance of each row, and its image: the squared length of the vector that the
+	// variance is computed from. It may overwrite k and t, which are of one size.
 	predict(k, t linalg.Mat, variance, image []float64)
-	// varianceError bounds the error of a row's variance: its kernel column has the length
-	// k and is off by dk.
+	// varianceError returns an upper bound on the error of a row's variance, for a kernel column of length k
+	// that is off by dk.
 	varianceError(e *errorTerms, k, dk, image float64) float64
 }
 
-// typical returns the variance error of a row among the inducing points.
+// typical returns the error bound of the variance for a row among the inducing points.
 func typical(w way, e *errorTerms) float64 {
 	return w.varianceError(e, 2*e.sigma2, 100*roundoff*e.sigma2, e.sigma2)
 }
 
-// predictScratch is the memory of one worker.
+// predictScratch is the working memory of one worker.
 type predictScratch struct {
 	k, t             linalg.Mat // [predictBlock×M]
 	norm, sum, image []float64  // [predictBlock]: of the rows of k
 	losses           loss.Upper
 }
 
-// NewPredictor returns a predictor that computes on the given number of
-// workers. Close it after use.
+// NewPredictor returns a predictor that computes on the given number of workers, at least one. Close it after
+// use.
 func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 	return r, nil
 }
 
-// use sets the way, and puts the inducing points and α in its order.
+// use sets the way, and orders the inducing points and α for it.
 func (r *Predictor) use(w way) {
 	r.way, r.alpha = w, slices.Clone(r.errors.alpha)
 	r.z = view(r.posterior.Z, r.posterior.Dim())
@@ -103,27 +103,27 @@ func (r *Predictor) use(w way) {
 // Close ends the predictor's workers.
 func (r *Predictor) Close() { r.pool.Close() }
 
-// Predict writes the mean and the variance of f(x) under Q for each row of x
-// [n×d] to mean [n] and variance [n], in scaled units. A variance can be
-// negative by rounding; the losses raise it. A row with a NaN gives NaN.
+// Predict writes the mean and the variance of f(x) under Q for each row of x [n×d] to mean [n] and variance
+// [n], in scaled units. Rounding can make a variance negative; package loss raises it then. A row with a NaN gives
+// NaN.
 func (r *Predictor) Predict(x, mean, variance []float64) error {
 	return r.blocks(x, loss.Laws{Mean: mean, Variance: variance}, func(*predictScratch, int, int) {})
 }
 
-// PredictLaws writes the results of [Predictor.Predict] and bounds on their rounding errors to laws. The bounds
-// are proven (docs/explanation/theory.md, 10) for posteriors that pass [Posterior.JitterCheck].
+// PredictLaws writes the results of [Predictor.Predict] to laws, with bounds on their rounding errors. The
+// bounds are proven (docs/explanation/theory.md, 10) for posteriors that pass [Posterior.JitterCheck].
 func (r *Predictor) PredictLaws(x []float64, laws loss.Laws) error {
 	return r.blocks(x, laws, func(*predictScratch, int, int) {})
 }
 
-// PredictLoss does the work of [Predictor.PredictLaws], and writes upper bounds on the expected
-// losses of the targets y [n] to hi [n], in [0, 1]. The bounds hold for a reader whose
-// predictions are off by up to accuracy, in scaled units (see [loss.Upper]).
+// PredictLoss does what [Predictor.PredictLaws] does. For the targets y [n] it also writes to hi [n] upper
+// bounds, in [0, 1], on the expected losses of a random draw. They hold for a reader whose predictions are off
+// by up to accuracy, in scaled units (see [loss.Upper]).
 func (r *Predictor) PredictLoss(l loss.Loss, accuracy float64, x, y []float64, laws loss.Laws, hi []float64) error {
 	return r.predictLoss((*loss.Upper).Draws, l, accuracy, x, y, laws, hi)
 }
 
-// PredictMeanLoss is [Predictor.PredictLoss] for the losses of the means.
+// PredictMeanLoss is [Predictor.PredictLoss] for the losses of the predicted means.
 func (r *Predictor) PredictMeanLoss(l loss.Loss, accuracy float64, x, y []float64, laws loss.Laws, hi []float64) error {
 	return r.predictLoss((*loss.Upper).Points, l, accuracy, x, y, laws, hi)
 }
@@ -140,7 +140,7 @@ func (r *Predictor) predictLoss(
 	})
 }
 
-// blocks predicts and calls then with [i, j) for each block of rows that is done.
+// blocks predicts all rows, and calls then with [i, j) for each block of rows that is done.
 func (r *Predictor) blocks(x []float64, laws loss.Laws, then func(s *predictScratch, i, j int)) error {
 	n, d := len(laws.Mean), r.posterior.Dim()
 	if len(laws.Variance) != n || len(x) != n*d {
@@ -163,7 +163,7 @@ func (r *Predictor) blocks(x []float64, laws loss.Laws, then func(s *predictScra
 	return nil
 }
 
-// block predicts some rows and leaves their norms in s.
+// block predicts the rows of one block, and leaves in s what bound needs.
 func (r *Predictor) block(s *predictScratch, x, mean, variance []float64) {
 	n, m, d := len(mean), r.posterior.Inducing(), r.posterior.Dim()
 	k, t := s.k.Slice(0, n, 0, m), s.t.Slice(0, n, 0, m)

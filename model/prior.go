@@ -7,25 +7,25 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// A prior is the law of the values at the inducing points, K_ZZ + jI = LLᵀ, with scratch for the
-// derivatives with respect to θ and Z.
+// A prior is the distribution of the values at the inducing points, with covariance K_ZZ + jI = LLᵀ, and
+// scratch for derivatives by θ and Z.
 type prior struct {
 	pool    *linalg.Pool
 	profile *linalg.Profile
-	of      []int   // [d]: the parameter of each input's lengthscale
+	of      []int   // [d]: the index in θ of each input's lengthscale
 	jitter  float64 // relative to the variance
 
-	// Of θ and Z.
+	// Computed by set from θ and Z.
 	z        linalg.Mat // [M×d]
 	origin   []float64  // [d]: origin of kernel blocks, the middle of usual rows
 	limit    []float64  // [d]: greatest distance of a usual row from the origin
 	invScale []float64  // [d]
 	variance float64
 	kuu      linalg.Mat // [M×M]: K_ZZ without jitter
-	kuuSlope linalg.Mat // [M×M]: its slopes
+	kuuSlope linalg.Mat // [M×M]: its slopes; kuu itself if they are its values
 	white    whitener
 
-	pull   linalg.Mat // [M×M], or none where slopes are values
+	pull   linalg.Mat // [M×M] scratch; empty if slopes are values
 	vector []float64  // [M]
 	zOnes  linalg.Mat // [M×(d+1)]: z and a column of ones
 	zPull  linalg.Mat // [M×(d+1)]
@@ -44,7 +44,7 @@ func newPrior(pool *linalg.Pool, profile *linalg.Profile, of []int, jitter float
 	return p
 }
 
-// set computes K_ZZ and L for θ, ln lengthscales and ln variance, and z.
+// set computes K_ZZ and L for z and θ, which holds the ln lengthscales and ln variance.
 func (p *prior) set(theta []float64, z linalg.Mat) error {
 	expandScales(theta, p.of, p.invScale)
 	p.variance = math.Exp(theta[len(theta)-1])
@@ -62,7 +62,7 @@ func (p *prior) set(theta []float64, z linalg.Mat) error {
 	return nil
 }
 
-// A columnSum adds up the contributions of kernel columns to the derivatives.
+// A columnSum adds up what kernel columns contribute to the derivatives of F by θ and Z.
 type columnSum struct {
 	gx     linalg.Mat // [M×(d+1)]: Σ_i G_ij (x_i, 1), with G = (dF/dk)∘slope
 	gx2    []float64  // [d]: Σ_ij G_ij x_i²
@@ -80,8 +80,8 @@ func (c *columnSum) reset() {
 	c.gTotal, c.gSelf = 0, 0
 }
 
-// gradient sets dst to the derivatives of F through kernel columns, with their sums columns, and
-// through K_ZZ, with −dF/dK_ZZ in square, symmetric, which it overwrites.
+// gradient sets dst to the derivatives of F by θ and Z: through kernel columns, whose sums are columns, and
+// through K_ZZ. square is −dF/dK_ZZ, symmetric, and is overwritten.
 func (p *prior) gradient(columns columnSum, square linalg.Mat, dst hyperGradient) {
 	clear(dst.theta)
 	clear(dst.z.Data)
@@ -89,8 +89,8 @@ func (p *prior) gradient(columns columnSum, square linalg.Mat, dst hyperGradient
 	p.squarePart(square, dst)
 }
 
-// columnPart adds the contribution of the kernel columns k(x, z) and k(x, x) = σ²: d ln l_j
-// gets Σ G (x−z)_j²/l_j², dz gets Σ_i G (x−z)/l², and d ln σ² gets Σ (dF/dk)∘k + σ²Σ dF/dk(x, x).
+// columnPart adds the contribution of the kernel columns k(x, z) and of k(x, x) = σ². The derivative by ln l_j
+// gets Σ G (x−z)_j²/l_j², that by z gets Σ_i G (x−z)/l², and that by ln σ² gets Σ (dF/dk)∘k + σ²Σ dF/dk(x, x).
 func (p *prior) columnPart(c columnSum, dst hyperGradient) {
 	d := len(p.invScale)
 	dst.theta[len(dst.theta)-1] += c.gTotal + p.variance*c.gSelf
@@ -143,8 +143,7 @@ func (p *prior) squarePart(square linalg.Mat, dst hyperGradient) {
 	}
 }
 
-// slopesOf returns room for the slopes of a kernel block: the block itself if they are its
-// values.
+// slopesOf returns memory for the slopes of a kernel block: the block itself if slopes are values.
 func slopesOf(profile *linalg.Profile, block linalg.Mat) linalg.Mat {
 	if profile.SlopeIsValue {
 		return block
@@ -152,20 +151,17 @@ func slopesOf(profile *linalg.Profile, block linalg.Mat) linalg.Mat {
 	return linalg.NewMat(block.Rows, block.Cols)
 }
 
-// hyperGradient converts the sums of a sweep into the derivatives of J_b with
-// respect to θ and Z at fixed whitened m and S, which leaves the KL alone:
+// hyperGradient holds the derivatives of J_b by θ and Z at fixed whitened m and S. The KL is fixed then too:
 //
 //	dJ = b Σ dE + d ln 1/p_θ
 //
-// The kernel columns' part has been collected by the sweep. K_ZZ enters
-// through L: with X = m hᵀ + 2(S−I)H, all whitened and summed over rows, and Φ
-// the lower triangle with half its diagonal,
+// The sweep has collected the part of the kernel columns. K_ZZ enters through L: with X = m hᵀ + 2(S−I)H, all
+// whitened and summed over rows, and Φ the lower triangle with half its diagonal,
 //
 //	dE/dL = −tril(L⁻ᵀX),  dE/dK_ZZ = −L⁻ᵀ Φ(X) L⁻¹
 //
-// the second by the reverse mode of Cholesky (Murray 2016, eq. 10), because
-// the upper part of Lᵀtril(L⁻ᵀX) is the only one that differs from X. Only the
-// symmetric part of dE/dK_ZZ counts, which is that of ½(Φ+Φᵀ): half of X's lower
+// the second by the reverse mode of Cholesky (Murray 2016, eq. 10), because Lᵀtril(L⁻ᵀX) differs from X in the
+// upper part only. Only the symmetric part of dE/dK_ZZ counts, which is that of ½(Φ+Φᵀ): half of X's lower
 // triangle and its mirror image.
 type hyperGradient struct {
 	theta []float64

@@ -11,10 +11,10 @@ import (
 //
 //	A = Σφφᵀ,  b = Σφy,  c = Σy²
 //
-// so that rows can be added in any order, and sums of parts merged in any order, to the same bits:
-// features and targets are rounded to whole numbers of a unit first, and whole numbers are added.
-// Targets beyond ±2¹⁰ scales or more count as that. The features have 22 bits or, for more than half a million rows, fewer: half a bit less for each
-// doubling. Memory is M² numbers. Not for concurrent use.
+// Rows can be added, and sums of parts merged, in any order to the same bits: features and targets are first
+// rounded to whole numbers of a unit, and whole numbers are added. Targets are clamped to ±2¹⁰ scaled units, or
+// to a wider range if features have more than the fewest bits. Features have 22 bits or, for more than half a
+// million rows, half a bit less for each doubling. Memory is M² numbers. Not for concurrent use.
 type Regression struct {
 	posterior *Posterior
 	pool      *linalg.Pool
@@ -22,11 +22,11 @@ type Regression struct {
 	invScale  []float64
 	origin    []float64
 
-	bits      int     // of a feature
+	bits      int     // of a feature, as a whole number
 	unit      float64 // of a feature, a power of two
-	blockRows int
+	blockRows int     // rows whose products are added exactly in float64
 
-	// Whole numbers: features, and the digits of the target in base 2^bits.
+	// Whole numbers: features, then the digits of the target in base 2^bits.
 	block linalg.Mat // [blockRows×(M+digits)]
 	sum   linalg.Mat // of one block
 	rows  int64
@@ -34,16 +34,16 @@ type Regression struct {
 }
 
 const (
-	digits       = 3
-	mostBits     = 22
-	leastBits    = 12
-	totalBits    = 63
-	exactBits    = 52
-	targetUnit   = 0x1p-24 // of a target, in its scale
+	digits       = 3       // of a target
+	mostBits     = 22      // of a feature
+	leastBits    = 12      // of a feature
+	totalBits    = 63      // of a sum over all rows
+	exactBits    = 52      // of a sum over a block
+	targetUnit   = 0x1p-24 // of a target, in scaled units
 	mostRowsOfIt = 1 << (totalBits - 2*leastBits)
 )
 
-// NewRegression returns empty sums for at most so many rows. Close it after use.
+// NewRegression returns empty sums for at most the given number of rows. Close it after use.
 func NewRegression(p *Posterior, rows int64, workers int) (*Regression, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -70,10 +70,10 @@ func NewRegression(p *Posterior, rows int64, workers int) (*Regression, error) {
 	return r, nil
 }
 
-// Close ends the workers. The sums stay.
+// Close ends the workers. The sums remain usable.
 func (r *Regression) Close() { r.pool.Close() }
 
-// Add adds rows: scaled features [n×d] and targets [n].
+// Add adds rows: scaled features [n×d] and scaled targets [n].
 func (r *Regression) Add(x, y []float64) error {
 	d := r.posterior.Dim()
 	if len(x) != len(y)*d {
@@ -113,7 +113,7 @@ func (r *Regression) add(x, y []float64) {
 	})
 }
 
-// digits writes a target as a whole number of targetUnit in base 2^bits, the least digit first.
+// digits writes a target to to, as a whole number of targetUnit in base 2^bits, the least digit first.
 func (r *Regression) digits(y float64, to []float64) {
 	base := math.Ldexp(1, r.bits)
 	most := math.Ldexp(1, digits*r.bits-2)
@@ -125,32 +125,32 @@ func (r *Regression) digits(y float64, to []float64) {
 	}
 }
 
-// A Fit is the Gaussian law of the weights of a [Regression]. Its predictions have the mean φᵀw and the variance
-// k(x,x) − |φ|² + φᵀB⁻¹φ, to which the noise comes, with
+// A Fit is the Gaussian distribution of the weights of a [Regression]. Its predictions have the mean φᵀw and
+// the variance k(x,x) − |φ|² + φᵀB⁻¹φ, plus the noise, with
 //
 //	B = I + A/σ_n²,  w = B⁻¹b/σ_n²
 type Fit struct {
 	Law   *Posterior // N(w, B⁻¹) with the kernel and the inducing points of the regression's posterior
-	Noise float64    // σ_n²
-	// Condition bounds the condition number of B. Rounding changes the weights by that many times its part of
-	// them, at most.
+	Noise float64    // σ_n², in squared scaled units
+	// Condition is an upper bound on the condition number of B: rounding errors, relative to the weights, grow
+	// by at most this factor.
 	Condition float64
-	// Least says that the noise is the least that the arithmetic carries: the rows show none.
+	// Least says that Noise is the least value that the arithmetic can resolve, since the rows show no noise.
 	Least bool
 }
 
 const (
-	lnNoiseStep = 1.0 / 16 // of ln σ_n² in the search
-	noiseStride = 16       // steps of the first, coarse search
-	mostNoise   = 8.0      // mean squares of the target
-	relative    = 0x1p-46  // least noise, in traces of A
+	lnNoiseStep = 1.0 / 16 // step of ln σ_n² in the search
+	noiseStride = 16       // steps at once in the first, coarse search
+	mostNoise   = 8.0      // greatest noise, in mean squares of the target
+	relative    = 0x1p-46  // least noise, in units of tr A + σ²
 )
 
-// Fit finds the law of the weights, with the noise of the highest evidence bound (Titsias 2009)
+// Fit returns the distribution of the weights, with the noise of the highest evidence bound (Titsias 2009)
 //
 //	−½(N ln 2πσ_n² + ln det B + c/σ_n² − bᵀB⁻¹b/σ_n⁴ + (N k(x,x) − tr A)/σ_n²)
 //
-// among values ln σ_n² a sixteenth apart.
+// among values of ln σ_n² that are 1/16 apart.
 func (r *Regression) Fit() (*Fit, error) {
 	if r.rows == 0 {
 		return nil, fmt.Errorf("model: a regression without rows")
@@ -188,7 +188,7 @@ func (r *Regression) Fit() (*Fit, error) {
 	return &Fit{Law: &p, Noise: noise, Condition: 1 + s.trace/noise, Least: best == lowest}, nil
 }
 
-// regressionSums are the sums in numbers, with room for a solution.
+// regressionSums are the sums as float64, with memory for a solution.
 type regressionSums struct {
 	pool              *linalg.Pool
 	rows              float64
@@ -233,7 +233,7 @@ func (r *Regression) sums() *regressionSums {
 	return s
 }
 
-// evidence solves for a noise, and returns the evidence bound; -Inf if B has no factor.
+// evidence computes the weights for a noise, and returns the evidence bound; −Inf if B has no Cholesky factor.
 func (s *regressionSums) evidence(noise float64) float64 {
 	if gaussianPosterior(s.pool, s.gram, s.moment, noise, s.mean, s.precision, s.factor) != nil {
 		return math.Inf(-1)

@@ -6,16 +6,16 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// sweepBlock is the number of rows computed together. Rows are gathered into such blocks, so
-// that no result depends on the caller's chunks.
+// sweepBlock is the number of rows that are computed together. Rows are gathered into such blocks, so that no
+// result depends on the caller's chunks.
 const sweepBlock = 1024
 
-// A rowBlock gathers rows.
+// A rowBlock gathers up to sweepBlock rows, B of them, which are then computed together.
 type rowBlock struct {
 	dim  int
 	rows int
-	x    linalg.Mat // [B×(d+1)], last column 1
-	xd   linalg.Mat // [B×d]
+	x    linalg.Mat // [B×(d+1)]: features, and a last column of ones
+	xd   linalg.Mat // [B×d]: features
 	y    []float64
 }
 
@@ -23,8 +23,8 @@ func newRowBlock(d int) rowBlock {
 	return rowBlock{dim: d, x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: make([]float64, sweepBlock)}
 }
 
-// collect copies rows into the block, and calls full, which empties it, whenever it is full. For a
-// row far from all others it calls far instead.
+// collect copies rows into the block. It calls full, which must empty the block, whenever it is full. For a far
+// row it calls far instead.
 func (b *rowBlock) collect(x, y []float64, p *prior, far, full func()) {
 	for i := range y {
 		row := x[i*b.dim : (i+1)*b.dim]
@@ -42,8 +42,8 @@ func (b *rowBlock) collect(x, y []float64, p *prior, far, full func()) {
 	}
 }
 
-// kernel empties the block and computes its kernel columns, and slopes if there is room. It
-// returns their number of rows.
+// kernel computes the kernel columns of the block into k, and their slopes unless slope is empty. It empties
+// the block and returns the number of rows that it had.
 func (b *rowBlock) kernel(p *prior, k, slope linalg.Mat) (n int) {
 	n, b.rows = b.rows, 0
 	if n == 0 {

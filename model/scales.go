@@ -2,13 +2,13 @@ package model
 
 import "math"
 
-// Scales say which inputs share a lengthscale.
+// Scales say which inputs share a lengthscale. A feature may have several inputs, which always share one.
 type Scales struct {
-	ARD    bool  // a lengthscale for each feature, else one for all
-	Widths []int // the number of inputs of each feature; nil: one each
+	ARD    bool  // each feature has its own lengthscale; false: all share one
+	Widths []int // number of inputs of each feature; nil means one each
 }
 
-// features is the number of features of d inputs.
+// features returns the number of features of d inputs.
 func (s Scales) features(d int) int {
 	if s.Widths == nil {
 		return d
@@ -16,7 +16,7 @@ func (s Scales) features(d int) int {
 	return len(s.Widths)
 }
 
-// lengthscales is the number of different lengthscales of d inputs.
+// lengthscales returns the number of different lengthscales of d inputs.
 func (s Scales) lengthscales(d int) int {
 	if s.ARD {
 		return s.features(d)
@@ -39,7 +39,7 @@ func (s Scales) of(d int) []int {
 	return of
 }
 
-// fit reports whether the features have d inputs, each at least one.
+// fit reports whether the features have d inputs in all, and each at least one.
 func (s Scales) fit(d int) bool {
 	n := 0
 	for _, width := range s.Widths {
@@ -50,8 +50,7 @@ func (s Scales) fit(d int) bool {
 	return s.Widths == nil || n == d
 }
 
-// expandScales writes the reciprocal lengthscales of all inputs, of which input j has that of the
-// parameter of[j].
+// expandScales sets invScale to the reciprocal lengthscale of each input: input j has that of theta[of[j]].
 func expandScales(theta []float64, of []int, invScale []float64) {
 	for j, i := range of {
 		invScale[j] = math.Exp(-theta[i])

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	settleRate  = 0.5
+	settleRate  = 0.5  // of the first natural-gradient step
 	settleMore  = 1.5  // growth of the rate after a step that helped
-	settleLess  = 0.7  // times a rate that failed: the greatest from then on
-	settleGain  = 2e-3 // the least relative gain of a pass that is not flat
-	settleFlats = 2    // flat passes in a row that end the phase
-	settleFails = 4    // halvings in a row without a gain that end the phase
-	harm        = 1.02 // times the lowest running value: putting θ on its grid should cost less
-	wreck       = 1.2  // times the lowest running value: above it there is a warning
+	settleLess  = 0.7  // factor of a rate that failed: no later rate is above the product
+	settleGain  = 2e-3 // a pass with less relative gain is flat
+	settleFlats = 2    // so many flat passes in a row end the phase
+	settleFails = 4    // so many halvings in a row without a gain end the phase
+	harm        = 1.02 // putting θ on its grid should not raise the lowest running value by more than this factor
+	wreck       = 1.2  // above this factor of the lowest running value there is a warning
 )
 
-// endSettle keeps the swept state if it is the best so far, and makes a natural-gradient step from
-// it. From a worse state it goes half of the way back. The phase ends when neither helps.
+// endSettle keeps the state of the pass if it is the best so far, and makes a natural-gradient step from it.
+// From a worse state it goes half of the way back. The phase ends when neither helps.
 //
-// If putting θ on its grid has raised the value much, the state of the lowest running value is
-// tried as well, and the better of the two is refined.
+// If putting θ on its grid has raised the value much, the state of the lowest running value is tried as well,
+// and the better of the two is refined.
 func (t *Trainer) endSettle() error {
 	scale := t.measure()
-	gain := 1 - t.last.value/t.best.value // 1 at first
+	gain := 1 - t.last.value/t.best.value // 1 at first, when best is +Inf
 	switch {
 	case t.phase == Settle && t.step == 1 && t.step < t.settleSteps && t.last.value > harm*t.reached:
 		t.best = t.last
@@ -62,7 +62,7 @@ func (t *Trainer) endSettle() error {
 	return nil
 }
 
-// settled returns to the best state, and ends training or starts to choose its covariance.
+// settled returns to the best state, and ends training or, for [Config.ELBO], starts the covariance phase.
 func (t *Trainer) settled(last bool) {
 	if t.phase == Settle && t.best.value > wreck*t.reached {
 		t.warning = "training ends far above its lowest value, which it had before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)"
@@ -76,9 +76,9 @@ func (t *Trainer) settled(last bool) {
 	}
 }
 
-// halfway halves the step from the best state. Natural gradients move Λ and Λm: half a step is the
-// mean of both ends in these. If θ or Z has changed there was no such step, and the best state is
-// restored.
+// halfway halves the step from the best state. A natural-gradient step is a straight line in Λ and Λm, so that
+// half a step is the mean of both ends in these. If θ or Z has changed, there was no such step, and the best
+// state is restored.
 func (t *Trainer) halfway() error {
 	if !slices.Equal(t.theta, t.bestTheta) || !slices.Equal(t.z.Data, t.bestZ.Data) {
 		t.restoreBest()
@@ -104,13 +104,13 @@ func (t *Trainer) halfway() error {
 
 const (
 	coarseStep = 0.05 // grids with larger steps are approached in stages
-	gridStages = 6
-	// The stages end with the phase, or, where the evidence bound is minimised, when this part of it has passed.
+	gridStages = 6    // number of these stages
+	// The stages end with the phase or, for the evidence bound, after this part of it.
 	evidenceFrozen = 0.8
 )
 
-// freeze puts parameters with coarse grids on grid values, in stages from the middle of the joint
-// phase on: those nearest to a value first, so that the others and q can adapt.
+// freeze puts parameters with coarse grids on grid values, in stages from the middle of the joint phase on.
+// Those nearest to a grid value come first, so that the others and q can adapt.
 func (t *Trainer) freeze() {
 	if t.coarse() {
 		return
@@ -142,13 +142,13 @@ func (t *Trainer) freeze() {
 	}
 }
 
-// onGrid returns the grid value nearest to parameter i.
+// onGrid returns the grid value nearest to hyper-parameter i.
 func (t *Trainer) onGrid(i int) float64 {
 	g := t.cfg.Grids[i]
 	return g.Value(g.Nearest(t.theta[i]))
 }
 
-// toGrid begins to settle: from here on q is fitted with the θ of the certificate.
+// toGrid starts the settle phase: from here on q is fitted with the θ of the certificate.
 func (t *Trainer) toGrid() {
 	t.phase, t.step, t.rate, t.mostRate, t.keepNegative = Settle, 0, settleRate, 1, 1
 	t.best, t.later = Progress{value: math.Inf(1)}, linalg.Mat{}
@@ -157,14 +157,14 @@ func (t *Trainer) toGrid() {
 	}
 }
 
-// round puts parameters on their grid: the frozen ones, and after the joint phase all. The
-// posterior remains the same law of functions, as far as the new kernel allows: its mean at
-// Z, and the part of its precision that comes from the rows,
+// round puts parameters on their grid: in the joint phase the frozen ones, after it all. The posterior remains
+// the same distribution of functions as far as the new kernel allows. It keeps its mean at Z, and the part of
+// its precision that comes from the rows:
 //
 //	m ← L'⁻¹K L⁻ᵀm,  Λ − I ← L'⁻¹K' L⁻ᵀ(Λ−I)L⁻¹ K'L'⁻ᵀ
 //
-// with K = k(Z, Z) without jitter, and ' for the new θ. A part of Λ − I is left out
-// where Λ would not be positive definite.
+// where K = k(Z, Z) without jitter, and ' marks the new θ. If Λ would not be positive definite, only a part of
+// Λ − I is kept.
 func (t *Trainer) round() error {
 	to := slices.Clone(t.theta)
 	for i := range to {

@@ -9,22 +9,21 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// The bound prefers smoother and smaller functions than the likelihood, for
-// their smaller KL: stretch multiplies the estimated lengthscales, shrink the
-// variance.
+// stretch multiplies the estimated lengthscales, and shrink the estimated variance: the bound prefers smoother
+// and smaller functions than the likelihood, for their smaller KL.
 const (
 	stretch = 1.25
 	shrink  = 0.7
 )
 
-// noiseCandidates are the standard deviations of the noise, in scaled units,
-// whose posteriors are tried as start of q: usualNoise first.
+// noiseCandidates are standard deviations of the noise, in scaled units, whose posteriors are tried as start of
+// q. The index usualNoise comes first.
 var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 
 const usualNoise = 2
 
-// startValues sets θ to its estimate, and then Z and q for the configured number of inducing points
-// or, with grow, for the number that grow finds.
+// startValues sets θ to its estimate, and Z and q to start values for the configured number of inducing points
+// or, if grow is set, for the number that Trainer.grow finds.
 func (t *Trainer) startValues(rows Rows, grow bool) error {
 	t.mostStarts = estimateSteps + len(noiseCandidates)
 	var sizes []int
@@ -67,7 +66,7 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	return t.startCoarse(rows, theta)
 }
 
-// started counts and reports an evaluation of start values.
+// started counts an evaluation of start values, and reports it.
 func (t *Trainer) started() {
 	t.starts++
 	if t.cfg.Starting != nil {
@@ -75,18 +74,18 @@ func (t *Trainer) started() {
 	}
 }
 
-// Inducing points are doubled while that lowers the bound of the start posterior by a worthwhile
-// gain. With too few points the trained bound loses about half of what the start bound loses.
+// Inducing points are doubled while that lowers the bound of the start posterior by a worthwhile gain. With too
+// few points the trained bound loses about half of what the start bound loses.
 const (
-	fewestInducing = 30
+	fewestInducing = 30 // least number that is tried, unless the most is less
 	mostDoublings  = 4
-	worthwhile     = 0.002
-	worthwhilePart = 0.02 // of the bound, if that is less
-	patience       = 2    // doublings without a gain: the first ones may have too few points to gain anything
+	worthwhile     = 0.002 // least gain of a doubling
+	worthwhilePart = 0.02  // the same as a part of the bound; the smaller of the two counts
+	patience       = 2     // doublings without a gain that end it: the first ones may have too few points to gain anything
 )
 
-// Doublings are the numbers of inducing points that a trainer without a given number tries, up to
-// the most: first a sixteenth of them, or about 30.
+// Doublings returns the numbers of inducing points that a trainer tries if it chooses their number: from a
+// sixteenth of most, or about 30 if that is more, up to most.
 func Doublings(most int) []int {
 	sizes := []int{most}
 	for len(sizes) <= mostDoublings && most>>len(sizes) >= fewestInducing {
@@ -95,7 +94,7 @@ func Doublings(most int) []int {
 	return sizes
 }
 
-// grow doubles the number of inducing points while it is worthwhile.
+// grow doubles the number of inducing points while that is worthwhile.
 func (t *Trainer) grow(sizes []int, rows Rows, theta []float64) error {
 	least, enough, without := math.Inf(1), 0, 0
 	for _, m := range sizes {
@@ -119,8 +118,8 @@ func (t *Trainer) grow(sizes []int, rows Rows, theta []float64) error {
 	return t.startAt(enough, rows, theta)
 }
 
-// startAt sets Z to m k-means centres, and q to the posterior of a Gaussian likelihood
-// (DTC) with the noise of the lowest estimated bound.
+// startAt sets Z to m k-means centres, and q to the posterior of a Gaussian likelihood (DTC) with the noise of
+// the lowest estimated bound.
 func (t *Trainer) startAt(m int, rows Rows, theta []float64) error {
 	invScale := make([]float64, t.cfg.Dim)
 	expandScales(theta, t.cfg.of(t.cfg.Dim), invScale)
@@ -133,7 +132,7 @@ func (t *Trainer) startAt(m int, rows Rows, theta []float64) error {
 	return t.startPosterior(rows)
 }
 
-// fewerInducing returns a warning if there are fewer inducing points than were asked for, else "".
+// fewerInducing returns a warning if there are fewer inducing points than were asked for, else an empty text.
 func fewerInducing(m, asked int) string {
 	if m == asked {
 		return ""
@@ -141,8 +140,8 @@ func fewerInducing(m, asked int) string {
 	return fmt.Sprintf("%d inducing points instead of %d: there are no more different start rows", m, asked)
 }
 
-// startPosterior searches the noise of the Gaussian likelihood's posterior: from the last best
-// candidate to smaller ones while they lower the bound, else to larger ones.
+// startPosterior sets q to the posterior of a Gaussian likelihood with the best noise. It tries smaller
+// candidates than the last best one while they lower the bound. If none does, it tries larger ones.
 func (t *Trainer) startPosterior(rows Rows) error {
 	m := t.z.Rows
 	for i := range m {
@@ -188,8 +187,8 @@ func (t *Trainer) startPosterior(rows Rows) error {
 	return nil
 }
 
-// clipped returns the rows with targets that are at most a few times the spread of most
-// away from their median: squares of heavy tails would drown the others.
+// clipped returns the rows with targets that are clamped at three times the spread of most targets from their
+// median: squares of heavy tails would outweigh all others.
 func clipped(rows Rows) Rows {
 	const spreads = 3
 	y := view(rows.Y, 1)
@@ -204,10 +203,10 @@ func clipped(rows Rows) Rows {
 	return Rows{X: rows.X, Y: at, Dim: rows.Dim}
 }
 
-// boundRows is the number of start rows for an estimate of the bound.
+// boundRows is the number of start rows on which the bound is estimated.
 const boundRows = 4096
 
-// estimateBound estimates the bound of q on some rows.
+// estimateBound estimates the bound of q on some rows, and records it in last.
 func (t *Trainer) estimateBound(some Rows) {
 	t.sweep.reset(false)
 	t.sweep.valueOnly = true
@@ -217,12 +216,12 @@ func (t *Trainer) estimateBound(some Rows) {
 	t.measure()
 }
 
-// gaussianPosterior sets mean and precision to those of the posterior of a Gaussian likelihood (DTC)
-// with the noise σ_n²,
+// gaussianPosterior sets mean and precision to those of the posterior of a Gaussian likelihood (DTC) with the
+// noise σ_n²,
 //
 //	Λ = I + ΦᵀΦ/σ_n²,  m = S Φᵀy/σ_n²
 //
-// and factor to the Cholesky factor of Λ. It is an error if Λ has none.
+// and factor to the Cholesky factor of Λ. gram is ΦᵀΦ and moment Φᵀy. It is an error if Λ has no factor.
 func gaussianPosterior(pool *linalg.Pool, gram linalg.Mat, moment []float64, noise float64, mean []float64, precision, factor linalg.Mat) error {
 	copy(mean, moment)
 	for i := range mean {
@@ -242,7 +241,7 @@ func gaussianPosterior(pool *linalg.Pool, gram linalg.Mat, moment []float64, noi
 	return nil
 }
 
-// leastSquares sets gram = ΦᵀΦ and moment = Φᵀy, whitened.
+// leastSquares adds ΦᵀΦ to gram and Φᵀy to moment, with whitened features Φ of the rows.
 func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 	d, m := rows.Dim, t.z.Rows
 	k, whiten := t.sweep.k, t.pool.NewSolver(t.prior.white.l)
@@ -256,8 +255,8 @@ func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 	t.pool.Mirror(gram)
 }
 
-// addLeastSquares whitens kernel columns k, and adds ΦᵀΦ to the lower triangle of gram and Φᵀy to
-// moment.
+// addLeastSquares overwrites kernel columns k with whitened features Φ, and adds ΦᵀΦ to the lower triangle of
+// gram and Φᵀy to moment.
 func addLeastSquares(pool *linalg.Pool, whiten *linalg.Solver, k linalg.Mat, y []float64, gram linalg.Mat, moment []float64) {
 	whiten.Solve(k)
 	pool.Syrk(true, 1, k, 1, gram)

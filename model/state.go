@@ -10,56 +10,56 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// stateFormat names the version of states.
+// stateFormat begins every state of a [Trainer] and names its version.
 const stateFormat = "pacsgp-trainer/13"
 
-// ErrState says that a state cannot be resumed from: it is damaged, or belongs
-// to another configuration or instruction set. The run must start again.
+// ErrState reports a state that cannot be resumed from, because it is damaged or belongs to another
+// configuration or instruction set. The run must start again.
 var ErrState = errors.New("model: unusable trainer state")
 
-// state is the state of a trainer between two passes. MarshalBinary writes it.
+// state is the state of a trainer between two passes, as MarshalBinary writes it.
 type state struct {
 	phase        Phase
-	step         int       // in this phase
-	stepsDone    int       // in all phases
+	step         int       // passes in this phase
+	stepsDone    int       // passes in all phases
 	theta        []float64 // ln lengthscales, ln variance
 	z            linalg.Mat
-	later        linalg.Mat // points of which some are added to z, none later on
-	refineAt     int        // the joint step after which they are, or were; 0: no step
+	later        linalg.Mat // in training from coarse to fine, the points of which refine adds some to z; empty after that
+	refineAt     int        // the joint step after which they are added, or were; 0 in other training
 	mean         []float64  // [M]: m
 	precision    linalg.Mat // [M×M]: Λ, lower triangle mirrored
 	frozen       []float64  // 1 for each θ that stays on its grid
 	optTheta     adam
 	optZ         adam
-	squares      []float64 // means of E(f−y)² of the passes of risks
-	noises       []float64 // and the squared standard errors of the mean that counts: of the passes of risks
-	likelihood   float64   // price of E(f−y)²/2, next to the losses or alone
-	risks        []float64 // of the last joint passes: an epoch, or mostRisks of them
-	weight       float64   // b
-	slowed       float64   // factor of the rates of the joint phase
-	keepNegative float64   // part of negative curvature that natural gradients keep
-	reached      float64   // the least running bound of the joint phase
-	stage        int       // of putting θ on its grid
-	jointBound   float64   // the least running bound of the joint phase, raised at each restart from it
-	gainBound    float64   // running bound when it last fell by a worthwhile gain
-	gainStep     int       // the joint step of that
-	flatAt       int       // the joint step at which the bound was found to fall no longer, or 0
+	squares      []float64 // means of E(f−y)² over the passes of risks
+	noises       []float64 // squared standard errors of the mean that is minimised, over the passes of risks
+	likelihood   float64   // price of E(f−y)²/2 in units of loss
+	risks        []float64 // risks of the last joint passes: an epoch, or mostRisks of them
+	weight       float64   // b, the price of a unit of loss in nats
+	slowed       float64   // factor of all rates of the joint phase
+	keepNegative float64   // part of negative curvature that natural gradients keep, in [0, 1]
+	reached      float64   // least running value of the joint phase
+	stage        int       // completed stages of putting θ on its grid
+	jointBound   float64   // the same, raised a little at each restart
+	gainBound    float64   // running value when it last fell by a worthwhile gain
+	gainStep     int       // the joint step when that happened
+	flatAt       int       // the joint step at which the value was found to be flat, or 0
 	rate         float64   // of natural-gradient steps while settling
-	mostRate     float64   // of them
+	mostRate     float64   // upper limit of rate
 	last         Progress
-	best         Progress // of the state that is kept: running means in the joint phase
+	best         Progress // of the kept state below; in the joint phase a running mean
 	bestTheta    []float64
 	bestZ        linalg.Mat
 	bestMean     []float64
 	bestLambda   linalg.Mat
-	settleSteps  int // of the settle phase, at most: as planned, or fewer once somebody asks to end
+	settleSteps  int // greatest number of steps of the phase: as planned, or fewer after [Trainer.Settle]
 	settleFailed int // consecutive passes without a gain
 	settleFlat   int // consecutive passes of little gain
 	warning      string
 }
 
-// fields returns all fields in their order in the file: pointers to numbers and texts, and
-// vectors, with lengths from the configuration.
+// fields returns all fields in the order of the file: pointers to numbers and texts, and vectors, whose lengths
+// follow from the configuration.
 func (s *state) fields() []any {
 	return []any{
 		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.later.Data, &s.refineAt, s.mean, s.precision.Data, s.frozen,
@@ -71,9 +71,8 @@ func (s *state) fields() []any {
 	}
 }
 
-// MarshalBinary returns the whole state between two passes. A trainer resumed
-// from it gives the same bits as this one from here on. It is an error to call
-// it between Begin and End.
+// MarshalBinary returns the whole state between two passes. A trainer resumed from it gives the same bits as
+// this one from here on. It is an error to call it between Begin and End.
 func (t *Trainer) MarshalBinary() ([]byte, error) {
 	if t.open {
 		return nil, errors.New("model: state asked for inside a pass")
@@ -100,8 +99,8 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// ResumeTrainer returns the trainer whose state was written, under the same
-// configuration. Workers may differ.
+// ResumeTrainer returns the trainer whose state was written, under the same configuration except for Workers. A
+// state that does not fit is an [ErrState]. Close the trainer after use.
 func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -140,11 +139,11 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 	return t, nil
 }
 
-// longestText of a state, in bytes.
+// longestText is the greatest length of a text in a state, in bytes.
 const longestText = 1 << 16
 
-// beginState writes the start of a state: the instruction set and the fingerprint, which must be
-// the same where it is resumed.
+// beginState writes the start of a state: the format, the instruction set and the fingerprint. All must be the
+// same where training resumes.
 func beginState(out *bytes.Buffer, format, fingerprint string) *frame.Writer {
 	w := frame.NewWriter(out, format)
 	w.Text(linalg.InstructionSet())
@@ -152,7 +151,7 @@ func beginState(out *bytes.Buffer, format, fingerprint string) *frame.Writer {
 	return w
 }
 
-// openState reads what beginState wrote.
+// openState reads and checks what beginState wrote.
 func openState(state []byte, format, fingerprint string) *frame.Reader {
 	r := frame.NewReader(bytes.NewReader(state), int64(len(state)), format)
 	if set := r.Text(longestText); set != linalg.InstructionSet() {
@@ -164,7 +163,7 @@ func openState(state []byte, format, fingerprint string) *frame.Reader {
 	return r
 }
 
-// stateBytes returns a size in bytes a little above that of the state.
+// stateBytes returns an upper bound on the size of the state in bytes, only a little above it.
 func (t *Trainer) stateBytes() int {
 	const rest = 1 << 10 // single numbers, texts, checksum
 	bytes := rest + len(t.warning)

@@ -5,23 +5,22 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// A sweep adds up the sums of one pass for a step. It works in unwhitened kernel columns k,
-// where mean, variance and their derivatives need no triangular solve a row:
+// A sweep adds up the sums of one pass for a step. It works with unwhitened kernel columns k, where mean,
+// variance and their derivatives need no triangular solve for each row:
 //
 //	μ = kᵀa,  s² = σ² + kᵀA k,  dE/dk = g a + 2w A k
 //
-// Of the kernel's family it uses values and slopes, dk/d(r²) = −s/2.
-// With the relative jitter j, A has elements of size 1/j at most, and the
-// rounding errors of s² are of order 1e-16 M/j: harmless for training. The
-// certificate's predictor is the whitened one.
+// Of the kernel's family it uses values and slopes s, dk/d(r²) = −s/2. With the relative jitter j, elements of
+// A have a size of at most 1/j, and the rounding errors of s² are of order 1e-16 M/j: harmless for training.
+// The certificate's predictor is the whitened one.
 type sweep struct {
 	*prior
 	loss      loss.Loss
-	back      bool // collect the derivatives with respect to θ and Z too
-	valueOnly bool // collect no derivatives at all
+	back      bool // also collect the derivatives by θ and Z
+	valueOnly bool // collect no derivatives
 	// keepNegative is the share of negative curvature in bigH, in [0, 1].
 	keepNegative float64
-	// likelihood is the price of E(f−y)²/2, next to the losses; with evidence it counts alone.
+	// likelihood is the price of E(f−y)²/2 in units of loss. With evidence, losses have no price.
 	likelihood float64
 	evidence   bool
 
@@ -31,19 +30,19 @@ type sweep struct {
 
 	// Sums over rows.
 	seen    int64
-	risk    float64    // Σ E
+	risk    float64    // Σ E, the losses
 	squares float64    // Σ E(f−y)²
-	spread  float64    // Σ of the squares of E, or of E(f−y)² where that counts
+	spread  float64    // Σ E², or Σ (E(f−y)²)² with evidence
 	h       []float64  // [M]: Σ g k
-	bigH    linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times keepNegative
+	bigH    linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, a negative w times keepNegative
 	columnSum
 
 	// One block.
 	rowBlock
 	k, p       linalg.Mat // [B×M]: kernel columns; kᵀA, then G
-	slope      linalg.Mat // [B×M]: of the kernel columns, or k
+	slope      linalg.Mat // [B×M]: slopes of the kernel columns; k itself if they are its values
 	mu, g, w   []float64
-	e, rowSums []float64 // of G
+	e, rowSums []float64 // losses; row sums of G
 	square     []float64
 	total      []float64 // Σ (dE/dk)∘k
 	curvature  []float64
@@ -64,7 +63,7 @@ func newSweep(p *prior, l loss.Loss, m, d int) *sweep {
 	return s
 }
 
-// reset clears the sums, for the present a and A.
+// reset clears the sums for a pass with the present a and A.
 func (s *sweep) reset(back bool) {
 	s.back = back
 	s.seen, s.risk, s.squares, s.spread, s.rows = 0, 0, 0, 0, 0
@@ -73,7 +72,7 @@ func (s *sweep) reset(back bool) {
 	s.columnSum.reset()
 }
 
-// add gathers rows, and computes whenever a block is full.
+// add gathers rows, and computes whenever a block is full. Far rows count as lost and have no gradient.
 func (s *sweep) add(x, y []float64) {
 	s.collect(x, y, s.prior, func() {
 		s.seen++
@@ -82,7 +81,7 @@ func (s *sweep) add(x, y []float64) {
 	}, s.flush)
 }
 
-// flush computes the gathered block.
+// flush adds the rows of the block to the sums, and empties the block.
 func (s *sweep) flush() {
 	slope := linalg.Mat{}
 	if s.back {
@@ -137,22 +136,22 @@ func (s *sweep) flush() {
 	}
 }
 
-// half sets p to kᵀ times the lower triangle of the symmetric t with half its diagonal: kᵀTk is twice pᵀk, at half
-// the work.
+// half sets p to kᵀ times the lower triangle of the symmetric t with half its diagonal. Then kᵀTk is twice pᵀk,
+// at half the work.
 func (s *sweep) half(t, k, p linalg.Mat) {
 	scaleDiagonal(t, 0.5)
 	s.pool.TrmmRightLower(t, k, p)
 	scaleDiagonal(t, 2)
 }
 
-// scaleDiagonal multiplies the diagonal, by a power of two without a rounding.
+// scaleDiagonal multiplies the diagonal of t. A power of two causes no rounding.
 func scaleDiagonal(t linalg.Mat, by float64) {
 	for i := range t.Rows {
 		t.Row(i)[i] *= by
 	}
 }
 
-// backward converts p = kᵀA into G = (g a + 2w p)∘s and adds up its moments.
+// backward overwrites p = kᵀA with G = (g a + 2w p)∘s and adds up its moments.
 func (s *sweep) backward(n int, k, slope, p linalg.Mat) {
 	s.pool.For(n, func(i int) {
 		g, w2 := s.g[i], 2*s.w[i]
@@ -186,7 +185,7 @@ func (s *sweep) backward(n int, k, slope, p linalg.Mat) {
 	}
 }
 
-// finite reports whether the sums are numbers.
+// finite reports whether the sums are finite.
 func (s *sweep) finite() bool {
 	return firstNotFinite([]float64{s.risk, s.gSelf}) < 0 && firstNotFinite(s.h) < 0
 }

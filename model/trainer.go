@@ -14,14 +14,14 @@ type PassKind int
 
 // The kinds of passes.
 const (
-	FullPass  PassKind = iota // every row that is fitted once, in the fixed order
+	FullPass  PassKind = iota // all training rows once, in the fixed order
 	MiniBatch                 // the next Rows rows of the shuffled stream
 )
 
 // A Pass describes the rows of the next pass of a [Trainer].
 type Pass struct {
 	Kind PassKind
-	Rows int // number of rows
+	Rows int // number of rows to add
 }
 
 // A Phase is a stage of training.
@@ -31,31 +31,31 @@ type Phase int
 const (
 	Joint      Phase = iota // θ, Z and q move
 	Settle                  // θ is fixed on its grid, Z is fixed, q is refined
-	Covariance              // of [Config.ELBO]: the bound chooses the covariance of q, its mean stays
+	Covariance              // of [Config.ELBO]: the bound is minimised over the covariance of q, its mean stays
 	Settled                 // done
 )
 
 // String returns the phase's name.
 func (p Phase) String() string { return [...]string{"joint", "settle", "covariance", "done"}[p] }
 
-// Progress is the progress of training. In the joint phase Bound and Risk are means of the last
-// passes, about an epoch; KL and LnInverseWeight are those of the last pass. They are estimates,
-// and never the certificate's numbers.
+// Progress is the progress of training. In the joint phase Bound and Risk are means of the last passes, about
+// an epoch; KL and LnInverseWeight, in nats, are those of the last pass. All are estimates, and never the
+// certificate's numbers.
 type Progress struct {
 	Phase           Phase
-	Step, Steps     int // completed, and the most that there will be
+	Step, Steps     int // completed passes, and the most that there will be
 	Bound           float64
 	Risk            float64
 	KL              float64
 	LnInverseWeight float64 // ln 1/p_θ
 
 	squares float64 // mean of E(f−y)²
-	value   float64 // the objective
-	noise   float64 // standard error of Risk, or of squares where the evidence bound counts
+	value   float64 // of what is minimised
+	noise   float64 // standard error of Risk, or of squares while the evidence bound is minimised
 }
 
-// A Trainer is a step machine that fits a [Posterior] by minimising the bound.
-// Its caller reads rows and owns the loop:
+// A Trainer is a step machine that fits a [Posterior] by minimising the bound. Its caller reads rows and owns
+// the loop:
 //
 //	for !t.Done() {
 //		pass := t.Want()
@@ -64,8 +64,8 @@ type Progress struct {
 //		t.End()
 //	}
 //
-// Results depend on configuration, start rows and the rows added, not on the
-// chunks, not on Workers. Memory is O(M² + M·block). Not for concurrent use.
+// Results depend on configuration, start rows and the rows added, but not on the chunks and not on Workers.
+// Memory is O(M² + M·block). Not for concurrent use.
 type Trainer struct {
 	cfg   Config
 	pool  *linalg.Pool
@@ -78,7 +78,7 @@ type Trainer struct {
 
 	// Derived from the state by Begin.
 	open     bool
-	kl       float64
+	kl       float64 // KL(q‖p) in nats
 	prior    *prior
 	fresh    bool       // prior belongs to θ and z
 	factor   linalg.Mat // lower: Λ = RRᵀ
@@ -91,10 +91,9 @@ type Trainer struct {
 	gradient hyperGradient
 }
 
-// NewTrainer returns a trainer with start values found from the start rows:
-// scaled rows, prior rows first, then training rows in the order of their
-// hashes of the split; [Config.StartRows] says how many are of use. The rows are not
-// kept. Close the trainer after use.
+// NewTrainer returns a trainer with start values found from the start rows, which are scaled: prior rows first,
+// then training rows in the order of their hashes of the split. [Config.StartRows] says how many are of use.
+// The rows are not kept. Close the trainer after use.
 func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 	grow := cfg.Inducing == 0
 	cfg, err := cfg.withDefaults()
@@ -145,10 +144,10 @@ func (t *Trainer) allocate(m int) {
 	t.reached, t.jointBound, t.gainBound = math.Inf(1), math.Inf(1), math.Inf(1)
 }
 
-// Inducing returns M, which may be less than was asked for.
+// Inducing returns M, the number of inducing points, which may be less than was asked for.
 func (t *Trainer) Inducing() int { return t.z.Rows }
 
-// Warning returns a message to the user about the start or the end of training, or "".
+// Warning returns a message for the user about the start or the end of training, or an empty text.
 func (t *Trainer) Warning() string { return t.warning }
 
 // Done reports whether training has ended.
@@ -186,8 +185,8 @@ func (t *Trainer) Progress() Progress {
 	return p
 }
 
-// Settle puts θ on its grid now and begins the last phase. In the last phase it ends training after
-// the next pass. It must not be called between Begin and End.
+// Settle shortens training. In the joint phase it puts θ on its grid now and starts the settle phase. In a
+// later phase it ends training after the next pass. It must not be called between Begin and End.
 func (t *Trainer) Settle() {
 	switch t.phase {
 	case Joint:
@@ -198,7 +197,7 @@ func (t *Trainer) Settle() {
 	}
 }
 
-// skipEmptyPhases leaves the joint phase if it has no step.
+// skipEmptyPhases ends the joint phase if it has no steps.
 func (t *Trainer) skipEmptyPhases() {
 	if t.phase == Joint && t.step >= t.jointSteps() {
 		t.toGrid()
@@ -219,8 +218,7 @@ func (t *Trainer) Begin() error {
 	return nil
 }
 
-// Add adds rows to the pass: scaled features [n×d] and targets [n]. It does
-// not keep the slices.
+// Add adds rows to the pass: scaled features [n×d] and targets [n]. It does not keep the slices.
 func (t *Trainer) Add(x, y []float64) error {
 	if !t.open || len(x) != len(y)*t.cfg.Dim {
 		return fmt.Errorf("model: Add out of order, or %d feature values for %d targets of %d features", len(x), len(y), t.cfg.Dim)
@@ -229,7 +227,7 @@ func (t *Trainer) Add(x, y []float64) error {
 	return nil
 }
 
-// End completes a pass: it updates q, and θ and Z too in the joint phase.
+// End completes a pass: it updates q and, in the joint phase, θ and Z.
 func (t *Trainer) End() error {
 	if !t.open {
 		return errors.New("model: End without Begin")
@@ -250,8 +248,8 @@ func (t *Trainer) End() error {
 	return t.endSettle()
 }
 
-// measure records risk, KL and bound of the q that was swept, and returns the
-// factor from sums over the pass to sums over all rows.
+// measure records risk, KL and bound of the q of this pass, and returns the factor from sums over the pass to
+// sums over all rows, N/n.
 func (t *Trainer) measure() (scale float64) {
 	n := float64(t.cfg.N)
 	risk := t.sweep.risk / float64(t.sweep.seen)
@@ -262,8 +260,8 @@ func (t *Trainer) measure() (scale float64) {
 	return n / float64(t.sweep.seen)
 }
 
-// sampling returns the standard error of the mean that is minimised, Risk or squares. The rows of the
-// pass are drawn from all N without replacement.
+// sampling returns the standard error of the mean that is minimised, Risk or squares. The rows of the pass are
+// drawn from all N without replacement.
 func (t *Trainer) sampling() float64 {
 	n := float64(t.sweep.seen)
 	mean := t.sweep.risk / n
@@ -273,7 +271,7 @@ func (t *Trainer) sampling() float64 {
 	return math.Sqrt(max(0, t.sweep.spread/n-mean*mean) / n * max(0, 1-n/float64(t.cfg.N)))
 }
 
-// Result returns the posterior and θ's grid indices. It is valid when Done.
+// Result returns the posterior and the grid indices of θ. It is an error before Done.
 func (t *Trainer) Result() (*Posterior, []int, error) {
 	if !t.Done() {
 		return nil, nil, errors.New("model: Result before the end of training")
@@ -281,7 +279,7 @@ func (t *Trainer) Result() (*Posterior, []int, error) {
 	return t.cfg.posterior(t.theta, t.z, t.mean, t.precision)
 }
 
-// posterior makes the posterior of a θ on its grid, and returns θ's grid indices.
+// posterior returns the posterior of a θ on its grid, and θ's grid indices.
 func (c Config) posterior(theta []float64, z linalg.Mat, mean []float64, precision linalg.Mat) (*Posterior, []int, error) {
 	pool := linalg.NewPool(c.Workers)
 	defer pool.Close()
@@ -318,8 +316,8 @@ func (c Config) kernelAt(theta []float64) kernel.Kernel {
 	return k
 }
 
-// factorKuu sets l to the lower factor of K_ZZ + jI, the kernel formed by
-// direct differences with the reference implementation.
+// factorKuu sets l to the lower factor of K_ZZ + jI. It computes the kernel by direct differences with the
+// reference implementation.
 func factorKuu(pool *linalg.Pool, k kernel.Kernel, z linalg.Mat, jitter float64, l linalg.Mat) error {
 	pool.For(z.Rows, func(i int) {
 		k.Row(l.Row(i)[:i+1], z.Row(i), z.Data)

@@ -9,15 +9,14 @@ import "github.com/pacsgp/pacsgp/model/internal/linalg"
 const (
 	// squareBlock is the size up to which a matrix is treated as a whole.
 	squareBlock = 128
-	// twoSidedBlock is that of two-sided solves: for two workers, halves of a smaller
-	// matrix are too small to share, and a third more operations in large products
-	// take less time.
+	// twoSidedBlock is the same for two-sided solves. For two workers, halves of a smaller matrix are too small
+	// to share, and a third more operations in large products take less time.
 	twoSidedBlock = 512
 )
 
-// halve returns where to cut a matrix of m rows.
+// halve returns the number of rows of the first half of a matrix of m rows.
 func halve(m int) int {
-	const grain = 24 // of the kernels' tiles
+	const grain = 24 // the result is a multiple of the kernels' tiles
 	return (m/2 + grain - 1) / grain * grain
 }
 
@@ -68,8 +67,8 @@ func invertLower(pool *linalg.Pool, l, dst linalg.Mat) {
 	}
 }
 
-// gramLower sets the lower triangle of dst to wᵀw, w lower triangular with
-// zeros above. The rest of dst is left in any state.
+// gramLower sets the lower triangle of dst to wᵀw, for w lower triangular with zeros above. The rest of dst is
+// left in any state.
 //
 //	G₁₁ = W₁₁ᵀW₁₁ + W₂₁ᵀW₂₁,  G₂₁ = W₂₂ᵀW₂₁
 func gramLower(pool *linalg.Pool, w, dst linalg.Mat) {
@@ -88,8 +87,8 @@ func gramLower(pool *linalg.Pool, w, dst linalg.Mat) {
 // A whitener is a lower triangular l, prepared for two-sided solves.
 type whitener struct {
 	l linalg.Mat // [M×M]
-	// inverses holds the inverses of l's diagonal blocks of up to twoSidedBlock rows,
-	// each in its rows, from column 0 on.
+	// inverses holds the inverses of l's diagonal blocks of up to twoSidedBlock rows. Each is in the rows of
+	// its block, from column 0 on.
 	inverses linalg.Mat // [M×min(M, twoSidedBlock)]
 	scratch  linalg.Mat // square, as large as the larger half of l, or as l if that is one block
 }
@@ -102,7 +101,7 @@ func newWhitener(m int) whitener {
 	return whitener{l: linalg.NewMat(m, m), inverses: linalg.NewMat(m, min(m, twoSidedBlock)), scratch: linalg.NewMat(size, size)}
 }
 
-// halves returns those of the diagonal blocks of h and the remaining rows.
+// halves returns the whiteners of the diagonal blocks of l: the first h rows, and the rest.
 func (w whitener) halves(h int) (lead, rest whitener) {
 	m, cols := w.l.Rows, w.inverses.Cols
 	lead = whitener{w.l.Slice(0, h, 0, h), w.inverses.Slice(0, h, 0, cols), w.scratch}
@@ -113,7 +112,7 @@ func (w whitener) halves(h int) (lead, rest whitener) {
 // inverse returns the inverse of l, if l is one block.
 func (w whitener) inverse() linalg.Mat { return w.inverses.Slice(0, w.l.Rows, 0, w.l.Rows) }
 
-// prepare computes the inverses for a new l.
+// prepare computes inverses, and must be called for each new l.
 func (w whitener) prepare(pool *linalg.Pool) {
 	if w.l.Rows <= twoSidedBlock {
 		invertLower(pool, w.l, w.inverse())
@@ -123,7 +122,7 @@ func (w whitener) prepare(pool *linalg.Pool) {
 	both(pool, func() { lead.prepare(pool) }, func() { rest.prepare(pool) })
 }
 
-// whole replaces a by l⁻¹ a l⁻ᵀ, or l⁻ᵀ a l⁻¹ if trans is set, for l of one block.
+// whole replaces a by l⁻¹ a l⁻ᵀ, or by l⁻ᵀ a l⁻¹ if trans is set. l must be one block.
 func (w whitener) whole(pool *linalg.Pool, trans bool, a linalg.Mat) {
 	pool.Mirror(a)
 	pool.Congruence(trans, w.inverse(), a, w.scratch.Slice(0, a.Rows, 0, a.Rows))
@@ -193,9 +192,9 @@ func copyMat(pool *linalg.Pool, dst, src linalg.Mat) {
 	eachRow(pool, src.Rows, func(i int) { copy(dst.Row(i), src.Row(i)) })
 }
 
-// eachRow calls f for each row, some at the same time.
+// eachRow calls f for each of m rows, for several at the same time.
 func eachRow(pool *linalg.Pool, m int, f func(i int)) {
-	const rows = 32 // of a piece
+	const rows = 32 // that one worker does in a piece
 	pool.For((m+rows-1)/rows, func(b int) {
 		for i := b * rows; i < min(m, (b+1)*rows); i++ {
 			f(i)
