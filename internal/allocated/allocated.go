@@ -1,4 +1,4 @@
-// Package allocated counts what functions allocate, for tests that hand them damaged bytes.
+// Package allocated counts the bytes that functions allocate, for tests with damaged input.
 package allocated
 
 import (
@@ -6,13 +6,12 @@ import (
 	"testing"
 )
 
-// tries is how often a function is called until it stays within its bound.
+// tries is how often a function is called to stay within its limit.
 const tries = 10
 
-// Within reports an error unless one of a few calls of f allocates at most so many bytes. Other
-// goroutines are counted too, and pools lose what they hold, under the race detector at random:
-// a call may allocate more than the same call an instant later. What f always allocates is
-// found by every call.
+// Within fails the test unless one of a few calls of f allocates at most most bytes. One call alone
+// can exceed the limit by chance: other goroutines count too, and pools lose their content, under
+// the race detector at random. What f always allocates shows in every call.
 func Within(t testing.TB, most uint64, f func()) {
 	t.Helper()
 	least := By(f)
@@ -24,7 +23,7 @@ func Within(t testing.TB, most uint64, f func()) {
 	}
 }
 
-// By is how many bytes are allocated while f runs.
+// By returns how many bytes are allocated while f runs.
 func By(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -1,4 +1,4 @@
-// Package digest identifies bytes and values by their SHA-256, in hexadecimal.
+// Package digest returns SHA-256 digests of bytes and values, in hexadecimal.
 package digest
 
 import (
@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 )
 
-// Of is the digest of bytes.
+// Of returns the digest of data.
 func Of(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// OfValues is the digest of values by their JSON, which they must have: two things must never have one name.
+// OfValues returns the digest of the values' JSON. It panics for values that have no JSON.
 func OfValues(values ...any) string {
 	text, err := json.Marshal(values)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package durable writes files that are whole or absent, also after a kill, a full disk or a
+// Package durable writes files that appear whole or not at all, even after a kill, a full disk or a
 // power cut.
 //
-// Every file is written under a hidden name next to its destination, synced, renamed, and the
-// directory synced. A killed process leaves hidden files, which [Sweep] removes.
+// Every file is written under a hidden name next to its destination, synced and renamed; then the
+// directory is synced. A killed process leaves hidden files, which [Sweep] removes.
 package durable
 
 import (
@@ -19,28 +19,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked says that another process has the lock, until it gives it back or ends.
+// ErrLocked means that another process has the lock. It may succeed later.
 var ErrLocked = errors.New("in use by another process")
 
-// FS is the file system that durable publishing needs: [OS], or one in tests that dies or fills
-// up at a chosen operation. Names are paths; errors for absent files are fs.ErrNotExist.
+// FS is a file system that can publish durably: [OS], or one for tests that fails at a chosen
+// operation. Names are paths. The error for an absent file is fs.ErrNotExist.
 type FS interface {
-	// MkdirAll makes dir and its parents and makes their existence durable.
+	// MkdirAll makes dir and its missing parents, all durably.
 	MkdirAll(dir string) error
-	// CreateTemp makes a new empty file in dir, named [TempPrefix], random characters and
-	// [TempSuffix]. The process has its lock until it closes it.
+	// CreateTemp creates an empty file in dir, named [TempPrefix], random characters, [TempSuffix].
+	// The process has its lock until it closes the file.
 	CreateTemp(dir string) (File, error)
 	Open(name string) (io.ReadCloser, error)
-	// Rename replaces newName by oldName in one step.
+	// Rename atomically renames oldName to newName, which it replaces.
 	Rename(oldName, newName string) error
 	Remove(name string) error
-	// SyncDir makes the names in dir durable: earlier creations, renames and removals.
+	// SyncDir makes earlier creations, renames and removals in dir durable.
 	SyncDir(dir string) error
 	// List returns the base names in dir in bytewise order.
 	List(dir string) ([]string, error)
-	// Lock takes the lock of the file name, without waiting, or returns [ErrLocked]. It makes
-	// the file if it is absent. Others can read the file all the same. The lock goes with the
-	// process, however it dies.
+	// Lock takes the lock of file name and creates the file if it is absent. It does not wait: it
+	// returns [ErrLocked] if another process has the lock. The lock does not prevent reading. It
+	// ends with the process, even after a kill.
 	Lock(name string) (io.Closer, error)
 }
 
@@ -51,18 +51,18 @@ type File interface {
 	Sync() error
 }
 
-// TempPrefix and TempSuffix enclose the names of files that are not published yet. The leading
-// dot hides them from readers of a lake.
+// TempPrefix and TempSuffix begin and end the names of unpublished files. The leading dot hides
+// these files from readers of a lake.
 const (
 	TempPrefix = ".pacsgp-"
 	TempSuffix = ".tmp"
 )
 
-// temporary is a name that [FS.CreateTemp] gives.
+// temporary matches the names from [FS.CreateTemp].
 var temporary = regexp.MustCompile("^" + regexp.QuoteMeta(TempPrefix) + "[A-Z2-7]{26}" + regexp.QuoteMeta(TempSuffix) + "$")
 
-// SyncDir makes the names in dir durable where the file system can. Where it cannot no job
-// ends: [SyncWarning] tells it beforehand.
+// SyncDir makes the entries of dir durable if the file system can. If it cannot, that is no error:
+// [SyncWarning] warns of it beforehand.
 func SyncDir(fsys FS, dir string) error {
 	if err := fsys.SyncDir(dir); err != nil && !cannotSync(err) {
 		return err
@@ -70,13 +70,13 @@ func SyncDir(fsys FS, dir string) error {
 	return nil
 }
 
-// cannotSync reports whether a file system has no sync of directories.
+// cannotSync reports whether err means that the file system cannot sync directories.
 func cannotSync(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// SyncWarning says that the file system cannot promise that published names survive; "" if it
-// can.
+// SyncWarning returns a warning if published names in dir may not survive a power cut, otherwise
+// "".
 func SyncWarning(fsys FS, dir string) string {
 	if err := fsys.SyncDir(dir); err != nil && cannotSync(err) {
 		return fmt.Sprintf("%s: the file system cannot sync a directory (%v): files appear whole or not at all, but one that was just published may be gone after a power cut", dir, err)
@@ -110,8 +110,8 @@ func (o OS) MkdirAll(dir string) error {
 	return SyncDir(o, parent)
 }
 
-// CreateTemp makes a new hidden file, with the permissions of the user's umask. Its lock tells
-// others that it is in use.
+// CreateTemp creates a hidden file with the permissions of the user's umask. Its lock shows others
+// that it is in use.
 func (OS) CreateTemp(dir string) (File, error) {
 	for {
 		name := filepath.Join(dir, TempPrefix+rand.Text()+TempSuffix)
@@ -119,15 +119,15 @@ func (OS) CreateTemp(dir string) (File, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Without locks a file is as good: only a job that starts in the same directory can
-		// take it for a leftover. Who has the lock has done so, and is about to remove the file.
+		// Without locks, only a job that starts in the same directory could mistake the file for a
+		// leftover. If that job has the lock, it is about to remove the file.
 		locked := lockFile(f)
 		if at, err := os.Stat(name); err == nil && !errors.Is(locked, ErrLocked) {
 			if own, err := f.Stat(); err == nil && os.SameFile(at, own) {
 				return f, nil
 			}
 		}
-		if err := f.Close(); err != nil { // it was taken for a leftover before it was locked
+		if err := f.Close(); err != nil { // another process removed it before it was locked
 			return nil, err
 		}
 	}
@@ -139,7 +139,7 @@ func (OS) Open(name string) (io.ReadCloser, error) {
 	return f, err
 }
 
-// Rename replaces newName by oldName.
+// Rename renames oldName to newName, which it replaces.
 func (OS) Rename(oldName, newName string) error { return os.Rename(oldName, newName) }
 
 // Remove removes one file.
@@ -158,8 +158,8 @@ func (OS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// SyncDir opens the directory and syncs it: on POSIX systems new names survive a power cut by
-// that.
+// SyncDir opens the directory and syncs it, which on POSIX systems makes new names survive a power
+// cut.
 func (OS) SyncDir(dir string) error {
 	d, err := os.Open(dir) //nolint:gosec // G304: the caller's own directory
 	if err != nil {
@@ -168,7 +168,7 @@ func (OS) SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Lock takes an advisory lock on the whole of file name.
+// Lock takes an advisory lock of the whole file.
 func (OS) Lock(name string) (io.Closer, error) {
 	f, _, err := openRegular(name, os.O_CREATE|os.O_RDWR)
 	if err != nil {
@@ -182,14 +182,14 @@ func (OS) Lock(name string) (io.Closer, error) {
 
 type held struct{ *os.File }
 
-// Close gives the lock back, then the file: a process that is being started may have the file
-// for an instant, and would have the lock with it.
+// Close unlocks before it closes the file: a process that is just being started may share the open
+// file for an instant, and would keep the lock.
 func (h held) Close() error {
 	return errors.Join(unix.Flock(int(h.Fd()), unix.LOCK_UN), h.File.Close())
 }
 
-// lockFile takes flock(2), which belongs to the open file: a second job in the same process is
-// refused too.
+// lockFile takes flock(2), which belongs to the open file: it also excludes a second job in the
+// same process.
 func lockFile(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

@@ -8,20 +8,20 @@ import (
 	"syscall"
 )
 
-// A Pending is a file that is hidden until [Pending.Commit] or [CommitAll]. Its hidden name
-// is in the folder of its destination, so that the final rename stays inside one file system.
-// It is for one goroutine at a time.
+// A Pending is a file that is hidden until [Pending.Commit] or [CommitAll] publishes it. Its hidden
+// name is in the folder of its destination, so that the final rename stays in one file system. It
+// is for one goroutine at a time.
 type Pending struct {
 	fs      FS
 	file    File
 	path    string
 	written int64
-	synced  bool  // all that was written is durable
-	seen    bool  // it has its name, even if the file system said otherwise
+	synced  bool  // everything written is durable
+	seen    bool  // it has its final name, even if the rename returned an error
 	err     error // the first failure; Commit returns it
 }
 
-// Create starts a file that Commit will publish as path, instead of an older one.
+// Create starts a file that Commit will publish as path. It replaces an older file.
 func Create(fsys FS, path string) (*Pending, error) {
 	f, err := fsys.CreateTemp(filepath.Dir(path))
 	if err != nil {
@@ -30,13 +30,13 @@ func Create(fsys FS, path string) (*Pending, error) {
 	return &Pending{fs: fsys, file: f, path: path}, nil
 }
 
-// Name returns the hidden name that the file has before its publication, for its writer.
+// Name returns the hidden name of the file. It is valid until the file is published.
 func (p *Pending) Name() string { return p.file.Name() }
 
 // Size returns how many bytes were written.
 func (p *Pending) Size() int64 { return p.written }
 
-// Write appends to the file. A failure is final: Commit will return it too.
+// Write appends to the file. After an error, Commit returns that error too.
 func (p *Pending) Write(b []byte) (int, error) {
 	if p.err != nil {
 		return 0, p.err
@@ -50,8 +50,8 @@ func (p *Pending) Write(b []byte) (int, error) {
 	return n, p.err
 }
 
-// Sync makes the content durable under its hidden name, as Commit does: a full disk fails now.
-// After an error the file is removed.
+// Sync makes the content durable under its hidden name, so that a full disk fails now and not in
+// Commit. After an error the file is removed.
 func (p *Pending) Sync() error {
 	if p.file == nil {
 		return fmt.Errorf("%s: committed or aborted before", p.path)
@@ -66,20 +66,20 @@ func (p *Pending) Sync() error {
 	return p.err
 }
 
-// Commit publishes the file: content first, then the name, each made durable before the next
-// step. When it returns nil the file survives a power cut. After an error the destination is as
-// before, or, if only the last step failed, the whole new file.
+// Commit publishes the file: first it makes the content durable, then the name. If it returns nil,
+// the file survives a power cut. After an error the destination is unchanged or, if only the last
+// step failed, is the whole new file.
 func (p *Pending) Commit() error { return CommitAll(p) }
 
-// CommitAs is Commit under another name in the same folder.
+// CommitAs is Commit with another file name in the same folder.
 func (p *Pending) CommitAs(name string) error {
 	p.path = filepath.Join(filepath.Dir(p.path), name)
 	return p.Commit()
 }
 
-// CommitAll publishes new files of one folder in order. The last is seen only where the others
-// are durable. After an error before that, all are removed, and none is seen unless the file
-// system refuses to remove it.
+// CommitAll publishes new files of one folder in order. The last becomes visible only when the
+// others are durable. After an error before that, it removes all files, so that none is visible
+// unless the removal fails too.
 func CommitAll(files ...*Pending) (err error) {
 	defer func() {
 		if err == nil || files[len(files)-1].seen {
@@ -87,7 +87,7 @@ func CommitAll(files ...*Pending) (err error) {
 		}
 		for _, p := range files {
 			if p.seen {
-				_ = p.fs.Remove(p.path) // the failure to report is the first one
+				_ = p.fs.Remove(p.path) // the first error is the one to report
 			}
 			p.Abort()
 		}
@@ -113,14 +113,14 @@ func CommitAll(files ...*Pending) (err error) {
 	return files[len(files)-1].syncDir()
 }
 
-// publish gives a durable file its name, which is not durable yet. Its lock goes last: between
-// unlocking and renaming the sweep of another process would remove it.
+// publish renames a durable file to its final name, which is not durable yet. It unlocks the file
+// last: before the rename, the sweep of another process would remove an unlocked file.
 func (p *Pending) publish() error {
 	err := p.fs.Rename(p.file.Name(), p.path)
 	p.fail(err)
 	if p.seen = err == nil; !p.seen {
-		// The first failure is reported. A leftover that cannot be removed now goes when the
-		// directory is opened again. If it is gone, the rename has had its effect.
+		// The first error is reported. A leftover that cannot be removed now is removed when the
+		// directory is opened again. If the hidden file is gone, the rename was done.
 		gone := p.fs.Remove(p.file.Name())
 		p.seen = errors.Is(gone, fs.ErrNotExist) && !errors.Is(err, fs.ErrNotExist)
 	}
@@ -136,13 +136,12 @@ func (p *Pending) syncDir() error {
 	return nil
 }
 
-// Abort removes the file. After Commit it does nothing, so that it can be
-// deferred.
+// Abort removes the file. After Commit it does nothing, so that it can be deferred.
 func (p *Pending) Abort() {
 	if p.file == nil {
 		return
 	}
-	_ = p.file.Close() // nothing of the file is wanted any more
+	_ = p.file.Close() // the file is not needed
 	_ = p.fs.Remove(p.file.Name())
 	p.file = nil
 }
@@ -153,7 +152,7 @@ func (p *Pending) fail(err error) {
 	}
 }
 
-// Stage writes data to a file, durably and unseen, that Commit will publish as path.
+// Stage writes data to a hidden, durable file that Commit will publish as path.
 func Stage(fsys FS, path string, data []byte) (*Pending, error) {
 	p, err := Create(fsys, path)
 	if err != nil {
@@ -166,7 +165,7 @@ func Stage(fsys FS, path string, data []byte) (*Pending, error) {
 	return p, nil
 }
 
-// Write publishes what write writes as path, instead of an older file. After an error of write nothing stays.
+// Write publishes a file as path, with what write writes. After an error an older file stays.
 func Write(fsys FS, path string, write func(p *Pending) error) error {
 	p, err := Create(fsys, path)
 	if err != nil {
@@ -179,7 +178,7 @@ func Write(fsys FS, path string, write func(p *Pending) error) error {
 	return p.Commit()
 }
 
-// WriteFile publishes data as path, as [Write] does.
+// WriteFile publishes data as path, like [Write].
 func WriteFile(fsys FS, path string, data []byte) error {
 	return Write(fsys, path, func(p *Pending) error {
 		_, err := p.Write(data)
@@ -187,8 +186,7 @@ func WriteFile(fsys FS, path string, data []byte) error {
 	})
 }
 
-// Explain returns the failure err of a write of path, of at least size bytes, with what to do
-// about it.
+// Explain adds to an error of writing path what to do about it. The file needs at least size bytes.
 func Explain(path string, size int64, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -199,8 +197,8 @@ func Explain(path string, size int64, err error) error {
 	return fmt.Errorf("write %s: %w", path, err)
 }
 
-// Sweep removes the unfinished files of killed commands from dir: regular files with names of
-// theirs that are not locked.
+// Sweep removes the unfinished files of killed processes from dir: unlocked files with names from
+// [FS.CreateTemp].
 func Sweep(fsys FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil {
@@ -213,7 +211,7 @@ func Sweep(fsys FS, dir string) error {
 		path := filepath.Join(dir, name)
 		lock, err := fsys.Lock(path)
 		if err != nil {
-			continue // in use, or not ours; it is not read in either case
+			continue // in use, or not a regular file of ours
 		}
 		if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(fmt.Errorf("remove leftover %s: %w", path, err), lock.Close())

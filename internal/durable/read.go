@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// ReadSmall returns the bytes of a regular file, at most limit. what names the file in errors,
-// with an article. Errors name the path: they are or wrap a [fs.PathError].
+// ReadSmall reads a regular file of at most limit bytes. what, with its article, says in errors
+// what the file should be. Errors are or wrap a [fs.PathError] with the path.
 func ReadSmall(path, what string, limit int64) ([]byte, error) {
 	f, size, err := OpenRegular(path)
 	if err != nil {
@@ -21,19 +21,19 @@ func ReadSmall(path, what string, limit int64) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it is longer than %s can be (%d KiB); is it one?", what, limit>>10)}
 	}
 	data := make([]byte, size)
-	if _, err := io.ReadFull(f, data); err != nil { // no more of one that grows
+	if _, err := io.ReadFull(f, data); err != nil { // if the file grows, the rest is not read
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has changed while it was read: %w", err)}
 	}
 	return data, nil
 }
 
-// OpenRegular opens a file for reading and returns its size. It refuses what is no regular
-// file, without waiting: a pipe would open only when somebody writes to it.
+// OpenRegular opens a file for reading and returns its size in bytes. Other files than regular ones
+// are an error, at once: opening a pipe could wait for a writer.
 func OpenRegular(name string) (f *os.File, size int64, err error) {
 	return openRegular(name, os.O_RDONLY)
 }
 
-// openRegular opens a pipe without waiting for its other end.
+// openRegular is OpenRegular with flags. It does not wait for the other end of a pipe.
 func openRegular(name string, how int) (*os.File, int64, error) {
 	f, err := os.OpenFile(name, how|syscall.O_NONBLOCK, 0o644) //nolint:gosec // G302, G304: the user names it, and what is published is for others to read
 	if err != nil {

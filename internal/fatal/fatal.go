@@ -1,4 +1,4 @@
-// Package fatal ends tests at errors that they do not expect, and where they cannot run.
+// Package fatal ends tests that meet an unexpected error or cannot run.
 package fatal
 
 import (
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// If ends the test if there is an error.
+// If ends the test if err is not nil.
 func If(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -14,7 +14,7 @@ func If(t testing.TB, err error) {
 	}
 }
 
-// Missing ends a test for want of something: it is skipped, or fails with CI=true.
+// Missing ends a test that lacks something: it skips the test, or fails it with CI=true.
 func Missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

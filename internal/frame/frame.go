@@ -1,9 +1,9 @@
-// Package frame is the form of the files that the program writes for itself: states of
-// trainers, checkpoints, parts of a pass. A frame is a line that names its format and
-// version, the content, and the SHA-256 of both. Numbers have 8 bytes, little endian.
+// Package frame is the format of the program's own files: states of trainers, checkpoints, parts of
+// a pass. A frame is a line with format and version, the content, and the SHA-256 of both. Numbers
+// have 8 bytes, little endian.
 //
-// The bytes of a frame may come from anybody, and the sum finds accidents, not forgeries; so
-// nothing is allocated on the word of a length, and callers check each number.
+// A frame may come from anybody, and the SHA-256 detects accidents, not forgeries. So a Reader
+// allocates nothing because of a length alone, and callers check each number.
 package frame
 
 import (
@@ -19,18 +19,18 @@ import (
 	"math"
 )
 
-// chunk is how many bytes of a long list are converted at once.
+// chunk is how many bytes are buffered and converted at a time.
 const chunk = 4096
 
-// A Writer writes a frame. After an error it does nothing.
+// A Writer writes a frame. After an error it writes nothing more.
 type Writer struct {
 	out     io.Writer
 	sum     hash.Hash
-	content *bufio.Writer // to both
+	content *bufio.Writer // writes to out and sum
 	err     error
 }
 
-// NewWriter begins a frame of the format, a word without line feeds.
+// NewWriter begins a frame. format must not contain a line feed.
 func NewWriter(out io.Writer, format string) *Writer {
 	w := &Writer{out: out, sum: sha256.New()}
 	w.content = bufio.NewWriterSize(io.MultiWriter(w.sum, out), chunk)
@@ -41,7 +41,7 @@ func NewWriter(out io.Writer, format string) *Writer {
 // Err returns the first error.
 func (w *Writer) Err() error { return w.err }
 
-// Fail makes err the error, unless there is one.
+// Fail sets the error of the writer, unless it has one.
 func (w *Writer) Fail(err error) { w.err = cmp.Or(w.err, err) }
 
 // Bytes writes bytes as they are.
@@ -58,28 +58,27 @@ func (w *Writer) Numbers(values ...uint64) {
 	}
 }
 
-// Integers writes numbers that may be negative, as those that are equal modulo 2⁶⁴.
+// Integers writes numbers that may be negative, in two's complement.
 func (w *Writer) Integers(values ...int64) {
 	for _, v := range values {
 		w.Numbers(uint64(v)) //nolint:gosec // G115: modulo 2⁶⁴
 	}
 }
 
-// Floats writes numbers by their bits.
+// Floats writes numbers as IEEE 754 bits.
 func (w *Writer) Floats(values ...float64) {
 	for _, v := range values {
 		w.Numbers(math.Float64bits(v))
 	}
 }
 
-// Text writes the length of a text and the text.
+// Text writes the length of s in bytes, then s.
 func (w *Writer) Text(s string) {
 	w.Integers(int64(len(s)))
 	w.Bytes([]byte(s))
 }
 
-// Close ends the frame and returns the first error. It does not close what is
-// written to.
+// Close ends the frame and returns the first error. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if w.err == nil {
 		w.err = w.content.Flush()
@@ -90,19 +89,18 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// A Reader reads a frame. After an error it gives zeros.
+// A Reader reads a frame. After an error it returns zeros.
 type Reader struct {
 	in      *bufio.Reader
 	sum     hash.Hash
-	content io.LimitedReader // of in, and into sum
-	size    int64            // bytes of the content, at most
+	content io.LimitedReader // reads from in and writes into sum
+	size    int64            // largest size of the content
 	buffer  []byte
 	err     error
 }
 
-// NewReader begins to read a frame of at most size bytes, which is to be of the
-// format. All that it has must be read, and then Close says whether it is what was
-// written.
+// NewReader begins to read a frame of at most size bytes, which must have this format. The caller
+// must read the whole content and then call Close, which checks the SHA-256.
 func NewReader(in io.Reader, size int64, format string) *Reader {
 	r := &Reader{in: bufio.NewReaderSize(in, chunk), sum: sha256.New(), size: size - sha256.Size, buffer: make([]byte, chunk)}
 	r.content = io.LimitedReader{R: io.TeeReader(r.in, r.sum), N: r.size}
@@ -117,7 +115,7 @@ func NewReader(in io.Reader, size int64, format string) *Reader {
 // Err returns the first error.
 func (r *Reader) Err() error { return r.err }
 
-// Failf makes an error, unless there is one.
+// Failf sets the error of the reader, unless it has one.
 func (r *Reader) Failf(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
@@ -127,7 +125,7 @@ func (r *Reader) Failf(format string, args ...any) {
 // Read returns how many bytes were read.
 func (r *Reader) Read() int64 { return r.size - r.content.N }
 
-// Left returns how many bytes of the content are still to come, at most.
+// Left returns the largest number of bytes of content that may still follow.
 func (r *Reader) Left() int64 { return r.content.N }
 
 // Bytes fills b.
@@ -158,7 +156,7 @@ func (r *Reader) Number() uint64 {
 // Integer reads a number that may be negative.
 func (r *Reader) Integer() int64 { return int64(r.Number()) } //nolint:gosec // G115: modulo 2⁶⁴
 
-// UpTo reads a number that is neither negative nor above most.
+// UpTo reads a number from 0 to most. Any other number is an error.
 func (r *Reader) UpTo(most int64) int64 {
 	n := r.Integer()
 	if n < 0 || n > most {
@@ -168,8 +166,8 @@ func (r *Reader) UpTo(most int64) int64 {
 	return n
 }
 
-// Count reads a number of things of which each has so many bytes that are still to
-// come.
+// Count reads the number of items that follow, each of at least bytes bytes. It is an error if the
+// frame cannot have so many.
 func (r *Reader) Count(bytes int64) int {
 	n := r.Number()
 	if r.err == nil && n > uint64(r.Left()/bytes) { //nolint:gosec // G115: neither is negative
@@ -181,7 +179,7 @@ func (r *Reader) Count(bytes int64) int {
 	return int(n) //nolint:gosec // G115: below the number of bytes
 }
 
-// Float reads a number by its bits.
+// Float reads a number from IEEE 754 bits.
 func (r *Reader) Float() float64 { return math.Float64frombits(r.Number()) }
 
 // Floats fills values.
@@ -196,7 +194,7 @@ func (r *Reader) Floats(values []float64) {
 	}
 }
 
-// Text reads a text of at most so many bytes.
+// Text reads a text of at most most bytes.
 func (r *Reader) Text(most int64) string {
 	b := make([]byte, r.UpTo(min(most, max(0, r.Left()))))
 	r.Bytes(b)
@@ -206,17 +204,17 @@ func (r *Reader) Text(most int64) string {
 	return string(b)
 }
 
-// ErrFormat is the error of bytes that are a frame of another format, or none.
+// ErrFormat means that the bytes are not a frame of the expected format.
 var ErrFormat = errors.New("or it is of another kind")
 
-// errSum is the error of bytes that are not those that were written.
+// errSum means that the bytes have changed since they were written.
 var errSum = errors.New("its checksum does not agree: it was cut short, or its bytes have changed")
 
-// Close returns the first error. What is damaged is said to be so, whatever follows
-// from the damage: in a frame whose size is exact.
+// Close checks the SHA-256 and returns the first error. If the exact size was given, damage is
+// reported as such, and not as an error that follows from it.
 func (r *Reader) Close() error {
 	if r.err != nil {
-		_, _ = io.Copy(io.Discard, &r.content) // short of bytes it is found below
+		_, _ = io.Copy(io.Discard, &r.content) // if bytes are missing, the checksum below fails
 	}
 	var want [sha256.Size]byte
 	if _, err := io.ReadFull(r.in, want[:]); err != nil || !bytes.Equal(r.sum.Sum(nil), want[:]) {

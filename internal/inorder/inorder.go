@@ -1,5 +1,5 @@
-// Package inorder does pieces of work at the same time and hands on what comes of them in
-// the order of the pieces.
+// Package inorder works on several items at a time and passes on the results in the order of the
+// items.
 package inorder
 
 import (
@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A piece is at work until done is closed.
+// A piece is one item of work. Its result is valid when done is closed.
 type piece[T, R any] struct {
 	of   T
 	made R
@@ -16,10 +16,10 @@ type piece[T, R any] struct {
 	done chan struct{}
 }
 
-// Run takes pieces from give, does work on up to workers of them at a time, and calls use
-// with what comes of each, one after the other and in their order. At most workers+2
-// pieces are in hand at a time: give waits when there are as many. The first error ends
-// it: the context of all three is done then. When Run returns no work is being done.
+// Run takes items from give, calls work on up to workers of them at a time, and calls use with each
+// result, one at a time and in the order of the items. At most workers+2 items are in progress;
+// give blocks when there are that many. At the first error the context of all three is cancelled.
+// Run returns when no work is running.
 func Run[T, R any](ctx context.Context, workers int, give func(ctx context.Context, hand func(T) error) error, work func(context.Context, T) (R, error), use func(context.Context, R) error) error {
 	all, ctx := errgroup.WithContext(ctx)
 	queue := make(chan *piece[T, R], max(workers, 1))

@@ -11,13 +11,13 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// scheme is the beginning of an address, or of what was to be one and lacks a slash.
+// scheme matches the beginning of an address, also of one that lacks a slash.
 var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*:/|s3:|https?:|gs:)/`)
 
-// IsAddress reports whether a path is the address of something in a store, readable or not.
+// IsAddress reports whether a path is an address in a store, even one that cannot be read.
 func IsAddress(path string) bool { return scheme.MatchString(path) }
 
-// Join is filepath.Join of a folder and a name, for addresses too.
+// Join is [filepath.Join] for a folder that may be an address.
 func Join(folder, name string) string {
 	if IsAddress(folder) {
 		return strings.TrimRight(folder, "/") + "/" + name
@@ -25,7 +25,7 @@ func Join(folder, name string) string {
 	return filepath.Join(folder, name)
 }
 
-// Clean is filepath.Clean; an address has no slashes at its end.
+// Clean is [filepath.Clean]. From an address it removes slashes at the end.
 func Clean(path string) string {
 	if begin := scheme.FindString(path); begin != "" {
 		return begin + strings.TrimRight(path[len(begin):], "/")
@@ -33,7 +33,7 @@ func Clean(path string) string {
 	return filepath.Clean(path)
 }
 
-// Dir is filepath.Dir, for addresses too.
+// Dir is [filepath.Dir] for a path that may be an address.
 func Dir(path string) string {
 	if IsAddress(path) {
 		return path[:strings.LastIndexByte(path, '/')]
@@ -41,7 +41,7 @@ func Dir(path string) string {
 	return filepath.Dir(path)
 }
 
-// Shown is an address for messages: without what may be a secret.
+// Shown returns an address for messages, without any part that may be a secret.
 func Shown(address string) string {
 	kind := scheme.FindString(address)
 	host, _, _ := strings.Cut(address[len(kind):], "/")
@@ -51,7 +51,7 @@ func Shown(address string) string {
 	return address
 }
 
-// Check returns an error for an address that cannot be read. The error repeats no secret of it.
+// Check returns an error if an address cannot be read. The error shows no secrets.
 func Check(address string) error {
 	if !strings.HasPrefix(address, "s3://") {
 		return errors.New("only s3://BUCKET/PATH is read: copy the files, or mount the store")
@@ -66,7 +66,7 @@ func Check(address string) error {
 	return oneWay(key)
 }
 
-// CheckOutput returns an error for an address that cannot be written to.
+// CheckOutput returns an error if an address cannot be written to.
 func CheckOutput(address string) error {
 	if !strings.HasPrefix(address, "s3://") || strings.ContainsAny(address, "?#") {
 		return errors.New("want a path of this machine or s3://BUCKET/PATH, without ? and #")
@@ -74,8 +74,8 @@ func CheckOutput(address string) error {
 	return Check(address)
 }
 
-// oneWay returns an error for a key with an empty name or a dot between slashes: as a path it would
-// be that of another key.
+// oneWay returns an error if a key has an empty name or a dot between slashes: as a path it would
+// name another key.
 func oneWay(key string) error {
 	if key = strings.TrimSuffix(key, "/"); key == "." || key != "" && !fs.ValidPath(key) {
 		return errors.New("its key has an empty name, a dot or two between slashes, or is no UTF-8; rename it")
@@ -83,7 +83,7 @@ func oneWay(key string) error {
 	return nil
 }
 
-// bucketKey cuts the address of an object of S3.
+// bucketKey splits the address of an object into bucket and key.
 func bucketKey(address string) (bucket, key string) {
 	bucket, key, _ = strings.Cut(strings.TrimPrefix(address, "s3://"), "/")
 	return bucket, key

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// nearBytes is the least that a request asks for: footers are read in several small reads.
+	// nearBytes is the smallest size of a request: a footer is read in several small reads.
 	nearBytes = 64 << 10
-	// pieceBytes bounds a piece. A reader of [Blob.Parts] keeps up to two.
+	// pieceBytes bounds a piece, in bytes. A reader of [Blob.Parts] holds up to two pieces.
 	pieceBytes = 4 << 20
 )
 
-// A Blob is an object that is open, in the version that its view has seen first. Its methods may be
-// called from several goroutines.
+// A Blob is an open object, in the version that its view saw first. Its methods may be called from
+// several goroutines.
 type Blob struct {
 	size   int64
 	get    func(p []byte, at int64) error
@@ -28,13 +28,13 @@ type Blob struct {
 	near window
 }
 
-// A window is a part of an object.
+// A window is a range of an object's bytes in memory.
 type window struct {
 	at   int64
 	data []byte
 }
 
-// has reports whether all bytes of p from an offset on are in the window.
+// has reports whether the window has len(p) bytes at offset at.
 func (w *window) has(p []byte, at int64) bool {
 	return at >= w.at && at+int64(len(p)) <= w.at+int64(len(w.data))
 }
@@ -44,17 +44,17 @@ func (c *client) blob(ctx context.Context, address string, at *Info) *Blob {
 	return &Blob{size: at.size, cancel: cancel, get: func(p []byte, from int64) error { return c.get(within, address, at, p, from) }}
 }
 
-// Size is the number of bytes.
+// Size returns the number of bytes.
 func (b *Blob) Size() int64 { return b.size }
 
-// Close ends all reads.
+// Close cancels all reads and waits for them.
 func (b *Blob) Close() error {
 	b.cancel()
 	b.work.Wait()
 	return nil
 }
 
-// ReadAt reads as [io.ReaderAt] has it.
+// ReadAt implements [io.ReaderAt].
 func (b *Blob) ReadAt(p []byte, at int64) (int, error) {
 	if at < 0 || at >= b.size {
 		return 0, io.EOF
@@ -83,12 +83,12 @@ func (b *Blob) ReadAt(p []byte, at int64) (int, error) {
 	return len(p), end
 }
 
-// A Part is a part of an object, from an offset to another one.
+// A Part is the range of an object from offset Start to End, without End.
 type Part struct{ Start, End int64 }
 
-// Parts returns a reader of each part, for one goroutine. A part is read mostly in order. Parts next
-// to each other are fetched together, in pieces of up to 4 MiB: the first ones of each part at
-// once, the others while the one before is read.
+// Parts returns a reader for each part. Each reader is for one goroutine and for reads mostly in
+// order. Neighbouring parts are fetched together, in pieces of up to 4 MiB: the first piece of each
+// part at once, each later one while the piece before it is read.
 func (b *Blob) Parts(parts []Part) []io.ReaderAt {
 	readers, order := make([]io.ReaderAt, len(parts)), make([]int, len(parts))
 	for i := range order {
@@ -125,24 +125,23 @@ func (b *Blob) Parts(parts []Part) []io.ReaderAt {
 	return readers
 }
 
-// A piece is a part of an object that is kept from when a reader is near it until all are past it.
+// A piece is a range of an object. It is in memory while readers are near it.
 type piece struct {
 	at, end int64
 	once    sync.Once
-	left    atomic.Int32  // readers that are not past it
-	done    chan struct{} // closed when data and err are there
+	left    atomic.Int32  // readers that are not past the piece
+	done    chan struct{} // closed when data and err are set
 	data    []byte
 	err     error
 }
 
-// A part reads a [Part].
 type part struct {
 	of     *Blob
-	pieces []*piece // the one that is read, and those behind it
+	pieces []*piece // the piece that is read now, and those after it
 	end    int64
 }
 
-// ahead begins to fetch the next pieces.
+// ahead starts to fetch the next n pieces.
 func (r *part) ahead(n int) {
 	for _, p := range r.pieces[:min(n, len(r.pieces))] {
 		p.once.Do(func() {
@@ -155,8 +154,7 @@ func (r *part) ahead(n int) {
 	}
 }
 
-// ReadAt reads as [io.ReaderAt] has it. What is not in the piece that is read, or behind it, is a
-// request of its own.
+// ReadAt implements [io.ReaderAt]. It makes an extra request for bytes before the present piece.
 func (r *part) ReadAt(p []byte, at int64) (int, error) {
 	for n := 0; n < len(p); {
 		from := at + int64(n)

@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	// tries bounds the tries of a request; the library waits up to a second between them.
+	// tries is how often a request is tried. The library waits up to a second in between.
 	tries = 8
-	// patience bounds one request, with its tries, together with slowest.
+	// patience is the time for a request, including all tries; slowest adds time for its bytes.
 	patience = time.Minute
-	// slowest is the rate, in bytes a second, below which a request is too slow.
+	// slowest is the lowest acceptable rate, in bytes a second.
 	slowest = 256 << 10
-	// credentialsTime bounds a request for credentials: outside of AWS nothing answers.
+	// credentialsTime bounds a request for credentials. Outside of AWS it gets no answer.
 	credentialsTime = 5 * time.Second
 )
 
-// errChanged says that an object is not what it was when it was first seen.
+// errChanged means that an object has changed since it was first seen.
 var errChanged = errors.New("it has changed, or is gone, since it was first read; start again when nothing writes to it")
 
-// A client makes requests to the store of the environment.
+// A client makes requests to the store that the environment names.
 type client struct {
 	core     func() (minio.Core, error)
 	tries    int
@@ -47,7 +47,7 @@ func newClient(tries int, patience time.Duration) *client {
 	return &client{core: sync.OnceValues(func() (minio.Core, error) { return connect(os.Getenv, tries) }), tries: tries, patience: patience}
 }
 
-// connect finds endpoint, region and credentials in the environment.
+// connect reads endpoint, region and credentials from the environment and files of AWS's tools.
 func connect(env func(string) string, tries int) (minio.Core, error) {
 	endpoint, secure := "s3.amazonaws.com", true
 	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
@@ -65,11 +65,11 @@ func connect(env func(string) string, tries int) (minio.Core, error) {
 	}
 	chain := credentials.NewChainCredentials(providers)
 	who, err := chain.GetWithContext(&credentials.CredContext{Client: &http.Client{Timeout: credentialsTime}})
-	if err != nil { // which may quote a file of secrets
+	if err != nil { // the error may quote a file of secrets
 		return minio.Core{}, errors.New("the credentials cannot be read: check AWS_* in the environment and ~/.aws")
 	}
 	if who.AccessKeyID == "" {
-		chain = credentials.NewStaticV4("", "", "") // so that none are searched again
+		chain = credentials.NewStaticV4("", "", "") // so that the library does not search for any again
 	}
 	core, err := minio.NewCore(endpoint, &minio.Options{
 		Creds: chain, Secure: secure, MaxRetries: tries, Region: cmp.Or(env("AWS_REGION"), env("AWS_DEFAULT_REGION"), "us-east-1"),
@@ -80,8 +80,8 @@ func connect(env func(string) string, tries int) (minio.Core, error) {
 	return *core, nil
 }
 
-// do makes a request of so many bytes. Its errors name the address, and repeat nothing that the
-// server says but the name of its error.
+// do makes a request that transfers size bytes. Its errors name the address. Of the server's text
+// they repeat only the name of the error.
 func (c *client) do(ctx context.Context, address string, size int64, request func(ctx context.Context, store minio.Core, bucket, key string) error) error {
 	store, err := c.core()
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *client) do(ctx context.Context, address string, size int64, request fun
 			err = of.Err
 		}
 		if !errors.Is(err, errChanged) {
-			err = unsure{errors.New(err.Error())} // no io.EOF, which readers take for the end of the object
+			err = unsure{errors.New(err.Error())} // without io.EOF, which readers mistake for the end of the object
 		}
 	case of.StatusCode == http.StatusPreconditionFailed, of.Code == "ConditionalRequestConflict", of.Code == "OperationAborted":
 		err = errChanged
@@ -117,7 +117,7 @@ func (c *client) do(ctx context.Context, address string, size int64, request fun
 	return fmt.Errorf("%s: %w", address, err)
 }
 
-// refusal is the answer of a server that does not do a request.
+// refusal returns the error for a request that a server has refused.
 func refusal(of minio.ErrorResponse) error {
 	if of.StatusCode == 0 {
 		return errors.New("the headers of the server's answer cannot be read")
@@ -138,10 +138,10 @@ func refusal(of minio.ErrorResponse) error {
 	return err
 }
 
-// An unsure error leaves open whether the request was done.
+// An unsure error does not show whether the request was done.
 type unsure struct{ error }
 
-// head describes an object.
+// head returns the description of an object.
 func (c *client) head(ctx context.Context, address string) (*Info, error) {
 	var at *Info
 	err := c.do(ctx, address, 0, func(ctx context.Context, store minio.Core, bucket, key string) error {
@@ -162,8 +162,8 @@ func infoOf(address string, o *minio.ObjectInfo) *Info {
 	return &Info{name: path.Base(address), tag: o.ETag, mark: o.UserMetadata[markKey], size: o.Size, modified: o.LastModified}
 }
 
-// get fills p with the bytes of an object from an offset on. An answer that breaks off is asked for
-// again.
+// get fills p with the bytes of an object at offset from. It repeats the request if the answer
+// breaks off.
 func (c *client) get(ctx context.Context, address string, at *Info, p []byte, from int64) error {
 	if len(p) == 0 {
 		return nil
@@ -180,7 +180,7 @@ func (c *client) get(ctx context.Context, address string, at *Info, p []byte, fr
 				broken = ctx.Err() != nil
 				return err
 			}
-			defer func() { _ = body.Close() }() // what matters of it was read
+			defer func() { _ = body.Close() }() // the body was read as far as needed
 			switch {
 			case o.ETag != at.tag:
 				return errChanged
@@ -202,16 +202,16 @@ func (c *client) get(ctx context.Context, address string, at *Info, p []byte, fr
 	}
 }
 
-// markKey names, in the description of an object, the write that made it.
+// markKey is the metadata key for the mark of the write that made an object.
 const markKey = "Pacsgp"
 
-// put writes an object if its ETag is was, "" for an object that does not exist, and returns the new
-// ETag. An object with another ETag is [errChanged], unless this write has made it, and its answer was
-// lost. Equal bytes are no sign of that: two writers may write the same.
+// put writes an object if its ETag is still was, or if it does not exist and was is "", and returns
+// the new ETag. If the object has another ETag, put returns [errChanged], unless mark shows that
+// this write made it and its answer was lost. Equal bytes do not show that.
 func (c *client) put(ctx context.Context, address, was string, data []byte, mark string) (tag string, err error) {
 	sum := sha256.Sum256(data)
 	err = c.do(ctx, address, int64(len(data)), func(ctx context.Context, store minio.Core, bucket, key string) error {
-		opts := minio.PutObjectOptions{UserMetadata: map[string]string{markKey: mark}, DisableContentSha256: true} // sum is that of the whole
+		opts := minio.PutObjectOptions{UserMetadata: map[string]string{markKey: mark}, DisableContentSha256: true} // sum is the SHA-256 of all data
 		if was == "" {
 			opts.SetMatchETagExcept("*")
 		} else {

@@ -1,12 +1,12 @@
-// Package objects reads and writes objects of stores that speak S3, by their addresses:
-// s3://bucket/key. Keys with slashes are folders and files.
+// Package objects reads and writes objects in stores with the S3 protocol, by addresses like
+// s3://bucket/key. A key with slashes is a path of folders and a file.
 //
-// An object is pinned when a [View] sees it first: each later read is bound to its ETag, and an
-// object that has changed is an error with its name. [Files] publishes: each file is one conditional
-// write, so that of two writers of an object one loses, and nothing is overwritten.
+// A [View] pins each object when it first sees it: later reads are bound to that ETag, and if the
+// object has changed they return an error with its name. [Files] publishes each file by one
+// conditional write: of two writers of an object one fails, and no write is lost.
 //
-// Endpoint, region and credentials come from the variables and files of AWS's tools and never from
-// an address, which is part of outputs and messages: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for
-// another store than AWS, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws, a web
-// identity or the role of the machine. Without credentials requests are anonymous.
+// Endpoint, region and credentials come from the variables and files of AWS's tools:
+// AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for other stores, AWS_REGION, AWS_ACCESS_KEY_ID and
+// AWS_SECRET_ACCESS_KEY, ~/.aws, a web identity or the role of the machine. They never come from an
+// address: outputs show addresses. Without credentials requests are anonymous.
 package objects

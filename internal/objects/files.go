@@ -18,20 +18,20 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// Files are the objects of a store, as a file system to publish to. Names are addresses; there are no
-// folders to make. A file appears whole, by one conditional write.
+// Files publishes to a store, as a file system. Names are addresses, and folders need not be made.
+// A file appears whole, by one conditional write.
 //
-// From the first lock to the end of the last one, an object is what it was when it was read or
-// written first: a write is done only to that version (If-Match, If-None-Match). If another process
-// has written in between, the error is [durable.ErrLocked]. So of two processes that read a list of
-// numbers at most one can take the next number. Locks exclude no other process.
+// While a lock is held, each object is pinned to the version that was first read or written: a
+// write succeeds only on that version (If-Match, If-None-Match). If another process has written
+// meanwhile, the error is [durable.ErrLocked]. So of two processes that read a list of numbers at
+// most one can take the next number. Locks themselves exclude no other process.
 type Files struct {
 	client *client
 	temps  map[string]*temporary
 
 	locks int
-	seen  map[string]string // ETags, "" of no object; empty without a lock
-	md5   bool              // the store makes its ETags of contents
+	seen  map[string]string // ETags by name, "" for no object; used while locks > 0
+	md5   bool              // the store's ETags are MD5 sums of the content
 }
 
 var _ durable.FS = (*Files)(nil)
@@ -40,8 +40,8 @@ func newFiles(by *client) *Files {
 	return &Files{client: by, temps: map[string]*temporary{}, seen: map[string]string{}}
 }
 
-// FilesOf returns the file system for a path: for an address fsys if it is [Files], else new ones, for
-// one goroutine at a time; for another path fsys, and [durable.OS] for a nil one.
+// FilesOf returns a file system for path: a new [Files], for one goroutine at a time, if path is an
+// address and fsys is not [Files]; [durable.OS] if fsys is nil; otherwise fsys.
 func FilesOf(fsys durable.FS, path string) durable.FS {
 	_, far := fsys.(*Files)
 	switch {
@@ -53,7 +53,7 @@ func FilesOf(fsys durable.FS, path string) durable.FS {
 	return fsys
 }
 
-// MkdirAll refuses an address that cannot be written to.
+// MkdirAll only returns an error for an address that cannot be written to.
 func (f *Files) MkdirAll(dir string) error {
 	if err := CheckOutput(dir); err != nil {
 		return fmt.Errorf("%s: %w", Shown(dir), err)
@@ -61,33 +61,33 @@ func (f *Files) MkdirAll(dir string) error {
 	return nil
 }
 
-// SyncDir has nothing to do: what a store has confirmed is durable.
+// SyncDir does nothing: what a store has confirmed is durable.
 func (f *Files) SyncDir(string) error { return nil }
 
-// A temporary is the content of an object to be, in memory.
+// A temporary is the content of an unpublished object, in memory.
 type temporary struct {
 	bytes.Buffer
 
 	name string
 }
 
-// CreateTemp makes an empty file.
+// CreateTemp creates an empty file in memory. It needs no folder.
 func (f *Files) CreateTemp(string) (durable.File, error) {
 	t := &temporary{name: durable.TempPrefix + rand.Text() + durable.TempSuffix}
 	f.temps[t.name] = t
 	return t, nil
 }
 
-// Name is the name under which it can be opened until it is published.
+// Name returns the name under which Open finds it until it is published.
 func (t *temporary) Name() string { return t.name }
 
-// Sync has nothing to do before it is published.
+// Sync does nothing: the content is in memory until it is published.
 func (t *temporary) Sync() error { return nil }
 
-// Close has nothing to do: it may be published yet.
+// Close does nothing: the file may still be published.
 func (t *temporary) Close() error { return nil }
 
-// Rename publishes a temporary file. If it is unknown whether it was published, it is gone.
+// Rename publishes a temporary file. If the result is unknown, the temporary file is gone.
 func (f *Files) Rename(oldName, newName string) error {
 	t := f.temps[oldName]
 	if t == nil {
@@ -100,9 +100,9 @@ func (f *Files) Rename(oldName, newName string) error {
 	return err
 }
 
-// write replaces an object in the version that was seen.
+// write writes an object over the version that was seen.
 func (f *Files) write(name string, data []byte) error {
-	ctx := context.Background() // a write is not stopped halfway; it ends in time
+	ctx := context.Background() // a write must not stop halfway; its time is bounded
 	was, known := f.seen[name]
 	if !known {
 		at, err := f.client.head(ctx, name)
@@ -125,7 +125,7 @@ func errMeanwhile(name string) error {
 	return fmt.Errorf("%s: another process has written it since this one read it: %w", name, durable.ErrLocked)
 }
 
-// version is the ETag, "" of no object.
+// version returns the ETag, or "" if i is nil: there is no object.
 func (i *Info) version() string {
 	if i == nil {
 		return ""
@@ -133,22 +133,22 @@ func (i *Info) version() string {
 	return i.tag
 }
 
-// note notes the version of an object while there is a lock.
+// note records the version of an object while there is a lock.
 func (f *Files) note(name, tag string) {
 	if f.locks > 0 {
 		f.seen[name] = tag
 	}
 }
 
-// mostWhole is the size of the largest object that is read at once, as the list of numbers is.
+// mostWhole is the size in bytes up to which an object is read at once.
 const mostWhole = 16 << 20
 
-// Open opens an object, or a file that is not published yet.
+// Open opens an object or a temporary file.
 func (f *Files) Open(name string) (io.ReadCloser, error) {
 	if t := f.temps[name]; t != nil {
 		return io.NopCloser(bytes.NewReader(t.Bytes())), nil
 	}
-	ctx := context.Background() // reads end in time
+	ctx := context.Background() // its time is bounded
 	at, err := f.client.head(ctx, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -174,18 +174,18 @@ func (f *Files) Open(name string) (io.ReadCloser, error) {
 		}
 		return nil, err
 	}
-	// A server that replaces content and tag one after the other gives old numbers under a new tag
-	// for a moment. Objects that other programs wrote in parts have other tags.
+	// A server that replaces content and tag separately can return old content under a new tag for
+	// a moment. Objects that other programs wrote in parts have other tags.
 	if f.md5 && at.mark != "" && at.tag != contentTag(data) {
 		return nil, errMeanwhile(name)
 	}
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
-// contentTag is the ETag that most stores make of a content.
+// contentTag returns the ETag of a content in most stores.
 func contentTag(data []byte) string { return fmt.Sprintf("%x", md5.Sum(data)) } //nolint:gosec // no signature
 
-// Remove removes an object, if there is one, or a temporary file.
+// Remove removes an object or a temporary file. It is no error if the object does not exist.
 func (f *Files) Remove(name string) error {
 	if strings.HasPrefix(path.Base(name), durable.TempPrefix) {
 		if f.temps[name] == nil {
@@ -206,7 +206,7 @@ func (f *Files) Remove(name string) error {
 	return err
 }
 
-// List returns the names of the objects in a folder, and of folders in it.
+// List returns the names of the objects and folders in a folder.
 func (f *Files) List(dir string) ([]string, error) {
 	entries, err := newView(f.client).ReadDir(context.Background(), dir)
 	names := make([]string, len(entries))
@@ -216,14 +216,14 @@ func (f *Files) List(dir string) ([]string, error) {
 	return names, err
 }
 
-// errUnconditional says that a store cannot be an output.
+// errUnconditional means that a store cannot be an output.
 var errUnconditional = errors.New("the store writes without regard to If-None-Match or If-Match, so that two runs could take one number; name a store with conditional writes, or a directory of the machine")
 
-// lockName is the name of the file that tries the conditions of a store.
+// lockName is the name of the file that tests whether a store has conditional writes.
 const lockName = ".lock"
 
-// Lock begins to note the versions of objects. That of .lock refuses a store that ignores conditions:
-// it writes the file once, and then as a new object and as one of another version.
+// Lock pins the versions of objects until it is closed. For .lock it first checks that the store
+// obeys conditions: after a first write, writes of a new object or of another version must fail.
 func (f *Files) Lock(name string) (io.Closer, error) {
 	if path.Base(name) == lockName {
 		content := []byte("written by pacsgp to see whether the store has conditional writes\n")
@@ -248,7 +248,7 @@ func (f *Files) Lock(name string) (io.Closer, error) {
 
 type lock struct{ of *Files }
 
-// Close ends the noting of the last lock.
+// Close ends a lock. The last one forgets all versions.
 func (l lock) Close() error {
 	if l.of.locks--; l.of.locks == 0 {
 		clear(l.of.seen)

@@ -19,17 +19,17 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// A View is the files of this machine, and the objects of a store, each as it was when the view saw
-// it first. Its methods may be called from several goroutines.
+// A View is the files of this machine and the objects of a store, each in the version that the view
+// saw first. Its methods may be called from several goroutines.
 type View struct {
 	client *client
 
 	mu      sync.Mutex
-	known   map[string]*Info            // objects, by address
-	folders map[string]map[string]*Info // their entries, by address and name
+	known   map[string]*Info            // objects by address
+	folders map[string]map[string]*Info // entries of each listed folder, by address and name
 }
 
-// NewView returns a view of the store of the environment. It makes no request.
+// NewView returns a view. The environment names the store. It makes no request.
 func NewView() *View { return newView(newClient(tries, patience)) }
 
 func newView(by *client) *View {
@@ -39,29 +39,29 @@ func newView(by *client) *View {
 // An Info describes an object or a folder.
 type Info struct {
 	name, tag string
-	mark      string // of its write, if [Files] wrote it
+	mark      string // mark of the write, if [Files] wrote the object
 	size      int64
 	modified  time.Time
 }
 
 var _ fs.FileInfo = (*Info)(nil)
 
-// Tag is the ETag of an object, "" of a folder.
+// Tag returns the ETag of an object, or "" for a folder.
 func (i *Info) Tag() string { return i.tag }
 
-// Name is the last name of the address.
+// Name returns the last name of the address.
 func (i *Info) Name() string { return i.name }
 
-// Size is the number of bytes of an object.
+// Size returns the number of bytes of an object.
 func (i *Info) Size() int64 { return i.size }
 
-// ModTime is when an object was written, by the store.
+// ModTime returns when the object was written, by the store's clock.
 func (i *Info) ModTime() time.Time { return i.modified }
 
-// IsDir reports whether it is a folder.
+// IsDir reports whether i is a folder.
 func (i *Info) IsDir() bool { return i.tag == "" }
 
-// Mode is that of a regular file, or of a folder.
+// Mode returns the mode of a read-only file or folder.
 func (i *Info) Mode() fs.FileMode {
 	if i.IsDir() {
 		return fs.ModeDir | 0o444
@@ -69,7 +69,7 @@ func (i *Info) Mode() fs.FileMode {
 	return 0o444
 }
 
-// Sys is nil.
+// Sys returns nil.
 func (i *Info) Sys() any { return nil }
 
 // A File is an open file or object. Several goroutines may read it at any offset.
@@ -84,11 +84,11 @@ type machineFile struct {
 	size int64
 }
 
-// Size returns the number of bytes when the file was opened.
+// Size returns the number of bytes that the file had when it was opened.
 func (f machineFile) Size() int64 { return f.size }
 
-// Open opens a regular file, without waiting for the writer of a pipe, or an object, whose reads end
-// with ctx.
+// Open opens an object, or a regular file (a pipe is an error, without waiting). Reads of an object
+// end with ctx.
 func (v *View) Open(ctx context.Context, path string) (File, error) {
 	if !IsAddress(path) {
 		f, size, err := durable.OpenRegular(path)
@@ -108,7 +108,7 @@ func (v *View) Open(ctx context.Context, path string) (File, error) {
 	return v.client.blob(ctx, path, at), nil
 }
 
-// Stat describes a file, an object or a folder, or what is at the end of a link. A folder of a store
+// Stat describes a file, an object or a folder. It follows links. A folder of a store exists if it
 // has objects below it.
 func (v *View) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 	if !IsAddress(path) {
@@ -147,7 +147,7 @@ func (v *View) stat(ctx context.Context, address string) (*Info, error) {
 	}
 	if v.folders[address] == nil {
 		if err := v.list(ctx, address); err != nil {
-			v.folders = map[string]map[string]*Info{} // they are not whole
+			v.folders = map[string]map[string]*Info{} // the lists are not complete
 			return nil, err
 		}
 	}
@@ -158,16 +158,16 @@ func (v *View) stat(ctx context.Context, address string) (*Info, error) {
 	return &Info{name: path.Base(address)}, nil
 }
 
-// IsFolder reports whether there is a folder at a path or an address.
+// IsFolder reports whether a path or an address is a folder.
 func IsFolder(ctx context.Context, path string) (bool, error) {
 	at, err := NewView().Stat(ctx, path)
 	if err != nil && (!IsAddress(path) || errors.Is(err, fs.ErrNotExist)) {
-		return false, nil // it is no folder
+		return false, nil // not a folder
 	}
 	return err == nil && at.IsDir(), err
 }
 
-// ReadDir lists a folder, in the order of names. All objects below one of a store are known afterwards.
+// ReadDir lists a folder in the order of names. In a store it also pins all objects below it.
 func (v *View) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
 	if !IsAddress(path) {
 		return os.ReadDir(path)
@@ -188,10 +188,10 @@ func (v *View) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) 
 	return all, nil
 }
 
-// mostListed bounds the objects of a listing, all of which are kept.
+// mostListed bounds the objects of a list, which all stay in memory.
 const mostListed = 1 << 20
 
-// list lists all objects below a folder.
+// list reads and pins all objects below a folder.
 func (v *View) list(ctx context.Context, folder string) error {
 	v.folders[folder] = map[string]*Info{}
 	return v.client.do(ctx, folder, mostListed*slowest/1000, func(ctx context.Context, store minio.Core, bucket, key string) error {
@@ -218,8 +218,8 @@ func (v *View) list(ctx context.Context, folder string) error {
 	})
 }
 
-// add enters an object below a folder, and the folders on its way. An object whose key ends in a
-// slash stands for a folder. One that was seen before stays as it was.
+// add adds an object below a folder, and the folders in between. A key that ends in a slash means a
+// folder. An object that was seen before is not changed.
 func (v *View) add(folder, rest string, at *Info) error {
 	if err := oneWay(rest); err != nil && rest != "" {
 		return err

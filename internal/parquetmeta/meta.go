@@ -1,7 +1,6 @@
-// Package parquetmeta reads the footers of Parquet files and the headers of their pages.
-// The files come from anybody: a structure without its required fields is refused at once,
-// so that memory is bounded by a small multiple of the bytes. Byte slices are parts of the
-// footer.
+// Package parquetmeta reads footers and page headers of Parquet files. The files may come from
+// anybody: a structure without its required fields is an error at once, so that memory is at most a
+// small multiple of the bytes. Byte slices in results are parts of the footer.
 package parquetmeta
 
 import (
@@ -16,24 +15,24 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A File is FileMetaData.
+// A File is a FileMetaData of the Parquet format.
 type File struct {
 	Rows      int64
 	Schema    []Element
 	Groups    []RowGroup
 	Keys      []KeyValue
 	Writer    []byte
-	Orders    []bool // of the columns: whether there is one
+	Orders    []bool // for each column: whether its order is declared
 	Encrypted bool   // the footer is signed
 }
 
-// A KeyValue is what a file says for its readers.
+// A KeyValue is one entry of a file's metadata for readers.
 type KeyValue struct{ Key, Value []byte }
 
-// An Element is a SchemaElement.
+// An Element is a SchemaElement of the Parquet format.
 type Element struct {
 	Name       string
-	Physical   format.Type // −1 of a group
+	Physical   format.Type // −1 if it is a group
 	Length     int32
 	Repetition int32 // −1 if it is missing
 	Children   int32
@@ -41,20 +40,20 @@ type Element struct {
 	Scale      int32
 	Precision  int32
 	Logical    Logical
-	Odd        int16 // the number of a field that is unknown
+	Odd        int16 // number of an unknown field; −1 if that is 0, and 0 if there is none
 }
 
-// A Logical is a LogicalType.
+// A Logical is a LogicalType of the Parquet format.
 type Logical struct {
-	Kind             int16 // the field of the union; 0 if there is none
+	Kind             int16 // number of the field in the union; 0 if there is none
 	UTC              bool
-	Unit             int16 // of time: the field of the union
+	Unit             int16 // of a time or timestamp: number of the field in TimeUnit
 	Bits             int8
 	Signed           bool
 	Scale, Precision int32
 }
 
-// The members of LogicalType and of TimeUnit.
+// Field numbers of LogicalType and TimeUnit.
 const (
 	LogicalNone      = 0
 	LogicalString    = 1
@@ -77,48 +76,48 @@ const (
 	UnitNanos  = 3
 )
 
-// A RowGroup is some rows of all columns.
+// A RowGroup has the same rows of each column.
 type RowGroup struct {
 	Rows   int64
 	Chunks []Chunk
 }
 
-// A Chunk is a ColumnChunk and its ColumnMetaData.
+// A Chunk is a ColumnChunk with its ColumnMetaData.
 type Chunk struct {
-	File         []byte // where the pages are, if not here
+	File         []byte // the file with the pages, if it is another one
 	Encrypted    bool
 	Physical     format.Type
 	Codec        format.CompressionCodec
-	Path         []byte // the names of the path with dots between them
-	Depth        int    // names in the path
+	Path         []byte // the names of the path, joined by dots
+	Depth        int    // number of names in the path
 	Values       int64
 	Uncompressed int64
 	Compressed   int64
 	Data         int64 // offset of the first data page
-	Dictionary   int64 // offset of the dictionary page, 0 if there is none
+	Dictionary   int64 // offset of the dictionary page; 0 if there is none
 	Stats        Statistics
 }
 
-// Statistics is Statistics of a chunk. Bounds that are not exact are bounds all the same.
+// Statistics are the statistics of a chunk. Inexact bounds are still valid bounds.
 type Statistics struct {
-	Min, Max           []byte // deprecated: in the order of signed integers
+	Min, Max           []byte // deprecated: compared as signed integers
 	MinValue, MaxValue []byte
 	InexactMin         bool
 	InexactMax         bool
-	Counted            bool // there is a number of nulls
+	Counted            bool // Nulls is known
 	Nulls              int64
 }
 
 const (
 	// Magic begins and ends a Parquet file.
 	Magic = "PAR1"
-	// TailLength is that of the footer's length and the magic behind it.
+	// TailLength is the size of the footer's length and the magic after it.
 	TailLength = 8
 
 	magicEncrypted = "PARE"
 )
 
-// Footer returns the bytes of the footer of a file of the given size, at most so many.
+// Footer returns the footer of a file of size bytes. It must have at most most bytes.
 func Footer(r io.ReaderAt, size, most int64) ([]byte, error) {
 	if size < int64(len(Magic))+TailLength {
 		return nil, fmt.Errorf("%d bytes are too few for a Parquet file; was it written to its end?", size)
@@ -148,7 +147,7 @@ func Footer(r io.ReaderAt, size, most int64) ([]byte, error) {
 	return b, nil
 }
 
-// Read reads a footer and returns its length.
+// Read decodes a footer, and returns the number of bytes that it used.
 func Read(b []byte) (*File, int, error) {
 	r := newReader(b)
 	m := new(File)
@@ -185,7 +184,7 @@ func Read(b []byte) (*File, int, error) {
 	return m, r.pos, r.err
 }
 
-// readElement reads a SchemaElement. An unknown field may change the meaning of its column.
+// readElement reads a SchemaElement. Unknown fields may change the meaning of its column.
 func readElement(r *reader, kind byte) Element {
 	e := Element{Physical: -1, Repetition: -1, Converted: -1}
 	var name []byte
@@ -226,14 +225,14 @@ func readLogical(r *reader, kind byte) Logical {
 		}
 		l.Kind = min(id, 1<<10)
 		_, others := r.structure(kind, "", members[l.Kind])
-		if len(others) > 0 && l.Kind <= LogicalFloat16 { // later ones are not read
+		if len(others) > 0 && l.Kind <= LogicalFloat16 { // later types are not read
 			r.failf("a logical type %d with field %d", l.Kind, others[0])
 		}
 	})
 	return l
 }
 
-// readRowGroup reads a RowGroup with a number of columns.
+// readRowGroup reads a RowGroup, which must have as many chunks as the schema has leaves.
 func readRowGroup(r *reader, kind byte, leaves int) RowGroup {
 	var g RowGroup
 	r.structure(kind, "a row group", fields{
@@ -288,14 +287,14 @@ func (s *Statistics) read(r *reader, kind byte) {
 	s.Counted, s.InexactMin, s.InexactMax = has.has(3), !exactMin, !exactMax
 }
 
-// A PageHeader is PageHeader, with the header of its kind of page.
+// A PageHeader is a PageHeader of the format, with the header of its kind of page.
 type PageHeader struct {
 	Kind         format.PageType
 	Uncompressed int32
 	Compressed   int32
 	Checked      bool
 	Sum          uint32
-	Described    bool // there is a header of the kind
+	Described    bool // it has the header of its kind
 
 	Values   int32
 	Encoding format.Encoding
@@ -303,12 +302,12 @@ type PageHeader struct {
 	DefinitionLevels, RepetitionLevels format.Encoding
 	// In version 2:
 	Nulls, Rows            int32
-	Definition, Repetition int32 // bytes of levels
-	Stored                 bool  // not compressed, whatever the chunk's codec is
+	Definition, Repetition int32 // size of the levels, in bytes
+	Stored                 bool  // the values are not compressed, whatever the codec of the chunk
 }
 
-// ReadPageHeader reads the header at the start of b and returns its length. An error
-// that wraps [ErrShort] may go away with a longer b.
+// ReadPageHeader decodes the header at the start of b, and returns its length. If the error wraps
+// [ErrShort], more bytes may help.
 func ReadPageHeader(b []byte) (PageHeader, int, error) {
 	r := newReader(b)
 	var h PageHeader

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// GroupFill is the largest number of values that pad the last packed group: 7 by the format, but
-// DuckDB packs 256 at a time.
+// GroupFill is how many values can pad the last packed group: at most 7 in the format, but DuckDB
+// packs 256 at a time.
 const GroupFill = 255
 
-// Runs returns an error unless data, from a byte on, has n values of so many bits in Parquet's mix of
-// runs and packed groups of eight, and no further ones but the padding of the last group: the library
-// allocates what a run claims, and reads behind the end. A last group that was cut short is made
-// whole.
+// Runs returns an error unless data, from index at, has n values of this many bits, as runs and as
+// packed groups of eight. Only the last group may have further values, as padding. The check is
+// needed since the library allocates what a run claims, and reads past the end. If the last group
+// is cut short, the result is data with zeros appended.
 func Runs(data []byte, at int, bits uint, n int) ([]byte, error) {
 	ends := fmt.Errorf("levels or indexes end early: %w", ErrMalformed)
 	have := 0
@@ -24,7 +24,7 @@ func Runs(data []byte, at int, bits uint, n int) ([]byte, error) {
 		count, rest := u>>1, len(data)-at-k
 		at += k
 		switch {
-		case count == 0: // other data often begin like that
+		case count == 0: // other data often begins with such a run
 			return nil, fmt.Errorf("an empty run of levels or indexes: %w", ErrMalformed)
 		case u&1 == 0:
 			if at += int(bits+7) / 8; at > len(data) {

@@ -22,29 +22,29 @@ const (
 	typeStruct = 12
 )
 
-// ErrShort is the error of bytes that end before the value does: more of them may help.
+// ErrShort means that the bytes end before the value does. More bytes may help.
 var ErrShort = errors.New("it ends early")
 
 // ErrMalformed is wrapped by all other errors.
 var ErrMalformed = errors.New("it is malformed")
 
-// maxDepth bounds the nesting; a footer needs about ten.
+// maxDepth bounds the nesting of structures and lists. A footer needs about ten.
 const maxDepth = 24
 
-// A reader reads Thrift's compact protocol. The bytes come from anybody: it allocates
-// nothing on the word of a length, and what the protocol leaves to a reader's mercy (a
-// field of another type, twice, or out of order) is a fault, as a flipped bit
-// makes. After the first fault it gives zeros.
+// A reader reads Thrift's compact protocol. The bytes may come from anybody: the reader allocates
+// nothing because of a length alone. It is stricter than the protocol, since a flipped bit can have
+// such effects: a field of another type, twice or out of order is an error. After the first error
+// it returns zeros.
 type reader struct {
 	b     []byte
 	pos   int
-	depth int // levels left
+	depth int // remaining levels of nesting
 	err   error
 }
 
 func newReader(b []byte) *reader { return &reader{b: b, depth: maxDepth} }
 
-// failf records a fault, unless there is one already.
+// failf sets the error, unless there is one.
 func (r *reader) failf(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
@@ -86,13 +86,13 @@ func (r *reader) varint() uint64 {
 	return u
 }
 
-// integer reads a number of any width.
+// integer reads a signed number of any width.
 func (r *reader) integer() int64 {
 	u := r.varint()
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// want demands the type of a field or element.
+// want checks the type of a field or element.
 func (r *reader) want(kind, want byte) {
 	if kind != want {
 		r.failf("a value of type %d, want %d", kind, want)
@@ -109,7 +109,7 @@ func (r *reader) int32(kind byte) int32 {
 	return int32(v)
 }
 
-// bool reads a field. (In a list it would be a byte; of such Parquet has none that is read.)
+// bool reads a field. In a list a bool would be a byte, but no list of bools is read.
 func (r *reader) bool(kind byte) bool {
 	if kind != typeTrue {
 		r.want(kind, typeFalse)
@@ -117,13 +117,13 @@ func (r *reader) bool(kind byte) bool {
 	return r.err == nil && kind == typeTrue
 }
 
-// text reads bytes, which are part of those of the reader.
+// text reads a byte string. It shares the memory of r.b.
 func (r *reader) text(kind byte) []byte {
 	r.want(kind, typeBinary)
 	return r.take(r.varint())
 }
 
-// value reads a field into what to points to, or by the function to.
+// value reads a field into the variable that to points to, or calls the function to.
 func (r *reader) value(kind byte, to any) {
 	switch to := to.(type) {
 	case *int8:
@@ -153,8 +153,8 @@ func (r *reader) inside(read func()) {
 	r.depth++
 }
 
-// each hands the fields of a structure to field, in the order of their numbers. It skips
-// those that field does not read; nil reads nothing.
+// each calls field with each field of a structure, in the order of their numbers. It skips the
+// fields that field does not read; if field is nil, it skips all.
 func (r *reader) each(kind byte, field func(id int16, kind byte)) {
 	r.want(kind, typeStruct)
 	r.inside(func() {
@@ -184,16 +184,16 @@ func (r *reader) each(kind byte, field func(id int16, kind byte)) {
 	})
 }
 
-// A set of fields of a structure, by their numbers from 0 to 63.
+// A set is a set of field numbers from 0 to 63.
 type set uint64
 
 func (s set) has(id int) bool { return s>>id&1 == 1 }
 
-// fields are where to put the fields of a structure, by their numbers: see [reader.value].
+// fields are the targets for the fields of a structure, by number: see [reader.value].
 type fields []any
 
-// structure reads a structure that must have the needed fields. It returns the fields that
-// it has, and the numbers of those without a position.
+// structure reads a structure that must have the needed fields. It returns the set of its fields,
+// and the numbers of those without a target.
 func (r *reader) structure(kind byte, what string, to fields, needed ...int) (has set, others []int16) {
 	r.each(kind, func(id int16, kind byte) {
 		if 0 <= id && id < 64 {
@@ -213,7 +213,7 @@ func (r *reader) structure(kind byte, what string, to fields, needed ...int) (ha
 	return has, others
 }
 
-// union reads a structure of one field, whose number it returns.
+// union reads a structure with exactly one field, and returns that field's number.
 func (r *reader) union(kind byte, field func(id int16, kind byte)) int16 {
 	var member int16
 	n := 0
@@ -230,8 +230,8 @@ func (r *reader) union(kind byte, field func(id int16, kind byte)) int16 {
 	return member
 }
 
-// list hands the type of each element of a list to element, and skips those that it does
-// not read.
+// list calls element with the type of each element of a list, and skips the elements that element
+// does not read.
 func (r *reader) list(kind byte, element func(kind byte)) {
 	r.want(kind, typeList)
 	head := r.byte()
@@ -239,7 +239,7 @@ func (r *reader) list(kind byte, element func(kind byte)) {
 	if n == 15 {
 		n = r.varint()
 	}
-	if r.err == nil && n > uint64(len(r.b)-r.pos) { // an element has a byte at least
+	if r.err == nil && n > uint64(len(r.b)-r.pos) { // each element has at least a byte
 		r.err = ErrShort
 	}
 	r.inside(func() {
@@ -253,9 +253,9 @@ func (r *reader) list(kind byte, element func(kind byte)) {
 	})
 }
 
-// skip steps over the value of a field.
+// skip skips the value of a field.
 func (r *reader) skip(kind byte) {
-	if kind != typeTrue && kind != typeFalse { // which are in the type
+	if kind != typeTrue && kind != typeFalse { // their value is in the type
 		r.skipElement(kind)
 	}
 }

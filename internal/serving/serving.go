@@ -1,6 +1,6 @@
-// Package serving is the HTTP server of all commands: pages, metrics, and whether a service
-// lives and is ready. Pages are for this machine alone. Metrics and readiness are for everybody who
-// reaches the address that an operator chose; what they say is no secret.
+// Package serving is the HTTP server of all commands: pages, metrics, liveness and readiness. Only
+// this machine can see the pages. Everybody who reaches the address can see metrics and readiness,
+// which are no secret.
 package serving
 
 import (
@@ -18,19 +18,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Config says where the server listens, and what it serves. All but Address may be left out.
+// Config sets up a [Server]. Only Address is required.
 type Config struct {
 	Address string // host:port
 
-	// Registry is served at /metrics.
+	// Registry, if not nil, is served at /metrics.
 	Registry *prometheus.Registry
-	// Ready returns why a service cannot do its work now, or nil.
+	// Ready, if not nil, returns why a service cannot do its work now, or nil if it can.
 	Ready func() error
-	// Pages handles all other paths.
+	// Pages, if not nil, handles all other paths, for this machine alone.
 	Pages http.Handler
 }
 
-// Check returns an error unless the address can be one.
+// Check returns an error unless the address is host:port.
 func (c Config) Check() error {
 	if _, _, err := net.SplitHostPort(c.Address); err != nil {
 		return fmt.Errorf("%q: want host:port, as in 127.0.0.1:9464", c.Address)
@@ -38,16 +38,16 @@ func (c Config) Check() error {
 	return nil
 }
 
-// A Server answers until it is closed.
+// A Server serves until it is closed.
 type Server struct {
-	Address string // with the port that it has
-	URL     string // with the scheme, without a path
+	Address string // host:port, with the port in use
+	URL     string // http:// and Address
 
 	http *http.Server
-	done chan error // capacity 1: how it ended
+	done chan error // capacity 1: the error that ended it
 }
 
-// Start listens, and begins to answer. The caller closes the server.
+// Start listens and serves. The caller must close the server.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server, with answers that are under way. It returns what had ended it
-// before, if anything had.
+// Close stops the server and cuts off pending answers. If the server had failed before, it returns
+// that error.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	if ended := <-s.done; !errors.Is(ended, http.ErrServerClosed) {
@@ -75,7 +75,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// handler serves everything.
+// handler returns the handler of all paths.
 func (c Config) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
@@ -97,7 +97,7 @@ func (c Config) handler() http.Handler {
 	return mux
 }
 
-// headers restrict browsers: a page loads its style sheet and its icon, and nothing runs.
+// headers restrict browsers: a page may load its style sheet and its icon, and run no script.
 var headers = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'",
 	"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
@@ -123,8 +123,8 @@ func guard(pages http.Handler) http.Handler {
 	}))
 }
 
-// local reports whether a request comes from this machine and asks for it by a name of loopback: a
-// page elsewhere could let its own name point here.
+// local reports whether a request comes from this machine and has a loopback name as host: a
+// foreign web page could make its own name point here.
 func local(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !from.Addr().Unmap().IsLoopback() {

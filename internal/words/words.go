@@ -1,4 +1,4 @@
-// Package words writes numbers for people: bounds rounded outwards, percentages, counts.
+// Package words formats numbers and names for people: bounds rounded outwards, percentages, counts.
 package words
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Count prints a number of things: 1 row, 2,000 rows. The plural adds an s unless it is given.
+// Count formats a number of things: 1 row, 2,000 rows. plural is by default thing with an s.
 func Count[N int | int64](n N, thing string, plural ...string) string {
 	if n != 1 {
 		if thing += "s"; len(plural) > 0 {
@@ -20,8 +20,8 @@ func Count[N int | int64](n N, thing string, plural ...string) string {
 	return Number(int64(n)) + " " + thing
 }
 
-// RoundUp prints the exact value of x with so many decimals, rounded up. NaN and infinities
-// are printed as such.
+// RoundUp formats the exact value of x with this many decimals, rounded up. NaN and infinities are
+// printed as such.
 func RoundUp(x float64, decimals int) string {
 	if r := new(big.Rat).SetFloat64(x); r != nil {
 		return rounded(r, decimals, true).FloatString(decimals)
@@ -29,7 +29,7 @@ func RoundUp(x float64, decimals int) string {
 	return Plain(x)
 }
 
-// rounded returns r rounded up or down to so many decimals.
+// rounded returns r rounded up or down to this many decimals.
 func rounded(r *big.Rat, decimals int, up bool) *big.Rat {
 	power := tenTo(decimals)
 	scaled := new(big.Rat).Mul(r, new(big.Rat).SetInt(power))
@@ -40,8 +40,8 @@ func rounded(r *big.Rat, decimals int, up bool) *big.Rat {
 	return new(big.Rat).SetFrac(digits, power)
 }
 
-// decimalsFor returns the least number of decimals d, from least to most, for which
-// r·10^d is at least whole, r ≥ 0; least for r = 0.
+// decimalsFor returns the smallest number of decimals d, from least to most, with r·10^d ≥ whole,
+// or most if there is none. It returns least for r = 0. It requires r ≥ 0.
 func decimalsFor(r *big.Rat, least, most int, whole int64) int {
 	for r.Sign() > 0 && least < most && r.Cmp(new(big.Rat).SetFrac(big.NewInt(whole), tenTo(least))) < 0 {
 		least++
@@ -53,8 +53,8 @@ func tenTo(decimals int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
 }
 
-// AtMost prints an upper bound in [0, 1] rounded up, with at least four decimals and
-// three significant digits, and at most 18 decimals. NaN is printed as NaN.
+// AtMost formats an upper bound in [0, 1], rounded up, with at least four decimals and three
+// significant digits, and at most 18 decimals. NaN is printed as NaN.
 func AtMost(x float64) string {
 	if r := new(big.Rat).SetFloat64(x); r != nil {
 		return RoundUp(x, decimalsFor(r, 4, 18, 100))
@@ -62,11 +62,11 @@ func AtMost(x float64) string {
 	return Plain(x)
 }
 
-// PercentUp prints an upper bound in [0, 1] as a percentage, rounded up, with
-// at least two significant digits and at least one decimal below 100 %.
+// PercentUp formats an upper bound in [0, 1] as a percentage, rounded up. Below 100 % it has at
+// least two significant digits and at least one decimal.
 func PercentUp(x float64) string { return percent(x, true) }
 
-// PercentNear prints an observed share in the same form, to the nearest.
+// PercentNear formats an observed share like PercentUp, but rounded to the nearest.
 func PercentNear(x float64) string { return percent(x, false) }
 
 func percent(x float64, up bool) string {
@@ -85,7 +85,7 @@ func percent(x float64, up bool) string {
 	return r.FloatString(decimals) + " %"
 }
 
-// Confidence prints 1 − δ in percent, without rounding.
+// Confidence formats 1 − δ as a percentage, without rounding.
 func Confidence(delta float64) string {
 	d := decimal(delta)
 	if d == nil {
@@ -94,7 +94,7 @@ func Confidence(delta float64) string {
 	return inPercent(d.Sub(big.NewRat(1, 1), d))
 }
 
-// PercentDeclared prints a declared number, such as δ, in percent, without rounding.
+// PercentDeclared formats a declared number, such as δ, as a percentage, without rounding.
 func PercentDeclared(x float64) string {
 	if r := decimal(x); r != nil {
 		return inPercent(r)
@@ -102,19 +102,19 @@ func PercentDeclared(x float64) string {
 	return Plain(x)
 }
 
-// inPercent prints 100·r without rounding, and changes r.
+// inPercent formats 100·r without rounding. It changes r.
 func inPercent(r *big.Rat) string {
 	r.Mul(r, big.NewRat(100, 1))
 	decimals, _ := r.FloatPrec()
 	return r.FloatString(min(decimals, 400)) + " %"
 }
 
-// declaredDigits is the largest number of digits of a declared number. A number with
-// more was computed and is shortened.
+// declaredDigits is the largest number of digits of a declared number. A number with more digits
+// was computed.
 const declaredDigits = 9
 
-// AtMostDigits prints a declared tolerance in full, a computed one with four digits,
-// rounded up: a larger tolerance is exceeded no more often and costs no more.
+// AtMostDigits formats a tolerance: a declared one in full, a computed one with four digits,
+// rounded up. A larger tolerance is exceeded no more often and costs no more.
 func AtMostDigits(x float64) string {
 	shortest, _, _ := strings.Cut(strconv.FormatFloat(math.Abs(x), 'e', -1, 64), "e")
 	if len(strings.ReplaceAll(shortest, ".", "")) <= declaredDigits || math.IsInf(x, 0) || math.IsNaN(x) {
@@ -122,7 +122,7 @@ func AtMostDigits(x float64) string {
 	}
 	text := strconv.FormatFloat(x, 'e', 3, 64)
 	y, err := strconv.ParseFloat(text, 64)
-	if err != nil { // beyond the largest number
+	if err != nil { // above the largest number
 		return Plain(x)
 	}
 	if y < x {
@@ -134,10 +134,10 @@ func AtMostDigits(x float64) string {
 	return Plain(y)
 }
 
-// Plain prints the shortest decimal number that reads back as x.
+// Plain returns the shortest decimal that reads back as x.
 func Plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// decimal returns the shortest decimal number that reads back as x; nil if there is none.
+// decimal returns [Plain] as an exact number, or nil for NaN and infinities.
 func decimal(x float64) *big.Rat {
 	r, _ := new(big.Rat).SetString(Plain(x))
 	return r
@@ -152,10 +152,10 @@ func Number(n int64) string {
 	return digits
 }
 
-// Name puts a column's name into a sentence: in quotes, unless it is a plain word.
+// Name formats a column's name for a sentence: in quotes, unless it is a plain word.
 func Name(column string) string { return quoted(column, plainWord) }
 
-// Unit puts a unit next to a number: in quotes if it could be read as a part of it, such as e-3.
+// Unit formats a unit after a number: in quotes if it could be mistaken for a part of it, like e-3.
 func Unit(unit string) string { return quoted(unit, plainUnit) }
 
 func quoted(text string, unless *regexp.Regexp) string {

@@ -16,10 +16,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// value sets v to what a node says. What is null is left as it is. The decoder of the YAML library
-// stops at the first fault, cuts fractions to size where whole numbers are wanted, and
-// drops a whole section that has a key which is no text, as {step: 0,1} does, where a comma
-// stands for a decimal point.
+// value sets v to the value of a node. It leaves v unchanged if the node is null. The YAML
+// library's own decoder is not used: it stops at the first fault, truncates fractions to whole
+// numbers, and drops a section with a key that is not text, such as {step: 0,1}, where the comma is
+// meant as a decimal point.
 func (t *File) value(key string, node ast.Node, v reflect.Value) {
 	if node == nil || node.Type() == ast.NullType {
 		return
@@ -51,7 +51,7 @@ func (t *File) value(key string, node ast.Node, v reflect.Value) {
 	}
 }
 
-// formed sets a value by its form; false: it is to be read by its keys.
+// formed sets v by its form. It returns false if the value is a section to be read by its keys.
 func (t *File) formed(key string, node ast.Node, v Formed, of reflect.Type) bool {
 	form, want := v.Form()
 	err := form.Read(node)
@@ -65,7 +65,7 @@ func (t *File) formed(key string, node ast.Node, v Formed, of reflect.Type) bool
 	return true
 }
 
-// section sets the keys of a structure or a map. Other keys are faults.
+// section sets the keys of a structure or map. Unknown keys are faults.
 func (t *File) section(key string, node ast.Node, v reflect.Value) {
 	switch node.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
@@ -113,7 +113,7 @@ func (t *File) section(key string, node ast.Node, v reflect.Value) {
 	}
 }
 
-// list appends the entries of a list.
+// list sets v to the entries of a list.
 func (t *File) list(key string, node ast.Node, v reflect.Value) {
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
@@ -127,7 +127,7 @@ func (t *File) list(key string, node ast.Node, v reflect.Value) {
 	v.Set(all)
 }
 
-// badKey says what is wrong with a key of a section, "" if nothing is.
+// badKey returns what is wrong with a key of a section, or "".
 func badKey(entry *ast.MappingValueNode) string {
 	if strings.ContainsAny(entry.Key.GetToken().Value, marks) {
 		return "variables of the environment belong in values, not in keys"
@@ -139,19 +139,19 @@ func badKey(entry *ast.MappingValueNode) string {
 	return ""
 }
 
-// Keys are the fields of a structure that keys set, with those of its inlined structures.
+// Keys returns the fields of a structure that have a key, including those of inlined structures.
 func Keys(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 	return func(yield func(string, reflect.StructField) bool) {
 		for _, f := range reflect.VisibleFields(t) {
 			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-			if name != "" && name != "-" && !yield(name, f) { // no key sets what is -
+			if name != "" && name != "-" && !yield(name, f) { // fields with the key "-" are not set
 				return
 			}
 		}
 	}
 }
 
-// HasKeys reports whether keys set fields of a structure.
+// HasKeys reports whether a type is a structure with keys.
 func HasKeys(t reflect.Type) bool {
 	if t.Kind() == reflect.Struct {
 		for range Keys(t) {
@@ -161,7 +161,7 @@ func HasKeys(t reflect.Type) bool {
 	return false
 }
 
-// Join is the name of a key of a section.
+// Join returns the full name of a key in a section. The outermost section is "".
 func Join(section, key string) string {
 	if section == "" {
 		return key
@@ -169,7 +169,7 @@ func Join(section, key string) string {
 	return section + "." + key
 }
 
-// Entries are the keys of a mapping with their values, none of another node.
+// Entries returns the keys and values of a mapping, or nil for another node.
 func Entries(node ast.Node) []*ast.MappingValueNode {
 	switch m := node.(type) {
 	case *ast.MappingNode:
@@ -181,12 +181,12 @@ func Entries(node ast.Node) []*ast.MappingValueNode {
 	}
 }
 
-// decimal is a number as people write it, maybe with its digits in threes, as in 2_000_000. YAML takes
-// 010 for 8 and 1_0 for 10.
+// decimal matches a number as people write it, also with its digits in threes, as in 2_000_000. It
+// excludes 010 and 1_0, which YAML reads as 8 and 10.
 var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*|[1-9][0-9]{0,2}(_[0-9]{3})+)$`)
 
-// WholeNumber returns the value of a node that is a whole number in the range of
-// int64, or of uint64 as its bits.
+// WholeNumber returns the value of a node that is a whole number in the range of int64 or, if
+// unsigned, the bits of one in the range of uint64.
 func WholeNumber(node ast.Node, unsigned bool) (int64, error) {
 	if n, ok := node.(*ast.IntegerNode); ok && decimal.MatchString(n.Token.Value) {
 		switch v := n.Value.(type) {
@@ -206,8 +206,8 @@ func WholeNumber(node ast.Node, unsigned bool) (int64, error) {
 	return 0, At(node, "want a whole number")
 }
 
-// keysBelow are the names of the keys of a type, each where it comes first, with their paths; where it is to be
-// deep, also those of its sections and of the entries of its lists.
+// keysBelow returns the names of the keys of a type, with the path of the first key of each name.
+// If deep, it includes the keys of sections and of entries of lists.
 func keysBelow(of reflect.Type, deep bool) (names []string, paths map[string]string) {
 	paths = map[string]string{}
 	var add func(prefix string, of reflect.Type)
@@ -229,11 +229,11 @@ func keysBelow(of reflect.Type, deep bool) (names []string, paths map[string]str
 	return names, paths
 }
 
-// meant is the key that an unknown one may stand for: a similar one of the section, which has this
-// type, or else of the file; or "".
+// meant returns the key that an unknown one probably means: a similar one of the section, whose
+// type is of, else of the file, else "".
 func (t *File) meant(unknown, section string, of reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "" // a suggestion would hide what is wrong with it
+		return "" // a suggestion would hide the real fault
 	}
 	own, _ := keysBelow(of, false)
 	for _, name := range append(slices.Clone(t.Kind.Renamed[unknown]), unknown) {
@@ -245,10 +245,10 @@ func (t *File) meant(unknown, section string, of reflect.Type) string {
 	return paths[t.Kind.Nearest(unknown, all)]
 }
 
-// shownKeys is how many keys of a section a fault names.
+// shownKeys is how many keys of a section a fault lists.
 const shownKeys = 8
 
-// wanted names the values that a key takes.
+// wanted describes the values that a key accepts.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Float64:
@@ -273,17 +273,17 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// joinType is the type of what [errors.Join] returns. The words of two errors would say as
-// much, but those of the YAML library show the text around, in time that is quadratic in it.
+// joinType is the type of errors from [errors.Join]. To compare texts instead would also be
+// correct, but texts of the YAML library quote the file, in time quadratic in its size.
 var joinType = reflect.TypeOf(errors.Join(errors.ErrUnsupported))
 
-// Separate are the errors that were joined into one, in their order.
+// Separate returns the errors that were joined into err, in order.
 func Separate(err error) (all []error) {
 	if err == nil {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || reflect.TypeOf(err) != joinType { // other than a join it has words of its own
+	if !ok || reflect.TypeOf(err) != joinType { // other types have a text of their own
 		return []error{err}
 	}
 	for _, fault := range joined.Unwrap() {

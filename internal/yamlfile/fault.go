@@ -12,21 +12,21 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A Fault is one thing that is wrong with a file.
+// A Fault is one fault in a file.
 type Fault struct {
 	File    string `json:"file"`
-	Line    int    `json:"line"` // 0: nowhere in the file
+	Line    int    `json:"line"` // 0 if the fault has no position
 	Column  int    `json:"column"`
-	Key     string `json:"key"` // that it is about, or ""
+	Key     string `json:"key"` // the key that it is about, or ""
 	Text    string `json:"message"`
-	missing bool   // the file does not have the key: the position is that of its section
+	missing bool   // the file lacks the key: the position is that of its section
 	unread  bool   // the value of the key could not be read
-	meant   string // key that an unknown one stands for, or ""
-	bad     string // what is wrong: "bad job", unless it says another kind of file
-	err     error  // that it wraps
+	meant   string // the known key that an unknown one probably means, or ""
+	bad     string // begins the text: "bad job", or what the kind of file says
+	err     error  // the error that the fault wraps
 }
 
-// Whole is a fault of a whole file, which could not be read or is of another kind.
+// Whole returns a fault of a whole file, which could not be read or is of another kind.
 func (k Kind) Whole(path string, err error) error {
 	text := strings.TrimPrefix(err.Error(), path+": ")
 	if cause, ok := errors.AsType[*fs.PathError](err); ok {
@@ -35,7 +35,7 @@ func (k Kind) Whole(path string, err error) error {
 	return Fault{File: path, Text: text, bad: k.Bad, err: k.Err}
 }
 
-// Error is the fault in one line.
+// Error returns the fault as one line.
 func (f Fault) Error() string {
 	at := f.File + ": "
 	if f.Line > 0 && !f.missing {
@@ -44,11 +44,10 @@ func (f Fault) Error() string {
 	return f.bad + ": " + at + f.Text
 }
 
-// Unwrap returns what every fault of such a file wraps.
+// Unwrap returns the error that all faults of this kind of file wrap.
 func (f Fault) Unwrap() error { return f.err }
 
-// report adds a fault at a position of the file. There is one at a position: others would follow
-// from it.
+// report adds a fault at a position, unless that has one: further faults would follow from it.
 func (t *File) report(f Fault, at *token.Token) {
 	f.File, f.bad, f.err = t.path, t.Kind.Bad, t.Kind.Err
 	if at != nil && at.Position != nil {
@@ -62,7 +61,7 @@ func (t *File) report(f Fault, at *token.Token) {
 	t.Faults = append(t.Faults, f)
 }
 
-// add adds the faults of the value of a key.
+// add adds the faults in the value of a key.
 func (t *File) add(key string, err error) {
 	for _, one := range Separate(err) {
 		f := Fault{Key: key, unread: true}
@@ -77,31 +76,30 @@ func (t *File) add(key string, err error) {
 	}
 }
 
-// Faults collects what is wrong with the values of a file, key by key. The zero value holds
-// none.
+// Faults collects faults in the values of a file, by key. Its zero value has none.
 type Faults struct{ all []Fault }
 
-// Add notes a fault of a key.
+// Add adds a fault of a key.
 func (f *Faults) Add(key, format string, args ...any) {
 	f.all = append(f.all, Fault{Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
-// Unless notes a fault of a key, as Add does, unless ok.
+// Unless calls Add unless ok.
 func (f *Faults) Unless(ok bool, key, format string, args ...any) {
 	if !ok {
 		f.Add(key, format, args...)
 	}
 }
 
-// Within notes what is wrong with another file, which a key names. The faults wrap err.
+// Within adds the faults of another file, which a key names. They wrap err.
 func (f *Faults) Within(key string, err error) {
 	for _, one := range Separate(err) {
 		f.all = append(f.all, Fault{Key: key, Text: one.Error(), err: one})
 	}
 }
 
-// Err joins the faults, each of which wraps err, where there is no file that they are of. It
-// is nil if there is none.
+// Err joins the faults, for values that do not come from a file. Each wraps err. It returns nil if
+// there are none.
 func (f *Faults) Err(err error) error {
 	var all []error
 	for _, one := range f.all {
@@ -110,8 +108,8 @@ func (f *Faults) Err(err error) error {
 	return errors.Join(all...)
 }
 
-// Merge joins the faults of the file's form with those of its values, in the order of their positions.
-// Consequences of unreadable values are left out. Each error that was joined is a [Fault].
+// Merge joins the faults in the file's form and in its values, by position. It leaves out faults
+// that follow from an unreadable value. Each joined error is a [Fault].
 func (t *File) Merge(among Faults) error {
 	faults := slices.Clone(t.Faults)
 	for _, one := range among.all {
@@ -132,8 +130,8 @@ func (t *File) Merge(among Faults) error {
 	return errors.Join(all...)
 }
 
-// follows reports whether a fault may be a consequence of another one: of an unreadable value, or
-// of a misspelt key or section.
+// follows reports whether a fault may follow from another one: an unreadable value, or a misspelt
+// key or section.
 func (f Fault) follows(other Fault) bool {
 	if !other.unread {
 		section := other.Key[:max(strings.LastIndexByte(other.Key, '.'), 0)]
@@ -142,19 +140,19 @@ func (f Fault) follows(other Fault) bool {
 	return other.Key == "" || inside(f.Key, other.Key) || inside(other.Key, f.Key) || strings.Contains(f.Text, other.Key)
 }
 
-// inside reports whether a key is a section or one of its keys.
+// inside reports whether a key is in a section, or is that section.
 func inside(key, section string) bool {
 	rest, ok := strings.CutPrefix(key, section)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// nearest is the position of a key, or of the innermost section that lacks it.
+// nearest returns the position of a key or, if that is missing, of the innermost section around it.
 func (t *File) nearest(key string) (line, column int, missing bool) {
 	for key != "" {
 		if node := t.nodes[key]; node != nil {
 			first := node.GetToken()
 			if below := Entries(node); missing && len(below) > 0 {
-				first = below[0].Key.GetToken() // the section's own may be a colon
+				first = below[0].Key.GetToken() // the section's own token may be a colon
 			}
 			return first.Position.Line, first.Position.Column, missing
 		}

@@ -1,7 +1,6 @@
-// Package yamlfile decodes a YAML file into a struct and finds all that is wrong with it,
-// with positions. What the YAML library ignores in silence is a fault: keys that are no
-// text, fractions where whole numbers are wanted, a second document. ${VAR} in a value
-// stands for a variable of the environment.
+// Package yamlfile decodes a YAML file into a struct and reports all faults with positions. It also
+// reports what the YAML library ignores: keys that are not text, fractions for whole numbers, a
+// second document. ${VAR} in a value is replaced by a variable of the environment.
 package yamlfile
 
 import (
@@ -16,29 +15,29 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxBytes is the most that the text of a file may have. The time of the YAML library is quadratic in
-// the keys of a section.
+// MaxBytes bounds the text of a file, in bytes. The YAML library needs time quadratic in the number
+// of keys of a section.
 const MaxBytes = 1 << 16
 
-const maxDepth = 32 // of brackets, or dashes of a line
+const maxDepth = 32 // of brackets, or of dashes on a line
 
-// A File is a file that was taken apart. Faults are those of reading it.
+// A File is a parsed file. Faults has the faults found so far.
 type File struct {
 	path   string
 	Kind   Kind
-	of     reflect.Type // that it is decoded into
-	Root   ast.Node     // nil: it says nothing, or could not be taken apart
+	of     reflect.Type // type of the decoded value
+	Root   ast.Node     // nil if the file is empty or could not be parsed
 	lookup func(string) (string, bool)
-	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
+	nodes  map[string]ast.Node // values by key, as in sweep[1].loss.epsilon
 	Faults []Fault
-	faulty map[[2]int]bool // positions of faults
+	faulty map[[2]int]bool // positions that have a fault
 }
 
-// Parse decodes the text of a file of this kind into a T, and keeps all that is wrong with
-// it. lookup finds variables of the environment.
+// Parse decodes the text of a file into a T, and collects all faults in t. lookup returns variables
+// of the environment.
 func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (string, bool)) (c T, t *File) {
 	t = &File{path: path, Kind: kind, of: reflect.TypeFor[T](), lookup: lookup, faulty: map[[2]int]bool{}}
-	defer func() { // the border to a library that panics on some texts
+	defer func() { // the library panics on some texts
 		if r := recover(); r != nil {
 			t.Root = nil
 			t.add("", fmt.Errorf("the YAML library cannot read it: %v", r))
@@ -55,7 +54,7 @@ func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (stri
 		t.Faults[0].Text = "this is not YAML: " + t.Faults[0].Text
 		return c, t
 	}
-	for _, d := range tree.Docs { // one that says something: see takenApart
+	for _, d := range tree.Docs { // takenApart allows only one with content
 		if d.Body != nil {
 			t.Root = d.Body
 		}
@@ -70,7 +69,7 @@ func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (stri
 	return c, t
 }
 
-// index finds the values of all keys, in which it replaces variables, and keys that are none.
+// index records the values of all keys. It replaces variables and reports bad keys.
 func (t *File) index(key string, node ast.Node) ast.Node {
 	node = t.substituted(key, node)
 	t.nodes[key] = node
@@ -89,16 +88,16 @@ func (t *File) index(key string, node ast.Node) ast.Node {
 	return node
 }
 
-// takenApart are the tokens of a file that has nothing in it that none needs.
+// takenApart returns the tokens of a file. It returns an error for YAML that no such file needs.
 func (k Kind) takenApart(text []byte) (token.Tokens, error) {
-	marked, err := k.mark(bytes.TrimPrefix(text, []byte("\uFEFF"))) // as some editors of Windows begin a file
+	marked, err := k.mark(bytes.TrimPrefix(text, []byte("\uFEFF"))) // some editors of Windows write a BOM
 	if err != nil {
 		return nil, err
 	}
 	var faults []error
-	said, second := false, (*token.Token)(nil) // second begins another document
+	said, second := false, (*token.Token)(nil) // begins the second document
 	tokens := lexer.Tokenize(marked)
-	line, dashes, open := 0, 0, 0 // the library takes minutes for tens of thousands of open ones
+	line, dashes, open := 0, 0, 0 // the library needs minutes for tens of thousands of open ones
 	for _, t := range tokens {
 		if t.Position.Line != line {
 			line, dashes = t.Position.Line, 0
@@ -126,7 +125,7 @@ func (k Kind) takenApart(text []byte) (token.Tokens, error) {
 		if dashes+open > maxDepth {
 			return nil, errors.Join(append(faults, atToken(t, fmt.Sprintf("nested deeper than %d", maxDepth)))...)
 		}
-		if said = true; second != nil { // behind two such lines the library drops what follows
+		if said = true; second != nil { // after two such lines the library drops the rest
 			faults = append(faults, atToken(second, "a "+k.Name+" file holds one document; this is the second"))
 			break
 		}
@@ -134,21 +133,20 @@ func (k Kind) takenApart(text []byte) (token.Tokens, error) {
 	return tokens, errors.Join(faults...)
 }
 
-// Has reports whether the file has a key, outside of all sections.
+// Has reports whether the file has a key at the top level.
 func (t *File) Has(key string) bool { return t.nodes[key] != nil }
 
-// A Kind is a kind of YAML file: what its faults call it, and what only it knows of its
-// keys.
+// A Kind is a kind of YAML file: the texts of its faults, and what is special about its keys.
 type Kind struct {
 	Name string // as in "the smallest job"
-	Page string // that explains its keys
+	Page string // the document that explains its keys
 	Bad  string // begins every fault, as in "bad job"
-	Err  error  // is what every fault wraps
+	Err  error  // the error that every fault wraps
 
-	// Examples has values of sections, by key.
+	// Examples has examples of sections, by key.
 	Examples map[string]string
-	// Renamed has the names that a key of earlier builds has now.
+	// Renamed has the present names of keys that had another name in earlier versions.
 	Renamed map[string][]string
-	// Nearest is the known word that an unknown one is a misspelling of, or "".
+	// Nearest returns the known word that word probably misspells, or "".
 	Nearest func(word string, known []string) string
 }

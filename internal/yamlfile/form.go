@@ -15,26 +15,26 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A Schema is a JSON Schema of draft 7, which editors know best.
+// A Schema is a JSON Schema of draft 7, which most editors support.
 type Schema map[string]any
 
-// A Form is a form of a value: its schema, and how it is read.
+// A Form is one way to write a value: its schema and its reader.
 type Form struct {
 	Schema Schema
-	// Read returns [ErrOther] for a value of another form.
+	// Read sets the value, or returns [ErrOther] if it is written in another form.
 	Read func(node ast.Node) error
 }
 
-// ErrOther says that a value has another form.
+// ErrOther means that a value is written in another form.
 var ErrOther = errors.New("another form")
 
-// Formed values are read by a form. Structures that have keys too may be given by these instead.
+// Formed values are read by a form. A structure with keys can also be written by its keys.
 type Formed interface {
-	// Form returns the form, which sets the receiver, and what to write, for a fault.
+	// Form returns the form, which sets the receiver, and the text for faults: what to write.
 	Form() (f Form, want string)
 }
 
-// Accept is a form of the values that read takes.
+// Accept returns a form of the values for which read returns true.
 func Accept(s Schema, read func(node ast.Node) bool) Form {
 	return Form{s, func(node ast.Node) error {
 		if read(node) {
@@ -44,7 +44,7 @@ func Accept(s Schema, read func(node ast.Node) bool) Form {
 	}}
 }
 
-// Any is a value of the first form that takes it.
+// Any returns the form of values that one of forms accepts. The first such form reads the value.
 func Any(forms ...Form) Form {
 	var schemas []Schema
 	for _, f := range forms {
@@ -60,7 +60,7 @@ func Any(forms ...Form) Form {
 	}}
 }
 
-// AnyOf admits the values of some schemas.
+// AnyOf returns the schema of values that one of the schemas admits.
 func AnyOf(schemas ...Schema) Schema {
 	var all []Schema
 	for _, s := range schemas {
@@ -73,10 +73,10 @@ func AnyOf(schemas ...Schema) Schema {
 	return Schema{"anyOf": all}
 }
 
-// OrVariable admits ${VAR} as a value.
+// OrVariable returns a schema that admits ${VAR} too.
 func OrVariable(s Schema) Schema { return AnyOf(s, Schema{"$ref": "#/definitions/variable"}) }
 
-// Then calls set when a value of the form was read.
+// Then returns a form that also calls set after it has read a value.
 func (f Form) Then(set func()) Form {
 	read := f.Read
 	f.Read = func(node ast.Node) error {
@@ -89,12 +89,12 @@ func (f Form) Then(set func()) Form {
 	return f
 }
 
-// Number is a number.
+// Number returns the form of a number.
 func Number(to *float64) Form {
 	return Accept(Schema{"type": "number"}, func(node ast.Node) bool { return yaml.NodeToValue(node, to) == nil })
 }
 
-// Text is a text other than a number.
+// Text returns the form of a text that does not read as a number.
 func Text[T ~string](to *T) Form {
 	return Accept(Schema{"type": "string"}, func(node ast.Node) bool {
 		text, ok := node.(*ast.StringNode)
@@ -105,7 +105,7 @@ func Text[T ~string](to *T) Form {
 	})
 }
 
-// Word is one of some words.
+// Word returns the form of one of these words.
 func Word[T ~string](to *T, words ...T) Form {
 	return Accept(Schema{"enum": words}, func(node ast.Node) bool {
 		text, ok := node.(*ast.StringNode)
@@ -116,7 +116,7 @@ func Word[T ~string](to *T, words ...T) Form {
 	})
 }
 
-// Under is a section with one key.
+// Under returns the form of a section with one key.
 func Under(key string, value Form) Form {
 	s := Schema{
 		"type": "object", "additionalProperties": false, "required": []string{key},
@@ -130,8 +130,8 @@ func Under(key string, value Form) Form {
 	}}
 }
 
-// List is a list of at least one value, as one reads it. Values that it does not take are faults with
-// the text want; without it the list has another form.
+// List returns the form of a list with at least one value, each of the form one. If one does not
+// accept a value, that is a fault with the text want; if want is "", the list has another form.
 func List[T any](to *[]T, want string, one func(to *T) Form) Form {
 	s := Schema{"type": "array", "items": OrVariable(one(new(T)).Schema), "minItems": 1}
 	return Form{s, func(node ast.Node) error {
@@ -155,17 +155,17 @@ func List[T any](to *[]T, want string, one func(to *T) Form) Form {
 	}}
 }
 
-// OneOrMore is a value, or a list of some.
+// OneOrMore returns the form of a value or a list of values.
 func OneOrMore[T any](to *[]T, want string, one func(to *T) Form) (Form, string) {
 	alone := new(T)
 	return Any(one(alone).Then(func() { *to = []T{*alone} }), List(to, want, one)), want
 }
 
-// Paths is a path or a list of some: files, folders and patterns.
+// Paths is one path or a list of paths: files, folders and patterns.
 type Paths []string
 
-// Form refuses "", for which the library would take the folder of the file, and numbers, for which it would
-// take their digits.
+// Form excludes "", for which the library would use the folder of the file, and numbers, whose
+// digits it would use.
 func (p *Paths) Form() (Form, string) {
 	return OneOrMore((*[]string)(p), "want a path or a list of paths; one that could be a number needs quotes", func(to *string) Form {
 		return Accept(Schema{"type": "string", "minLength": 1}, func(one ast.Node) bool {
@@ -181,20 +181,20 @@ func (p *Paths) Form() (Form, string) {
 // Names is a text or a list of texts.
 type Names []string
 
-// Form is one or more texts.
+// Form returns the form of one or more texts.
 func (n *Names) Form() (Form, string) {
 	return OneOrMore((*[]string)(n), "want a name or a list of names", Text[string])
 }
 
-// Ints is a number or a list of numbers.
+// Ints is a whole number or a list of whole numbers.
 type Ints []int
 
-// Form is one or more whole numbers.
+// Form returns the form of one or more whole numbers.
 func (o *Ints) Form() (Form, string) {
 	return OneOrMore((*[]int)(o), "want a whole number or a list of whole numbers", Int)
 }
 
-// Int is a whole number.
+// Int returns the form of a whole number.
 func Int(to *int) Form {
 	return Accept(Schema{"type": "integer"}, func(node ast.Node) bool {
 		v, err := WholeNumber(node, false)
@@ -203,13 +203,13 @@ func Int(to *int) Form {
 	})
 }
 
-// Duration is a time with its unit, days among them: a plain number would be taken for seconds by
-// its writer and for nanoseconds by Go.
+// Duration is a duration with a unit, which may be d for days. A number without unit is a fault:
+// the writer would mean seconds, and Go nanoseconds.
 type Duration time.Duration
 
 var inDays = regexp.MustCompile(`^([0-9]{1,6})d$`)
 
-// Form is a time that is not negative.
+// Form returns the form of a duration that is not negative.
 func (s *Duration) Form() (Form, string) {
 	pattern := Schema{"type": "string", "pattern": inDays.String() + `|^[+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
 	return Form{pattern, func(node ast.Node) error {
@@ -231,14 +231,14 @@ func (s *Duration) Form() (Form, string) {
 	}}, "want a time such as 90s, 15m, 2h or 30d"
 }
 
-// Size is a number of bytes with an optional unit: 512MiB, 2GB.
+// Size is a number of bytes, written with a unit: 512MiB, 2GB.
 type Size int64
 
 const sizeUnits = `B|[KMGT]i?B`
 
 var sizePattern = regexp.MustCompile(`^([0-9]+) *(|` + sizeUnits + `)$`)
 
-// Form is a size.
+// Form returns the form of a size.
 func (b *Size) Form() (Form, string) {
 	pattern := Schema{"type": "string", "pattern": `^[0-9]*[1-9][0-9]* *(` + sizeUnits + `)$`}
 	return Form{pattern, func(node ast.Node) error {
@@ -253,12 +253,12 @@ func (b *Size) Form() (Form, string) {
 	}}, "want a size such as 512MiB"
 }
 
-// At is an error at a position in the file.
+// At returns an error with the position of a node.
 func At(node ast.Node, text string) error { return atToken(node.GetToken(), text) }
 
 func atToken(t *token.Token, text string) error { return &yaml.SyntaxError{Message: text, Token: t} }
 
-// Set reads a number of bytes with its unit, from a flag too.
+// Set parses a number of bytes with its unit. Flags use it too.
 func (b *Size) Set(text string) error {
 	m := sizePattern.FindStringSubmatch(text)
 	if m == nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// ${VAR} in a value stands for a variable of the environment. It is replaced in the values that were
-// parsed: what it holds can neither be a key nor end a string. A value without quotes has the type
-// that its whole text has, so that ${DELTA} may be a number.
+// ${VAR} in a value stands for a variable of the environment. It is replaced after parsing, so that
+// its value can neither become a key nor end a string. A value without quotes has the type of its
+// whole text: ${DELTA} may be a number.
 
-// An opening and a closing mark stand in for the signs of a variable, which YAML
-// would take for braces. They are as long, so that columns stay.
+// Before parsing, marks replace the signs ${ and } of a variable, which YAML would read as braces.
+// They have the same length, so that columns do not change.
 const (
 	openMark  = "\uE000"
 	closeMark = "\uE001"
@@ -37,7 +37,7 @@ func (k Kind) mark(text []byte) (string, error) {
 	return string(variable.ReplaceAll(text, []byte(openMark+openMark+"${1}"+closeMark))), nil
 }
 
-// substituted is a value with its variables replaced; null if one is missing, which is a fault.
+// substituted returns a value with its variables replaced, or null and a fault if one is missing.
 func (t *File) substituted(key string, node ast.Node) ast.Node {
 	if block, ok := node.(*ast.LiteralNode); ok && strings.Contains(block.Value.Value, openMark) {
 		t.report(Fault{Key: key, Text: "variables belong in values of one line", unread: true}, node.GetToken())

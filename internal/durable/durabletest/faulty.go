@@ -9,33 +9,32 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// ErrKilled says that the process is dead: nothing that it does has an effect any more.
+// ErrKilled means that the simulated process is dead: its operations have no effect.
 var ErrKilled = errors.New("killed")
 
-// A Moment is when in an operation a fault happens.
+// A Moment is the moment of a fault within an operation.
 type Moment string
 
-// The moments of an operation. A write can end in its middle; of other operations Half is
-// Before.
+// Moments of an operation. Only a write has a half: for other operations, Half means Before.
 const (
 	Before Moment = "before"
 	Half   Moment = "half"
 	After  Moment = "after"
 )
 
-// Moments are all of them.
+// Moments has all moments.
 var Moments = []Moment{Before, Half, After}
 
-// A Fault fails one operation, and all later ones unless it passes.
+// A Fault fails one operation and, unless Passes is set, all later ones.
 type Fault struct {
-	At     int // the number of the operation, from 1; 0: none fails
+	At     int // number of the operation, from 1; 0 means no fault
 	Moment Moment
 	Err    error
-	Passes bool // as a full disk on which room is made; else the process is dead
+	Passes bool // later operations succeed, as on a full disk that gets space; otherwise the process is dead
 }
 
-// Faulty is a file system with a fault. Unless the fault passes, it closes what was opened or
-// locked for writing, as a system does for a process that dies.
+// Faulty is a file system with a fault. Unless the fault passes, it then closes all files and locks
+// that were opened for writing, as a system does when a process dies.
 type Faulty struct {
 	Hooked
 	Fault Fault
@@ -52,14 +51,14 @@ func NewFaulty(fsys durable.FS, fault Fault) *Faulty {
 	return f
 }
 
-// Operations returns how many operations were asked for, those that failed included.
+// Operations returns how many operations were called, including failed ones.
 func (f *Faulty) Operations() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.operations
 }
 
-// step counts an operation and runs it, or fails instead.
+// step counts an operation, and runs it or makes it fail.
 func (f *Faulty) step(op Operation, effect func() error) error {
 	f.mu.Lock()
 	f.operations++
@@ -96,7 +95,7 @@ func (f *Faulty) die() {
 	f.open = nil
 }
 
-// CreateTemp makes a file that is closed when the process dies.
+// CreateTemp creates a file that is closed when the process dies.
 func (f *Faulty) CreateTemp(dir string) (durable.File, error) {
 	file, err := f.Hooked.CreateTemp(dir)
 	if err == nil {
@@ -111,7 +110,7 @@ type mortal struct {
 	of *Faulty
 }
 
-// Close fails as all else does when the process is dead: another goroutine may have died.
+// Close fails if the process is dead, also if another goroutine has killed it.
 func (m mortal) Close() error {
 	err := m.File.Close()
 	if m.of.dead() {
@@ -120,7 +119,7 @@ func (m mortal) Close() error {
 	return err
 }
 
-// Lock takes a lock that goes when the process dies.
+// Lock takes a lock that is released when the process dies.
 func (f *Faulty) Lock(name string) (io.Closer, error) {
 	if f.dead() {
 		return nil, f.Fault.Err
@@ -132,12 +131,12 @@ func (f *Faulty) Lock(name string) (io.Closer, error) {
 	return lock, err
 }
 
-// closeAtDeath closes what the process has opened, perhaps again, once it is dead.
+// closeAtDeath registers a file or lock to be closed when the process dies. It may be closed twice.
 func (f *Faulty) closeAtDeath(c io.Closer) {
 	f.mu.Lock()
 	f.open = append(f.open, c)
 	f.mu.Unlock()
-	if f.dead() { // meanwhile
+	if f.dead() { // died in the meantime
 		f.die()
 	}
 }

@@ -12,21 +12,21 @@ const (
 	SyncDir = "sync-dir"
 )
 
-// An Operation changes a file system.
+// An Operation is a change of a file system.
 type Operation struct {
 	Kind string
-	Name string // path; of a rename the new one, of a creation the folder
-	Half func() // of a write: writes half of the bytes; else nil
+	Name string // path; the new one for a rename, the folder for a creation
+	Half func() // writes half of the bytes; nil if it is not a write
 }
 
-// A Hooked file system leaves every operation, but for folders and locks, to its hook, which
-// calls effect to let it happen and returns its error.
+// A Hooked file system calls Hook for every operation except those on folders and locks. Hook calls
+// effect to run the operation, and returns its error.
 type Hooked struct {
 	durable.FS
 	Hook func(op Operation, effect func() error) error
 }
 
-// CreateTemp makes a file whose operations are hooked too.
+// CreateTemp creates a file whose operations call Hook too.
 func (h Hooked) CreateTemp(dir string) (f durable.File, err error) {
 	err = h.Hook(Operation{Kind: Create, Name: dir}, func() error { f, err = h.FS.CreateTemp(dir); return err })
 	if err != nil {
@@ -38,7 +38,7 @@ func (h Hooked) CreateTemp(dir string) (f durable.File, err error) {
 	return hookedFile{f, h}, nil
 }
 
-// Rename replaces newName by oldName.
+// Rename renames oldName to newName, which it replaces.
 func (h Hooked) Rename(oldName, newName string) error {
 	return h.Hook(Operation{Kind: Rename, Name: newName}, func() error { return h.FS.Rename(oldName, newName) })
 }
@@ -48,7 +48,7 @@ func (h Hooked) Remove(name string) error {
 	return h.Hook(Operation{Kind: Remove, Name: name}, func() error { return h.FS.Remove(name) })
 }
 
-// SyncDir makes the names in dir durable.
+// SyncDir makes the entries of dir durable.
 func (h Hooked) SyncDir(dir string) error {
 	return h.Hook(Operation{Kind: SyncDir, Name: dir}, func() error { return h.FS.SyncDir(dir) })
 }

@@ -1,6 +1,6 @@
-// Package durabletest holds file systems for tests of [durable.FS]: [Memory] forgets at a power
-// cut what was not synced, [Hooked] asks before every change, and [Faulty] fills up or dies at
-// a chosen one.
+// Package durabletest has file systems for tests of [durable.FS]: [Memory] loses at a power cut
+// what was not synced, [Hooked] calls a function before every change, and [Faulty] fails at a
+// chosen operation.
 package durabletest
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// A Memory is a file system in memory that keeps what a careless disk keeps: content up to the
-// last Sync of its file, and the names in a folder up to its last SyncDir.
+// A Memory is a file system in memory. Like a careless disk, it keeps only the content up to the
+// last Sync of a file, and the entries up to the last SyncDir of a folder.
 type Memory struct {
-	mu          sync.Mutex // of all, and of the content of the files
+	mu          sync.Mutex // guards everything, including the content of files
 	names, disk map[string]*memoryFile
-	folders     map[string]bool // durable at once
+	folders     map[string]bool // always durable
 	temps       int
 }
 
 type memoryFile struct {
 	content, disk []byte
-	lock          *memoryHandle // that has it; nil: free
+	lock          *memoryHandle // holder of the lock; nil if it is free
 }
 
 var _ durable.FS = (*Memory)(nil)
@@ -38,7 +38,7 @@ func NewMemory() *Memory {
 	return &Memory{names: map[string]*memoryFile{}, disk: map[string]*memoryFile{}, folders: map[string]bool{".": true, "/": true}}
 }
 
-// PowerCut returns the file system as a restart finds it: only what was synced.
+// PowerCut returns the file system after a power cut: only what was synced.
 func (m *Memory) PowerCut() *Memory {
 	left := m.Killed()
 	left.names = maps.Clone(left.disk)
@@ -48,8 +48,7 @@ func (m *Memory) PowerCut() *Memory {
 	return left
 }
 
-// Killed returns the file system as a killed process leaves it: all that was written, and no
-// lock.
+// Killed returns the file system after a kill of the process: everything written, and no locks.
 func (m *Memory) Killed() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,9 +66,9 @@ func (m *Memory) Killed() *Memory {
 	return left
 }
 
-// Put puts a durable file, and its folders, without counting as an operation.
+// Put creates a durable file and its folders. It does not count as an operation.
 func (m *Memory) Put(name string, content []byte) {
-	_ = m.MkdirAll(filepath.Dir(name)) // no file is in the way of a test
+	_ = m.MkdirAll(filepath.Dir(name)) // in tests no file has the name of the folder
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := &memoryFile{content: bytes.Clone(content), disk: bytes.Clone(content)}
@@ -86,7 +85,7 @@ func (m *Memory) Content(name string) []byte {
 	return nil
 }
 
-// Visible returns the content of the files without a leading dot, by their base names.
+// Visible returns the content of files without a leading dot, by base name.
 func (m *Memory) Visible() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +127,7 @@ func (m *Memory) MkdirAll(dir string) error {
 	return nil
 }
 
-// CreateTemp makes a hidden file with its lock.
+// CreateTemp creates a hidden file and takes its lock.
 func (m *Memory) CreateTemp(dir string) (durable.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,7 +141,7 @@ func (m *Memory) CreateTemp(dir string) (durable.File, error) {
 	return f, nil
 }
 
-// open makes the file if it is absent.
+// open opens a file, and creates it if it is absent.
 func (m *Memory) open(name string) (*memoryHandle, error) {
 	if !m.folders[filepath.Dir(name)] {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -163,7 +162,7 @@ func (m *Memory) existing(op, name string) (*memoryFile, error) {
 	return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
-// Open opens a file for reading; later writes are not seen.
+// Open opens a file for reading. It does not show later writes.
 func (m *Memory) Open(name string) (io.ReadCloser, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,7 +173,7 @@ func (m *Memory) Open(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(bytes.Clone(f.content))), nil
 }
 
-// Rename replaces newName by oldName.
+// Rename renames oldName to newName, which it replaces.
 func (m *Memory) Rename(oldName, newName string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -199,7 +198,7 @@ func (m *Memory) Remove(name string) error {
 	return err
 }
 
-// SyncDir makes the names in dir durable.
+// SyncDir makes the entries of dir durable.
 func (m *Memory) SyncDir(dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -237,7 +236,7 @@ func (m *Memory) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// Lock takes the lock of a file, which it makes if it is absent.
+// Lock takes the lock of a file, and creates the file if it is absent.
 func (m *Memory) Lock(name string) (io.Closer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,15 +20,15 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// A Gateway is versitygw, a real server of S3, on folders of the test. Its objects stay when it is
-// killed.
+// A Gateway is versitygw, a real S3 server, with its objects in folders of the test. They survive
+// Kill.
 type Gateway struct {
 	address, objects, tags string
 	process                *exec.Cmd
 }
 
-// NewGateway starts a server with the credentials of [Environment]. Without one the test is skipped;
-// .ci/test builds it.
+// NewGateway starts a server with the credentials of [Environment]. If PACSGP_VERSITYGW is not set,
+// the test is skipped; .ci/test builds the server.
 func NewGateway(t testing.TB) *Gateway {
 	t.Helper()
 	if os.Getenv("PACSGP_VERSITYGW") == "" {
@@ -60,13 +60,13 @@ func (g *Gateway) Start(t testing.TB) {
 	t.Fatal("versitygw does not answer")
 }
 
-// URL is the endpoint of the server.
+// URL returns the endpoint of the server.
 func (g *Gateway) URL() string { return "http://" + g.address }
 
-// Folder has the objects, as files.
+// Folder returns the folder that has the objects as files.
 func (g *Gateway) Folder() string { return filepath.Join(g.objects, Bucket) }
 
-// Kill ends the server at once, as kill -9 does.
+// Kill kills the server, like kill -9.
 func (g *Gateway) Kill() {
 	_ = g.process.Process.Kill()
 	_ = g.process.Wait()
@@ -92,8 +92,8 @@ func (g *Gateway) put(t testing.TB, path string, data []byte) {
 	}
 }
 
-// Through is an endpoint in front of the server. After each piece of the bodies of its answers, each gets
-// the number of their bytes so far.
+// Through returns the endpoint of a proxy of the server. The proxy calls each, after each piece of
+// a response body, with the number of bytes of all bodies so far.
 func (g *Gateway) Through(t testing.TB, each func(answered int64)) string {
 	t.Helper()
 	var answered atomic.Int64
@@ -108,13 +108,13 @@ func (g *Gateway) Through(t testing.TB, each func(answered int64)) string {
 	return s.URL
 }
 
-// counted is a body that tells how many bytes of it were read.
+// counted is a body that reports how many bytes of it were read.
 type counted struct {
 	io.ReadCloser
 	read func(n int)
 }
 
-// Read reads bytes and tells their number.
+// Read reads bytes and reports their number.
 func (c counted) Read(b []byte) (int, error) {
 	n, err := c.ReadCloser.Read(b)
 	c.read(n)

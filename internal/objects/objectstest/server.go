@@ -1,5 +1,5 @@
-// Package objectstest has a store for tests: as much of S3 as is used, over HTTP, with the faults
-// that a test asks for.
+// Package objectstest has a store for tests: the used part of S3 over HTTP, with faults that tests
+// choose.
 package objectstest
 
 import (
@@ -20,13 +20,13 @@ import (
 	"time"
 )
 
-// Credentials that no output may have.
+// Credentials. No output may show them.
 const (
 	Key    = "AKIAHUNTER2HUNTER2"
 	Secret = "hunter2/secret"
 )
 
-// A Server is a store of one bucket.
+// A Server is a store with one bucket.
 type Server struct {
 	*httptest.Server
 
@@ -43,17 +43,17 @@ type object struct {
 	at   time.Time
 }
 
-// A Fault answers a request instead of the server. n is its number among the reads of objects,
-// 0 for other requests. It returns false for a request that is to be answered.
+// A Fault may answer a request instead of the server, and returns whether it has done so. n counts
+// the reads of objects from 1; it is 0 for other requests.
 type Fault func(w http.ResponseWriter, r *http.Request, n int) bool
 
 // Bucket is the bucket of a [Server].
 const Bucket = "rows"
 
-// perPage is the number of objects on a page of a listing.
+// perPage is the number of objects on a page of a list.
 const perPage = 2
 
-// New starts a server with credentials, which are in the environment until the test ends.
+// New starts a server, and sets the environment to it until the test ends.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{objects: map[string]object{}}
@@ -63,7 +63,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Environment sets the variables of a store until the test ends.
+// Environment sets the AWS variables for a store until the test ends.
 func Environment(t testing.TB, endpoint string) {
 	t.Helper()
 	for name, value := range map[string]string{ //nolint:gosec // of no store
@@ -74,10 +74,10 @@ func Environment(t testing.TB, endpoint string) {
 	}
 }
 
-// Address is the address of an object, or of a folder.
+// Address returns the address of an object or folder.
 func (s *Server) Address(key string) string { return "s3://" + Bucket + "/" + key }
 
-// Put writes an object. nil removes it.
+// Put writes an object, or removes it if data is nil.
 func (s *Server) Put(key string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Server) Put(key string, data []byte) {
 	s.objects[key] = object{data, fmt.Sprintf("\"%x\"", md5.Sum(data)), "", time.Now()} //nolint:gosec // as stores do
 }
 
-// Retag gives an object another ETag, as writing the same bytes in other parts does.
+// Retag gives an object another ETag, as if the same bytes were written in other parts.
 func (s *Server) Retag(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,21 +97,21 @@ func (s *Server) Retag(key string) {
 	s.objects[key] = o
 }
 
-// Tag is the ETag of an object.
+// Tag returns the ETag of an object.
 func (s *Server) Tag(key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.objects[key].tag
 }
 
-// Break makes requests fail as a fault says; nil ends that.
+// Break makes requests go through f first; nil removes the fault.
 func (s *Server) Break(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault, s.gets = f, 0
 }
 
-// Gets is the number of reads of objects since the last Break.
+// Gets returns the number of reads of objects since the last Break.
 func (s *Server) Gets() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if fault != nil && fault(w, r, n) {
 		return
 	}
-	s.mu.Lock() // after the fault, which may write objects
+	s.mu.Lock() // after the fault, which may have written objects
 	o, found := s.objects[key]
 	s.mu.Unlock()
 	switch {
@@ -151,7 +151,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 const metaHeader = "X-Amz-Meta-Pacsgp"
 
-// Write does a PUT or DELETE. A fault that calls it, and then breaks the connection, loses the answer.
+// Write does a PUT or DELETE. A fault can call it and then break the connection, to lose the
+// answer.
 func (s *Server) Write(w http.ResponseWriter, r *http.Request) {
 	data, err := io.ReadAll(r.Body)
 	key := strings.TrimPrefix(r.URL.Path, "/"+Bucket+"/")
@@ -176,21 +177,21 @@ func (s *Server) Write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Keys are the keys of all objects.
+// Keys returns the keys of all objects, sorted.
 func (s *Server) Keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.objects))
 }
 
-// Content is the content of an object, nil if there is none.
+// Content returns the content of an object, or nil if there is none.
 func (s *Server) Content(key string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.objects[key].data
 }
 
-// Refuse answers with an error of S3. Its message quotes the secret, as a bad server may.
+// Refuse answers with an S3 error. Its message has the secret, as a bad server's may.
 func Refuse(w http.ResponseWriter, status int, code string) {
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s %s</Message></Error>", code, Key, Secret)

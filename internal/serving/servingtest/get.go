@@ -1,4 +1,4 @@
-// Package servingtest asks what is served, for tests.
+// Package servingtest makes HTTP requests in tests.
 package servingtest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// Get asks an address.
+// Get requests a URL and returns status and body.
 func Get(t testing.TB, address string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
