@@ -1,4 +1,4 @@
-// Package kernel provides the covariance functions of the Gaussian process
-// prior, evaluated one pair at a time with a stated rounding error. The blocked
-// evaluation of the hot loops is linalg's; its tests compare it with this one.
+// Package kernel provides the covariance functions of the Gaussian process prior, evaluated one pair of rows at
+// a time with a stated rounding error. Package linalg evaluates whole blocks in the hot loops; its tests
+// compare it with this package.
 package kernel

@@ -9,41 +9,38 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// A Family is a stationary covariance function of variance 1, as a function of the
-// squared scaled distance t = Σ_j ((x_j − x'_j)/l_j)². Its functions may be called by
-// several goroutines at a time.
+// A Family is a stationary covariance function of variance 1, as a function of the squared scaled distance t =
+// Σ_j ((x_j − x'_j)/l_j)². Several goroutines may call its functions at the same time.
 type Family struct {
-	// Name is its name in jobs, model files and certificates.
+	// Name is the name in jobs, model files and certificates.
 	Name string
-	// Profile computes blocks of values, and of slopes in t, by assembly if linalg has it, else
-	// by its At.
+	// Profile is the same function for linalg, which computes blocks of values and of slopes in t.
 	*linalg.Profile
-	// Values replaces every t by the value there, with the same bits on every machine.
+	// Values replaces every t by the function's value there, with the same bits on every machine.
 	Values func(t []float64)
-	// Errors are the constants of the proven errors.
+	// Errors are the constants of the proven error bounds.
 	Errors Errors
 }
 
-// Equal reports whether both are the same family.
+// Equal reports whether both families have the same name.
 func (f Family) Equal(other Family) bool { return f.Name == other.Name }
 
-// Errors bound the rounding of values: docs/explanation/theory.md, section 10. Distances p are
-// √(Stretch·t), with the profile's stretch.
+// Errors are the constants of bounds on the rounding of values: docs/explanation/theory.md, section 10. A
+// distance p is √(Stretch·t), with the profile's stretch.
 type Errors struct {
-	// Of a block. A distance that is off by Δ + δp moves a value v by at most
-	// (Shift·Δ + Scale·δ)·√v; Root and Last are roundings, of the distance next to those of the
-	// sum of squares, and of the value next to those of the distance. Beyond Vanish all
-	// values are below 2⁻⁴⁰⁰.
+	// For blocks. A distance that is off by Δ + δp moves a value v by at most (Shift·Δ + Scale·δ)·√v. Root and
+	// Last count roundings in units of 2⁻⁵³: Root those of the distance, without those of the sum of squares,
+	// and Last those of the value, without those of the distance. At distances beyond Vanish all values are
+	// below 2⁻⁴⁰⁰.
 	Shift, Scale, Root, Last, Vanish float64
-	// RowScale·(d + RowRoot) + RowLast units of 2⁻⁵³ are what a value of [Kernel.Row] may be
-	// off by, at variance 1.
+	// For [Kernel.Row]. At variance 1 a value is off by at most RowScale·(d + RowRoot) + RowLast units of 2⁻⁵³.
 	RowScale, RowRoot, RowLast float64
 }
 
-// Families are all families. The first is the default.
+// Families returns all families. The first is the default.
 func Families() []*Family { return []*Family{SquaredExponential, Matern32, Matern52} }
 
-// ErrFamily says that there is no family of a name.
+// ErrFamily reports a name that no family has.
 var ErrFamily = errors.New("kernel: unknown family")
 
 // Named returns the family of that name.
@@ -65,15 +62,14 @@ type Kernel struct {
 	Variance     float64   // σ² > 0
 }
 
-// ErrParameter says that a kernel has no family, or a parameter that is not positive and
-// finite.
+// ErrParameter reports a kernel without a family, or with a parameter that is not positive and finite.
 var ErrParameter = errors.New("kernel: parameter out of range")
 
 // Dim returns the number d of inputs.
 func (k Kernel) Dim() int { return len(k.Lengthscales) }
 
-// Validate returns an error unless there is a family and all parameters are positive and
-// finite and have finite reciprocals.
+// Validate returns an error unless there is a family, and all parameters are positive and finite and have
+// finite reciprocals.
 func (k Kernel) Validate() error {
 	usable := func(x float64) bool {
 		return x > 0 && !math.IsInf(x, 1) && !math.IsInf(1/x, 1)
@@ -102,9 +98,8 @@ func (k Kernel) At(x, z []float64) float64 {
 	return one[0]
 }
 
-// Row sets dst [n] to k(x, z_j) for the rows z_j of z [n×d], from direct differences.
-// Each error is bounded by [Kernel.ErrorBound]; the bits are the same on
-// every machine.
+// Row sets dst [n] to k(x, z_j) for the rows z_j of z [n×d], from direct differences. [Kernel.ErrorBound]
+// bounds the error of each; the bits are the same on every machine.
 func (k Kernel) Row(dst, x, z []float64) {
 	d := len(k.Lengthscales)
 	for j := range dst {
@@ -121,15 +116,14 @@ func (k Kernel) Row(dst, x, z []float64) {
 	}
 }
 
-// ErrorBound returns a bound on |Row's value − k(x, z)| that holds for all x, z
-// for which no sum of squares overflows: with u = 2⁻⁵³,
+// ErrorBound returns an upper bound on |v − k(x, z)| for values v of [Kernel.Row]. It holds for all x and z for
+// which no sum of squares overflows. With u = 2⁻⁵³ it is
 //
 //	σ² u (RowScale·(d + RowRoot) + RowLast)
 //
-// A difference, its quotient and its square carry (1+u)⁵ together at
-// most, the sum of d such terms (1+u)^(d−1) more (fused or not), so the sum t
-// has relative error at most (d+5)u to first order; a spare 2u take in all
-// higher orders while d < 10⁶. What that does to the value is the family's.
+// A difference, its quotient and its square carry (1+u)⁵ together at most, the sum of d such terms (1+u)^(d−1)
+// more (fused or not), so the sum t has relative error at most (d+5)u to first order. A spare 2u covers all
+// higher orders while d < 10⁶. RowScale, RowRoot and RowLast say what that does to the value.
 func (k Kernel) ErrorBound() float64 {
 	const u = 0x1p-53
 	e := k.Family.Errors

@@ -6,12 +6,11 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// Matern32 is (1 + a)·exp(−a), a = √(3t): functions with one derivative.
+// Matern32 is (1 + a)·exp(−a), a = √(3t). Its functions have one derivative.
 //
-// Errors of a row: t is off by (d+7)u relatively and its product with 3 by another u, which
-// the root halves, and rounds: a is off by δ = (d+10)u/2. That moves f = (1+a)·exp(−a) by at
-// most δ·max a|f′| = δ·max a²·exp(−a) = 4δ/e² < 0.542δ. The sum, exp and two products err
-// by 5.2u.
+// Errors of a row: t is off by (d+7)u relatively and its product with 3 by another u; the root halves this and
+// adds a rounding, so that a is off by δ = (d+10)u/2. That moves f = (1+a)·exp(−a) by at most δ·max a|f′| =
+// δ·max a²·exp(−a) = 4δ/e² < 0.542δ. The sum, exp and two products err by 5.2u.
 var Matern32 = &Family{
 	Name:    "matern-3/2",
 	Profile: linalg.Matern32,
@@ -22,10 +21,10 @@ var Matern32 = &Family{
 	},
 }
 
-// Matern52 is (1 + a + a²/3)·exp(−a), a = √(5t): functions with two derivatives.
+// Matern52 is (1 + a + a²/3)·exp(−a), a = √(5t). Its functions have two derivatives.
 //
-// Errors of a row: as for [Matern32], with max a|f′| = max (a²+a³)/3·exp(−a) < 0.605, at
-// a = 1 + √3, and 8.2u for the polynomial, exp and two products.
+// Errors of a row: as for [Matern32], with max a|f′| = max (a²+a³)/3·exp(−a) < 0.605, at a = 1 + √3, and 8.2u
+// for the polynomial, exp and two products.
 var Matern52 = &Family{
 	Name:    "matern-5/2",
 	Profile: linalg.Matern52,
@@ -36,8 +35,8 @@ var Matern52 = &Family{
 	},
 }
 
-// matern replaces every t by polynomial(a)·exp(−a), a = √(stretch·t), or by 0 where that is
-// nothing, so that there is no 0·∞.
+// matern replaces every t by polynomial(a)·exp(−a), a = √(stretch·t). It cuts a at a size where this is 0, so
+// that 0·∞ does not occur.
 func matern(t []float64, stretch float64, polynomial func(a float64) float64) {
 	const farthest = 800
 	var distances, powers [64]float64

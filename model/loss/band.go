@@ -2,22 +2,22 @@ package loss
 
 import "math"
 
-// band is 1 where v−y leaves the open interval (−below, above). The zero-one
-// loss is the case below = above = ε. Of a share (RelativeZeroOne) both are the part ε of the size of the raw
-// target, |y + offset| in scaled units; a target of exactly 0 then costs 1, but for [Loss.Least].
+// band is 1 where v−y is outside the open interval (−below, above), else 0. The zero-one loss is the case below
+// = above = ε. For RelativeZeroOne both ends are the share ε of the size of the raw target, which is |y +
+// offset| in scaled units; a target of exactly 0 then costs 1, except in [Loss.Least].
 //
 //	E = Φ((y−below−m)/s) + Φ((m−y−above)/s)
 //
-// For s → 0 that tends to the loss at m, except on the boundary.
+// As s → 0 that tends to the loss at m, except on the boundary.
 type band struct {
 	kind         Kind
-	below, above float64 // or ε, twice
-	offset       float64 // of a share
+	below, above float64 // for RelativeZeroOne ε, twice
+	offset       float64 // of RelativeZeroOne
 }
 
 func (l band) Kind() Kind { return l.kind }
 
-// at returns the ends of the interval of a target.
+// at returns below and above for a target.
 func (l band) at(y float64) (below, above float64) {
 	if l.kind != RelativeZeroOne {
 		return l.below, l.above
@@ -48,9 +48,8 @@ func (l band) Least(y, f float64) float64 {
 
 func (l band) Expected(y, m, variance float64) float64 {
 	v, clamped := clampVariance(variance)
-	// Below MinVariance the expectation grows with s for a mean inside the
-	// band, so that the raised variance errs upwards; outside it falls with
-	// s, and the result that errs upwards is 1.
+	// Below MinVariance the expectation grows with s for a mean inside the band, so that the raised variance
+	// errs upwards. For a mean outside it falls with s, and the result that errs upwards is 1.
 	if clamped && l.Point(y, m) == 1 {
 		return 1
 	}

@@ -2,11 +2,11 @@ package loss
 
 import "math/big"
 
-// Precision is the number of bits of [Exp]: results are good to far more digits than a float64 holds.
+// Precision is the number of bits of the results of [Exp], far more than a float64 holds.
 const Precision = 256
 
-// Exp returns eˣ to nearly [Precision] bits, for |x| < 2³⁰: it halves the
-// argument until the series is short, and squares as often.
+// Exp returns eˣ to nearly [Precision] bits, for |x| < 2³⁰. It halves the argument until the series is short,
+// and then squares the sum as often.
 func Exp(x *big.Float) *big.Float {
 	const guard = 64
 	halvings := max(0, x.MantExp(nil)+8)

@@ -19,7 +19,7 @@ func (l exponential) Least(y, f float64) float64 {
 	return max(0, 1-expNegative(float64(r*r))-leastRoom)
 }
 
-// Expected writes 1 − G as −expm1(ln G), which keeps small losses exact.
+// Expected computes 1 − G as −expm1(ln G), which keeps small losses accurate.
 func (l exponential) Expected(y, m, variance float64) float64 {
 	v, _ := clampVariance(variance)
 	g := m - y

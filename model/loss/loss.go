@@ -20,45 +20,42 @@ const (
 	Relative        Kind = "relative"          // min(|v−y|/|y|, 1), with y in raw units; 1 if y = 0
 )
 
-// MinVariance is the smallest variance of a prediction, in scaled units: losses raise smaller
-// ones, zero and negative ones (rounding) included, to it.
+// MinVariance is the smallest variance of a prediction, in scaled units. Losses raise smaller variances to it,
+// also those that rounding has made zero or negative.
 const MinVariance = 1e-14
 
-// A Loss is a bounded loss, averaged over Gaussian predictions. NaN in any
-// argument gives NaN out, so that no row without a number passes as a good one.
+// A Loss is a bounded loss, averaged over Gaussian predictions. All arguments are in scaled units. Expected,
+// Gradient and Point return NaN for a NaN argument, so that it cannot pass for a small loss.
 type Loss interface {
 	// Kind returns the loss's name.
 	Kind() Kind
-	// Expected returns E l(y, v) for v ~ N(m, variance), in [0, 1]. The
-	// variance is raised to MinVariance; where that was necessary and l is
-	// discontinuous, a mean on or outside the boundary costs 1.
+	// Expected returns E l(y, v) for v ~ N(m, variance), in [0, 1]. A variance below MinVariance is raised to
+	// it; then a mean on or outside the boundary of a discontinuous loss costs 1.
 	Expected(y, m, variance float64) float64
-	// Gradient returns the expectation and its derivatives with respect to m
-	// and to the variance. It is for training: the derivatives know nothing
-	// of the rule for the boundary.
+	// Gradient returns the expectation and its derivatives by m and by the variance. It is for training: the
+	// derivatives ignore the rule for the boundary.
 	Gradient(y, m, variance float64) (e, dm, dv float64)
-	// Point returns l(y, f). The boundary of a discontinuous loss costs 1.
+	// Point returns l(y, f). On the boundary a discontinuous loss is 1.
 	Point(y, f float64) float64
-	// Least returns a lower bound on l(y, f), with the same bits on every platform: on the
-	// boundary of a discontinuous loss, and a part of 10⁻⁹ beyond it, 0.
+	// Least returns a lower bound on l(y, f), with the same bits on every platform. A discontinuous loss is 0
+	// on the boundary, and up to a part of 10⁻⁹ beyond it.
 	Least(y, f float64) float64
 
 	upper
 }
 
-// ErrParameter says that a loss was asked for with an impossible tolerance.
+// ErrParameter reports an unknown loss or an impossible tolerance.
 var ErrParameter = errors.New("loss: parameter out of range")
 
-// Kinds returns all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{ZeroOne, Band, RelativeZeroOne, Squared, Exponential, Relative}
 }
 
-// New returns the named loss. All parameters are in scaled units (raw units
-// divided by the target's scale): epsilon > 0 for zero-one, squared and
-// exponential; below, above > 0 for band; offset = centre/scale of the target
-// for the relative losses, whose |y| is that of the raw target. The epsilon of
-// relative-zero-one is a share. Parameters that the loss does not have are ignored.
+// New returns the named loss. All parameters are in scaled units (raw units divided by the target's scale).
+// Zero-one, squared and exponential have epsilon > 0; band has below > 0 and above > 0. The relative losses
+// have offset = centre/scale of the target, because |y| is that of the raw target; relative-zero-one also has
+// epsilon > 0, a share of |y|. Parameters that the loss does not have are ignored.
 func New(kind Kind, epsilon, below, above, offset float64) (Loss, error) {
 	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 	switch {
@@ -101,8 +98,8 @@ func unit(e float64) float64 {
 	return max(0, min(1, e)) // min and max return NaN if an argument is NaN
 }
 
-// normCDF returns Φ(x). It keeps its relative precision in the left tail, so
-// upper tails are written Φ(−x), never 1−Φ(x).
+// normCDF returns Φ(x). It keeps its relative precision in the left tail, so upper tails must be written Φ(−x),
+// never 1−Φ(x).
 func normCDF(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 
 // normPDF returns φ(x).
@@ -111,8 +108,7 @@ func normPDF(x float64) float64 {
 	return invSqrt2Pi * math.Exp(-0.5*x*x)
 }
 
-// normPDFTimes returns x·φ(x), which tends to 0 in both tails: written so
-// that an infinite x does not give NaN.
+// normPDFTimes returns x·φ(x), which tends to 0 in both tails. An infinite x gives 0 instead of NaN.
 func normPDFTimes(x float64) float64 {
 	if math.IsInf(x, 0) {
 		return 0
@@ -120,7 +116,7 @@ func normPDFTimes(x float64) float64 {
 	return x * normPDF(x)
 }
 
-// between returns Φ(c)−Φ(a) for a ≤ c without cancellation in either tail.
+// between returns Φ(c)−Φ(a) for a ≤ c without cancellation in the tails.
 func between(a, c float64) float64 {
 	if a > 0 {
 		return normCDF(-a) - normCDF(-c)

@@ -2,9 +2,8 @@ package loss
 
 import "math"
 
-// relative is min(|v−y|/T, 1) with T = |y + offset|, the size of the raw
-// target in scaled units; a target of exactly 0 costs 1. With H = (y−m)/s, and
-// A, C for ε = T,
+// relative is min(|v−y|/T, 1) with T = |y + offset|, the size of the raw target in scaled units. A target of
+// exactly 0 costs 1. With H = (y−m)/s, and A, C for ε = T,
 //
 //	E = 1 − D + [g(Φ(C)−2Φ(H)+Φ(A)) + s(2φ(H)−φ(A)−φ(C))]/T
 type relative struct{ offset float64 }
@@ -37,7 +36,7 @@ func (l relative) Expected(y, m, variance float64) float64 {
 //	dE/dm  = (Φ(C)−2Φ(H)+Φ(A))/T
 //	dE/ds² = (2φ(H)−φ(A)−φ(C))/(2sT)
 //
-// The cut adds nothing: the loss is continuous there.
+// The cut adds no term, because the loss is continuous there.
 func (l relative) Gradient(y, m, variance float64) (e, dm, dv float64) {
 	t := math.Abs(y + l.offset)
 	if t == 0 && !math.IsNaN(m) && !math.IsNaN(variance) {
@@ -49,7 +48,7 @@ func (l relative) Gradient(y, m, variance float64) (e, dm, dv float64) {
 	a, h, c := (-t-g)/s, -g/s, (t-g)/s
 	slope := between(h, c) - between(a, h)
 	curve := 2*normPDF(h) - normPDF(a) - normPDF(c)
-	inside := g*slope + s*curve // E |v−y| over |v−y| < T
+	inside := g*slope + s*curve // E |v−y| restricted to |v−y| < T
 	e = unit(normCDF(a) + normCDF(-c) + max(0, inside)/t)
 	return e, slope / t, curve / (2 * s * t)
 }

@@ -6,8 +6,7 @@ import "math"
 //
 //	E = 1 − D + [(g²+s²)D + 2gs(φ(A)−φ(C)) + s²(Aφ(A)−Cφ(C))]/ε²
 //
-// The sign of the first Gaussian term differs from the paper's print, which
-// has it wrong.
+// The paper prints the wrong sign of the first Gaussian term.
 type squared struct{ epsilon float64 }
 
 func (squared) Kind() Kind { return Squared }

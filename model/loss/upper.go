@@ -6,16 +6,16 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// Laws are the laws N(m, s²) of the predictions of some rows, in scaled units, known up to proven
+// Laws are the distributions N(m, s²) of the predictions of some rows, in scaled units, known up to proven
 // errors.
 type Laws struct {
 	Mean, Variance []float64
-	// MeanError and VarianceError bound |Mean − m| and |Variance − s²|. NaN and
-	// infinities say that nothing is known.
+	// MeanError and VarianceError are upper bounds on |Mean − m| and |Variance − s²|. NaN and infinities mean
+	// that there is no bound.
 	MeanError, VarianceError []float64
 }
 
-// NewLaws returns room for n rows.
+// NewLaws returns Laws with memory for n rows.
 func NewLaws(n int) Laws {
 	return Laws{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
 }
@@ -25,23 +25,24 @@ func (l Laws) Slice(i, j int) Laws {
 	return Laws{l.Mean[i:j], l.Variance[i:j], l.MeanError[i:j], l.VarianceError[i:j]}
 }
 
-// An Upper bounds losses from above, for the stored numbers in exact arithmetic
+// An Upper computes upper bounds on losses. They hold for the stored numbers in exact arithmetic
 // (docs/explanation/theory.md, 10). A target is (y − centre)/scale, both operations rounded: it is off by at
-// most 2.01u of itself, u = 2⁻⁵³. The accuracy ≥ 0, in scaled units, is the greatest error of a
-// reader's predictions: bounds hold for every prediction within it. The zero value is
-// ready; it is for one goroutine.
+// most 2.01u of itself, u = 2⁻⁵³. The accuracy ≥ 0, in scaled units, is the greatest error of a reader's
+// predictions: bounds hold for every prediction within it. The zero value is ready to use. Not for concurrent
+// use.
 type Upper struct {
 	accuracy float64
 	scratch  [3][]float64 // arguments and values of Φ and φ
 }
 
-// An upper writes upper bounds for rows whose errors are finite.
+// An upper writes to hi upper bounds on the losses of rows whose errors are finite.
 type upper interface {
-	// draws gets targets, laws and the bound on each row's distance error.
+	// draws bounds the expected losses of draws. room holds, for each row, a bound on the error of its distance
+	// |m − y|.
 	draws(r *Upper, ys []float64, laws Laws, room, hi []float64)
-	// points is draws for the means alone.
+	// points is draws for the losses of the means.
 	points(r *Upper, ys []float64, laws Laws, room, hi []float64)
-	// size is the length by which rounding of the tolerances is measured.
+	// size is the length that the rounding of tolerances is relative to.
 	size() float64
 }
 
@@ -50,20 +51,19 @@ const (
 	// rounding bounds the error of the arithmetic of a bound: 20u for two values of
 	// Φ (7u each, and arguments within 4u: |xφ(x)| < 0.25), and as much to spare.
 	rounding = 0x1p-48
-	// beyond this many deviations from an edge Φ is below 10⁻¹⁸.
+	// farAway is the number of deviations from an edge beyond which Φ is below 10⁻¹⁸.
 	farAway = 9
 )
 
-// Draws writes upper bounds on each row's expected loss to hi, in [0, 1], for every prediction
-// within the accuracy of a draw. A row whose mean is not proven to be within the accuracy gets 1.
-// Rows do not depend on each other, nor does a result on the machine.
+// Draws writes to hi upper bounds, in [0, 1], on each row's expected loss, for every prediction within the
+// accuracy of a draw. A row whose mean is not proven to be within the accuracy gets 1. Rows do not depend on
+// each other, nor do results on the machine.
 func (r *Upper) Draws(l Loss, accuracy float64, ys []float64, laws Laws, hi []float64) {
 	r.bounds(l, accuracy, ys, laws, l.draws, r.proven, hi)
 }
 
-// Points does the same for the losses of the means: of every prediction that is within
-// the accuracy of the exact mean. Variances are not read. A loss that is 0 or 1 has
-// whole bounds.
+// Points does the same for the losses of the means, for every prediction that is within the accuracy of the
+// exact mean. Variances are not read. If losses are 0 or 1, so are the bounds.
 func (r *Upper) Points(l Loss, accuracy float64, ys []float64, laws Laws, hi []float64) {
 	r.bounds(l, accuracy, ys, laws, l.points, r.near, hi)
 }
@@ -75,7 +75,7 @@ func (r *Upper) bounds(
 	r.accuracy = accuracy
 	room, size := r.take(2, len(ys)), l.size()
 	for i, y := range ys {
-		// Of the distance |m − y| and of its difference to a tolerance.
+		// Covers the error of the distance |m − y| and of its difference from a tolerance.
 		room[i] = (laws.MeanError[i] + float64(6*unitRoundoff*(math.Abs(laws.Mean[i])+math.Abs(y)+size))) * (1 + 0x1p-40)
 	}
 	write(r, ys, laws, room, hi)
@@ -87,15 +87,16 @@ func (r *Upper) bounds(
 	}
 }
 
-// proven reports whether row i's mean is known to within the accuracy, and its variance.
+// proven reports whether row i has a mean with an error within the accuracy, and a variance with a finite
+// error.
 func (r *Upper) proven(laws Laws, i int) bool {
 	return r.near(laws, i) && laws.VarianceError[i] <= math.MaxFloat64 && !math.IsNaN(laws.Variance[i])
 }
 
-// near reports whether row i's mean is known to within the accuracy.
+// near reports whether row i has a mean with an error within the accuracy.
 func (r *Upper) near(laws Laws, i int) bool { return laws.MeanError[i] <= r.accuracy }
 
-// take returns scratch memory of n numbers.
+// take returns scratch slice which, with n elements.
 func (r *Upper) take(which, n int) []float64 {
 	if cap(r.scratch[which]) < n {
 		r.scratch[which] = make([]float64, n)
@@ -103,24 +104,25 @@ func (r *Upper) take(which, n int) []float64 {
 	return r.scratch[which][:n]
 }
 
-// reach returns the least and the largest distance from a centre, given a computed
-// distance and its error.
+// reach returns the least and the largest size of a distance, given its computed value and a bound on its
+// error.
 func reach(distance, room float64) (least, most float64) {
 	g := math.Abs(distance)
 	return max(0, g-room), g + room
 }
 
-// deviations returns the least and the largest deviation of row i.
+// deviations returns the least and the largest standard deviation of row i.
 func (l Laws) deviations(i int) (least, most float64) {
 	v, e := l.Variance[i], l.VarianceError[i]
 	return math.Sqrt(max(0, v-e)), math.Sqrt(max(0, v+e))
 }
 
-// middle is how far the middle of a band is above the target.
+// middle returns how far the middle of a band is above the target.
 func (l band) middle() float64 { return (l.above - l.below) / 2 }
 
-// inner is at most half the width of the band of a target, less the accuracy. Of a share the offset is rounded, as
-// are the target, their sum, the product and the difference: together less than 8u(|y| + |offset|) of |y + offset|.
+// inner returns a lower bound on half the width of a target's band, less the accuracy. For RelativeZeroOne the
+// offset is rounded, as are the target, their sum, the product and the difference: together less than 8u(|y| +
+// |offset|) of |y + offset|.
 func (l band) inner(y, accuracy float64) float64 {
 	if l.kind != RelativeZeroOne {
 		half := (l.above + l.below) / 2
@@ -130,11 +132,11 @@ func (l band) inner(y, accuracy float64) float64 {
 	return float64(l.below*size) - accuracy
 }
 
-// The expectation of a band at distance g from its middle, with half its width w, is
+// draws uses that the expectation of a band at distance g from its middle, with half its width w, is
 //
 //	Φ((g−w)/s) + Φ(−(g+w)/s)
 //
-// and each term is monotone in g, in w and, on each side of its sign, in s.
+// where each term is monotone in g, in w and, on each side of its sign, in s.
 func (l band) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 	args := r.take(0, 2*len(ys))
 	for i, y := range ys {
@@ -153,7 +155,8 @@ func (l band) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 	}
 }
 
-// A prediction within the accuracy is inside if the mean is inside by so much.
+// points uses that all predictions within the accuracy of a mean are inside the band if the mean is inside by
+// that much.
 func (l band) points(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 	for i, y := range ys {
 		_, most := reach(laws.Mean[i]-y-l.middle(), room[i])
@@ -161,7 +164,7 @@ func (l band) points(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 	}
 }
 
-// size is 0 for a share: inner accounts for its own rounding.
+// size is 0 for RelativeZeroOne, because inner accounts for the rounding of its tolerance.
 func (l band) size() float64 {
 	if l.kind == RelativeZeroOne {
 		return 0
@@ -176,7 +179,7 @@ func pick(condition bool, yes, no float64) float64 {
 	return no
 }
 
-// 1 − E = exp(−(g/ε)²/k)/√k, k = 1 + 2(s/ε)²: the factors are monotone in g and s. The
+// draws uses that 1 − E = exp(−(g/ε)²/k)/√k, k = 1 + 2(s/ε)², has factors that are monotone in g and s. The
 // loss has slope √(2/e)/ε at most.
 func (l exponential) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 	args := r.take(0, len(ys))
@@ -210,7 +213,7 @@ func (l exponential) points(r *Upper, ys []float64, laws Laws, room, hi []float6
 	}
 }
 
-// farthest is the largest distance of every prediction within the accuracy.
+// farthest returns an upper bound on the distance from the target of all predictions within the accuracy.
 func (r *Upper) farthest(distance, room float64) float64 {
 	_, most := reach(distance, (room+r.accuracy)*(1+0x1p-40))
 	return most
@@ -218,24 +221,24 @@ func (r *Upper) farthest(distance, room float64) float64 {
 
 func (l exponential) size() float64 { return 2 * l.epsilon }
 
-// A slope is a loss that rises with |v−y|, from 0 to 1 at t, where it stays: t = ε for
-// the squared loss, |y| for the relative one. With g = |m−y|, A = (−t−g)/s, C = (t−g)/s,
+// A slope is a loss that rises with |v−y| from 0 to 1 at t, and stays 1 beyond: t = ε for the squared loss, |y|
+// for the relative one. With g = |m−y|, A = (−t−g)/s, C = (t−g)/s,
 //
 //	E = Φ(A) + Φ(−C) + inside
 //
-// It rises with g and falls with t. It moves with s by at most 0.8·steepest/t times what
-// s moves by, because |ξ| is below 0.8 on average for a standard normal ξ.
+// It rises with g and falls with t. If s moves, it moves by at most 0.8·steepest/t times as much, because |ξ|
+// is below 0.8 on average for a standard normal ξ.
 type slope struct {
-	steepest float64
-	// inside is the part of |v−y| < t, from Φ and φ at A, −C and −g/s, and a bound on
-	// what rounding adds.
+	steepest float64 // greatest slope of the loss, in units of 1/t
+	// inside returns the part of E from |v−y| < t, given Φ and φ at A, −C and −g/s, and a bound on what
+	// rounding adds.
 	inside func(g, s, t float64, cdf, pdf []float64) (e, off float64)
-	// tolerance is at least this.
+	// tolerance returns a lower bound on the t of a target.
 	tolerance func(y float64) float64
 }
 
 func (d slope) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
-	const each = 3 // points of a row
+	const each = 3 // arguments of Φ and φ for a row
 	cdf, pdf := r.take(0, each*len(room)), r.take(1, each*len(room))
 	end := func(i int) (g, s, t, apart float64) {
 		_, most := reach(laws.Mean[i]-ys[i], room[i])
@@ -259,8 +262,8 @@ func (d slope) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 	}
 }
 
-// expectation returns an upper bound on E, but for the rounding of Φ. Beyond s = 1024t the
-// density, below 0.4/s, leaves nothing.
+// expectation returns an upper bound on E, except for the rounding of Φ. For s above 1024t it is 1, because the
+// density, below 0.4/s, leaves next to nothing inside.
 func (d slope) expectation(g, s, t float64, cdf, pdf []float64) float64 {
 	if g-t > farAway*s || s > 1024*t {
 		return 1
@@ -269,11 +272,11 @@ func (d slope) expectation(g, s, t float64, cdf, pdf []float64) float64 {
 	return cdf[0] + cdf[1] + max(0, e) + off
 }
 
-// The square of the loss's argument, inside:
+// squaredInside is the part of the squared loss inside t:
 //
 //	((g²+s²)D + 2gs(φ(A)−φ(C)) + s²(Aφ(A)−Cφ(C)))/t²
 //
-// Each factor of Φ and φ is off by less than 20u, so that the sum is by less than 64u(g²+s²)/t².
+// Each factor of Φ and φ is off by less than 20u, so that the sum is off by less than 64u(g²+s²)/t².
 func squaredInside(g, s, t float64, cdf, pdf []float64) (e, off float64) {
 	a, c := (-t-g)/s, (t-g)/s
 	d := 1 - cdf[0] - cdf[1]
@@ -295,18 +298,18 @@ func (l squared) points(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 
 func (l squared) size() float64 { return 2 * l.epsilon }
 
-// The loss's argument, inside:
+// relativeInside is the part of the relative loss inside t:
 //
 //	(g(Φ(C)−2Φ(−g/s)+Φ(A)) + s(2φ(g/s)−φ(A)−φ(C)))/t
 //
-// off by less than 64u(g+s)/t.
+// It is off by less than 64u(g+s)/t.
 func relativeInside(g, s, t float64, cdf, pdf []float64) (e, off float64) {
 	sum := float64(g*(1-cdf[1]-float64(2*cdf[2])+cdf[0])) + float64(s*(float64(2*pdf[2])-pdf[0]-pdf[1]))
 	return sum / t, 64 * unitRoundoff * (g + s) / t
 }
 
-// The raw target's size in scaled units is off by rounding of the scaled target and of
-// its sum with the offset. A target of 0 costs 1.
+// draws takes a lower bound on the raw target's size in scaled units, which is off by the rounding of the
+// scaled target and of its sum with the offset. A target of 0 costs 1.
 func (l relative) draws(r *Upper, ys []float64, laws Laws, room, hi []float64) {
 	slope{1, relativeInside, l.tolerance}.draws(r, ys, laws, room, hi)
 }

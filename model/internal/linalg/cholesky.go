@@ -11,8 +11,8 @@ func (p *Pool) Cholesky(a Mat) bool {
 	return p.cholesky(a)
 }
 
-// cholesky halves the matrix at a multiple of choleskyBlock: the factor of the leading
-// part, a solve for the rows below, and the factor of what the product of these leaves.
+// cholesky halves the matrix at a multiple of choleskyBlock. It factors the leading part, solves for the rows
+// below, subtracts their product from the rest, and factors the rest.
 func (p *Pool) cholesky(a Mat) bool {
 	n := a.Rows
 	if n <= choleskyBlock {
@@ -33,9 +33,8 @@ func (p *Pool) cholesky(a Mat) bool {
 	return p.cholesky(rest)
 }
 
-// factorBlock factors a small matrix column by column. The columns are kept as rows of
-// mem: column j is what the earlier columns leave of a's, divided by a root. What
-// is in a row before its own diagonal is of no account.
+// factorBlock factors a small matrix column by column. Row j of mem holds column j: what the earlier columns
+// leave of a's column, divided by a root. Elements of a row before its diagonal have no meaning.
 func (s *kernelSet) factorBlock(a Mat, mem []float64) bool {
 	const width = choleskyBlock
 	n := a.Rows

@@ -2,31 +2,29 @@ package linalg
 
 import "math"
 
-// The functions exp, φ and Φ, by formulas of which every set does each operation in the
-// same order.
+// The functions exp, φ and Φ. All sets do each operation of these formulas in the same order.
 //
-// exp(x) = 2^m·(T_j + T_j·p(r)) with n = round(8x/ln 2) = 8m + j, 0 ≤ j < 8, T_j =
-// 2^(j/8) rounded to nearest, r = x − n/8·ln 2 in two pieces, and p(r) = r + r²·q(r) a
-// polynomial for eʳ − 1 with an error of 2.9e-18 relative to eʳ for |r| ≤ ln 2/16. n/8
-// comes from adding and taking away a number of which the last place is 1/8, so the low
-// three bits of the sum are j.
+// exp(x) = 2^m·(T_j + T_j·p(r)) with n = round(8x/ln 2) = 8m + j, 0 ≤ j < 8, T_j = 2^(j/8) rounded to nearest,
+// r = x − n/8·ln 2 in two pieces, and p(r) = r + r²·q(r) a polynomial for eʳ − 1 with an error of 2.9e-18
+// relative to eʳ for |r| ≤ ln 2/16. n/8 comes from adding and subtracting a number whose last binary digit is
+// worth 1/8, so that the low three bits of the sum are j.
 //
 // With t = |x|, φ(x) = exp(−t²/2)/√(2π), where the rounding error of t² goes into r.
 //
 // Φ(−t) = exp(−t²/2)·g(s)/(t + 4), where s = (t−4)/(t+4) and g is a polynomial for (t +
-// 4)·erfc(t/√2)·exp(t²/2)/2 with relative error 2.2e-17 on 0 ≤ t ≤ 40 (after Shepherd
-// and Laframboise, Math. Comp. 36, 1981); then Φ(t) = 1 − Φ(−t). The terms of g from s³
-// on are summed as four chains in s⁴, for speed, and the last three one by one, where
-// it matters for the error; for these alone s counts the rounding of the quotient.
+// 4)·erfc(t/√2)·exp(t²/2)/2 with relative error 2.2e-17 on 0 ≤ t ≤ 40 (after Shepherd and Laframboise, Math.
+// Comp. 36, 1981); then Φ(t) = 1 − Φ(−t). The terms of g from s³ on are summed as four chains in s⁴, for speed.
+// The last three terms, which matter for the error, are added one by one, and only for them is s corrected for
+// the rounding of the quotient.
 //
 // Both polynomials are best approximations by the Remez exchange, at 40 digits.
 //
-// An element of a squared-exponential kernel block is variance·e, e = exp(max(t, kernelMin)) −
-// exp(kernelMin), with t the exponent: 0 far away, with no subnormal numbers on the way, and hardly
-// any in what is computed from two elements. Of a Matérn block it is variance·(p(a)·e), with t = −a
-// and p(a) = 1 + a or (third·a + 1)·a + 1, and the slope is steep·e or steep·((1 + a)·e).
+// An element of a squared-exponential kernel block is variance·e, e = exp(max(t, kernelMin)) − exp(kernelMin),
+// with t the exponent. It is 0 far away and never subnormal, and what is computed from two elements hardly ever
+// is. An element of a Matérn block is variance·(p(a)·e), with t = −a and p(a) = 1 + a or (third·a + 1)·a + 1.
+// Its slope is steep·e or steep·((1 + a)·e).
 
-// Positions in scalars. The assembly knows them by the same names.
+// Indices into scalars. The assembly uses the same names.
 const (
 	expMax = iota
 	expMin

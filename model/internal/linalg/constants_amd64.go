@@ -4,18 +4,17 @@ package linalg
 
 import "math"
 
-// Positions in constants, of eight numbers each, behind those of the scalars.
+// Indices into constants, in units of eight numbers, after those of the scalars.
 const (
 	expPlain  = scalarCount + iota // the T_j
-	expLow                         // with j·2⁴⁹ taken from their bits
+	expLow                         // the T_j, with j·2⁴⁹ subtracted from their bits
 	expHalves                      // the lower halves of expLow, then the upper ones
 	constantCount
 )
 
-// constants are the scalars, each in the eight lanes of the widest vector, and the
-// tables. They lie on the heap, which puts an object of 4 KB at a multiple of 64 bytes:
-// a vector that straddles two lines of the cache costs 30 % of the speed of exp. (A
-// slice of exactly this size: the allocator's class of 4,096 bytes.)
+// constants are the scalars, each in the eight lanes of the widest vector, and the tables. The slice has
+// exactly 4,096 bytes, because the heap aligns an object of this size to 64 bytes: a vector that straddles two
+// lines of the cache costs 30 % of the speed of exp.
 var constants = func() []float64 {
 	c := make([]float64, 512)
 	for i := range scalarCount * 8 {

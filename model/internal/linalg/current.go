@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// current is the set in use. It changes only in tests.
+// current is the set in use. Only tests and benchmarks change it.
 var current = newCurrent()
 
 func newCurrent() *atomic.Pointer[kernelSet] {

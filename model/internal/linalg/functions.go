@@ -12,20 +12,20 @@ func Exp(dst, x []float64) {
 	}
 }
 
-// NormCDF sets dst[i] = Φ(x[i]), the standard normal distribution function. The error is proven to
-// be at most 7·2⁻⁵³, and 16·2⁻⁵³ of the true value in the left tail; measured on 12·10⁶ random
-// points in [−38.6, 9] it is 3.9 units in the last place. Φ(±0) = ½, Φ(+Inf) = 1, Φ(−Inf) =
-// 0, Φ(NaN) = NaN. dst and x have the same length and may be the same slice.
+// NormCDF sets dst[i] = Φ(x[i]), the standard normal distribution function. The error is proven to be at most
+// 7·2⁻⁵³, and in the left tail at most 16·2⁻⁵³ of the true value; measured on 12·10⁶ random points in [−38.6,
+// 9] it is 3.9 units in the last place. Φ(±0) = ½, Φ(+Inf) = 1, Φ(−Inf) = 0, Φ(NaN) = NaN. dst and x have the
+// same length and may be the same slice.
 func NormCDF(dst, x []float64) {
 	if n := sameLength("cdf", dst, x); n > 0 {
 		current.Load().cdf(dst, x)
 	}
 }
 
-// NormCDFPDF sets cdf[i] = Φ(x[i]) with the bits of [NormCDF], and pdf[i] = φ(x[i]) =
-// exp(−x[i]²/2)/√(2π), the standard normal density. The error of φ is proven to be at most
-// 4·2⁻⁵³ of the true value; measured on 8·10⁶ random points it is 2.2 units in its last place. φ(±Inf) = 0, φ(NaN)
-// = NaN. All three have the same length; one of the results may be x itself.
+// NormCDFPDF sets cdf[i] = Φ(x[i]), with the same bits as [NormCDF], and pdf[i] = φ(x[i]) =
+// exp(−x[i]²/2)/√(2π), the standard normal density. The error of φ is proven to be at most 4·2⁻⁵³ of the true
+// value; measured on 8·10⁶ random points it is 2.2 units in its last place. φ(±Inf) = 0, φ(NaN) = NaN. All
+// three slices have the same length; one of the results may be x itself.
 func NormCDFPDF(cdf, pdf, x []float64) {
 	n := sameLength("cdf", cdf, x)
 	if sameLength("pdf", pdf, x); n > 0 {

@@ -5,43 +5,46 @@ import (
 	"math"
 )
 
-// kernelRows is the number of rows of one piece of a kernel block.
+// kernelRows is the number of rows of a kernel block that a worker computes at a time.
 const kernelRows = 64
 
-// A kernelBlock is a call of [Pool.Kernel].
+// A kernelBlock has the operands of one call of [Pool.Kernel].
 type kernelBlock struct {
 	pool     *Pool
 	set      *kernelSet
 	profile  *Profile
 	x, dst   Mat
-	slope    Mat       // without elements: values only
+	slope    Mat       // empty if only values are computed
 	origin   []float64 // subtracted from all rows
 	scale    []float64 // invScale·√Stretch
 	variance float64
 	panels   []float64 // (z−origin)·scale, kernelCols columns at a time
-	assembly panel     // of the profile
+	assembly panel     // the profile's; its functions may be nil
 }
 
-// Kernel computes, with s = invScale and f the profile,
+// Kernel computes a block of kernel values for rows of x and z. With s = invScale, c the origin (nil means 0)
+// and f the profile,
 //
 //	dst[i, j] = variance·f(r),  r² = Σ_k ((x[i,k]−c[k])·s[k] − (z[j,k]−c[k])·s[k])²
 //
-// from direct differences of the rows scaled around c, the origin (nil: 0): only their
-// distances count, if c lies among them. If slope has elements, they become −2 times the derivatives
-// of those of dst in r²; its size and stride are those of dst. With [Profile.SlopeIsValue] it is not used.
+// Since rows are scaled around c before they are subtracted, errors depend on distances alone if c lies among
+// the rows. If slope has elements, they become −2 times the derivatives of those of dst in r²; its size and
+// stride must be those of dst. With [Profile.SlopeIsValue] slope is not used.
 //
-// With u = 2⁻⁵³, w the exact vector of the (x−z)·s·√Stretch, p its length, and A the lengths of
-// (x−c)·s·√Stretch and (z−c)·s·√Stretch added, the vector whose squares are summed is off by at most
-// 4.2u·p + 2.01uA, and the sum by (d+1)u/2 of its root more; a Matérn profile takes the root, which is
-// off by another u. So a computed value is that at a distance that is off by δp + Δ, Δ = 2.01uA, δ =
-// (4.2 + (d+1)/2)u or a u more; and its last operations err by R units u: 3.4, 5.4 and 7.4 of the
-// value. If uA and du are below 10⁻³, an element errs by at most
+// With u = 2⁻⁵³, let w be the exact vector (x−z)·s·√Stretch, p its length, and A the sum of the lengths of
+// (x−c)·s·√Stretch and (z−c)·s·√Stretch. The computed w is off by at most 4.2u·p + 2.01uA. Summing its squares
+// moves the root of the sum by at most a further (d+1)u/2 of itself, and a Matérn profile, which takes this
+// root, by another u. So a computed value is the value at a distance that is off by δp + Δ, with Δ = 2.01uA and
+// δ = (4.2 + (d+1)/2)u, or u more for a Matérn profile. The last operations err by Ru of the value, R = 3.4,
+// 5.4 and 7.4 for the three profiles. If uA and du are below 10⁻³, an element errs by at most
 //
 //	√(variance·dst[i, j])·(C₁Δ + C₂δ) + dst[i, j]·Ru + variance·2⁻⁴⁰⁰
 //
-// with C₁ = 1.25, 0.46, 0.37 and C₂ = 1.5, 1.03, 1.15: docs/explanation/theory.md, section 10. Rows should spread
-// over no more than some thousand length scales. There is at least one feature. Values at a position where exp is below 2⁻⁴⁹⁷ become 0 or err by as much. A NaN in either
-// row gives NaN; an infinite distance gives 0; scaled elements must not overflow. An element
+// with C₁ = 1.25, 0.46, 0.37 and C₂ = 1.5, 1.03, 1.15: docs/explanation/theory.md, section 10. Values where exp
+// is below 2⁻⁴⁹⁷ become 0 or err by as much.
+//
+// Rows should spread over no more than some thousand lengthscales. There must be at least one feature, and
+// scaled elements must not overflow. A NaN in either row gives NaN; an infinite distance gives 0. An element
 // depends on its two rows and c alone, and not on their order.
 func (p *Pool) Kernel(profile *Profile, x, z Mat, origin, invScale []float64, variance float64, dst, slope Mat) {
 	d := len(invScale)
@@ -80,7 +83,7 @@ func (p *Pool) Kernel(profile *Profile, x, z Mat, origin, invScale []float64, va
 	p.For((x.Rows+kernelRows-1)/kernelRows, b.rows)
 }
 
-// pack puts rows [i0, i1) of m, moved and scaled, into panels of the given width.
+// pack puts rows [i0, i1) of m, shifted by the origin and scaled, into panels of the given width.
 func (b *kernelBlock) pack(panels []float64, width int, m Mat, i0, i1 int) {
 	d := len(b.scale)
 	b.set.packAll(panels, width, source{m: m, byRow: true}, i0, i1, 0, d)
@@ -123,7 +126,7 @@ func (b *kernelBlock) rows(piece int) {
 	}
 }
 
-// columns computes a panel of columns from j on, for packed rows.
+// columns computes the panel of columns that begins at j, for packed rows.
 func (b *kernelBlock) columns(rows int, x []float64, j, stride int, dst, slope []float64) {
 	d, cols, steep := len(b.scale), b.set.kernelCols, float64(b.profile.Steepness*b.variance)
 	z, slopes := b.panels[j*d:], b.slope.Rows > 0

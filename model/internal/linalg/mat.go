@@ -9,7 +9,7 @@ type Mat struct {
 	Data               []float64
 }
 
-// NewMat returns a zero matrix of its own.
+// NewMat returns a new zero matrix.
 func NewMat(rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }

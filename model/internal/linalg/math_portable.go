@@ -2,11 +2,10 @@ package linalg
 
 import "math"
 
-// The formulas of constants.go in plain Go. The conversions float64(…) keep the
-// compiler from fusing where the formula does not.
+// The formulas of constants.go in plain Go. The conversions float64(…) keep the compiler from fusing where the
+// formula does not.
 
-// reduce returns n = round(8x/ln 2) in eighths, the table's number for its last three
-// bits, and x − n·ln 2.
+// reduce returns n = round(8x/ln 2)/8, the T_j for the last three bits of 8n, and r = x − n·ln 2.
 func reduce(x float64) (n, power, r float64) {
 	t := math.FMA(x, scalars[log2E], scalars[roundEighth])
 	n = t - scalars[roundEighth]
@@ -23,8 +22,8 @@ func expSmall(power, r float64) float64 {
 	return math.FMA(power, p, power)
 }
 
-// scaleBy returns p·2^⌊n⌋, rounded once: beyond the exponents of normal numbers in two
-// steps, of which the first is exact.
+// scaleBy returns p·2^⌊n⌋, rounded once. Exponents beyond those of normal numbers take two steps, the first of
+// which is exact.
 func scaleBy(p, n float64) float64 {
 	n = math.Floor(n)
 	power := func(n float64) float64 {
@@ -61,7 +60,8 @@ func gauss(x float64) (t, p, n float64) {
 	return t, expSmall(power, math.FMA(low, -0.5, r)), n
 }
 
-// chains is the polynomial of degree 9 at x, as its even and its odd terms.
+// chains returns the polynomial of degree 9 at x whose coefficients begin at first in scalars, as the sum of
+// its even and its odd terms. x2 is x².
 func chains(first int, x, x2 float64) float64 {
 	c := scalars[first : first+10 : first+10]
 	odd, even := c[0], c[1]
@@ -71,8 +71,8 @@ func chains(first int, x, x2 float64) float64 {
 	return math.FMA(odd, x, even)
 }
 
-// tailRatio returns Φ(−t)/exp(−t²/2) for t ≥ 0. The remainder of the quotient inv
-// counts the rounding of the sum too, which is low (exactly so for t ≤ 4).
+// tailRatio returns Φ(−t)/exp(−t²/2) for t ≥ 0. remainder corrects the quotient inv, also for low, the rounding
+// error of the sum (which is exact for t ≤ 4).
 func tailRatio(t float64) float64 {
 	sum := t + scalars[four]
 	inv := 1 / sum
@@ -103,7 +103,7 @@ func pdf(x float64) float64 {
 	return scaleBy(float64(p*scalars[rootTwoPi]), n)
 }
 
-// each returns f of slices.
+// each returns the function that applies f to each element.
 func each(f func(x float64) float64) func(dst, x []float64) {
 	return func(dst, x []float64) {
 		for i, v := range x {

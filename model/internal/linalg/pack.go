@@ -1,19 +1,19 @@
 package linalg
 
-// kBlock is the number of steps along k in one sum of a micro-kernel. Blocks start at 0. It is
-// part of the definition of every result, the same for all sets.
+// kBlock is the number of steps along k, the inner dimension of a product, in one sum of a micro-kernel. Blocks
+// start at 0. It is part of the definition of every result, the same for all sets.
 const kBlock = 384
 
-// A source is an operand seen as panels: bands of a few neighbouring members, each
-// member one row (or column) of the matrix with one element for each step along k.
+// A source is an operand to be packed into panels. A panel is a band of a few neighbouring members, each of
+// which is one row (or column) of the matrix, with one element for each step along k.
 type source struct {
 	m     Mat
-	byRow bool      // members are rows of m, steps are columns; else the reverse
-	w     []float64 // one factor for each step, or nil; only if !byRow
+	byRow bool      // members are rows of m, and steps are columns; false: the reverse
+	w     []float64 // nil, or one factor for each step; only if byRow is false
 }
 
-// pack puts members [i0, i1), at most width, and steps [k0, k1) into dst: width
-// elements for each step, zeros for what is missing.
+// pack puts members [i0, i1), at most width, and steps [k0, k1) into dst: width elements for each step, with
+// zeros for missing members.
 func (s *kernelSet) pack(dst []float64, width int, src source, i0, i1, k0, k1 int) {
 	if k0 >= k1 {
 		return
@@ -66,11 +66,11 @@ func (s *kernelSet) packMembers(dst []float64, width int, m Mat, i0, i1, k0, k1 
 	}
 }
 
-// packSteps is the number of steps along k packed for all panels before the next ones, if members
-// are columns: so few rows of the matrix that their pages and lines stay in the caches.
+// packSteps is the number of steps along k that are packed for all panels at a time, if members are columns. So
+// few rows of the matrix stay in the caches.
 const packSteps = 16
 
-// stride returns the number of steps to pack before the next panel.
+// stride returns the number of steps to pack for all panels at a time.
 func (src source) stride(steps int) int {
 	if src.byRow {
 		return max(steps, 1)

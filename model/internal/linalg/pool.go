@@ -5,11 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// A Pool runs the operations of this package on a fixed number of workers, the calling
-// goroutine being one of them. Its methods may be called by several goroutines at once,
-// and from inside [Pool.For]: work is offered to idle workers only, and otherwise done
-// by the caller, so that there are never more busy goroutines than callers and workers,
-// and never a deadlock.
+// A Pool runs the operations of this package on a fixed number of workers, the calling goroutine being one of
+// them. Several goroutines may call its methods at once, also from inside [Pool.For]: work is offered to idle
+// workers only, and otherwise done by the caller. So there are never more busy goroutines than callers and
+// workers, and never a deadlock.
 type Pool struct {
 	workers int
 	offers  chan *fork // unbuffered: a send succeeds only if a worker is idle
@@ -19,16 +18,16 @@ type Pool struct {
 	done    sync.WaitGroup
 }
 
-// A fork is n independent pieces of work being shared between workers.
+// A fork is n independent pieces of work that workers share.
 type fork struct {
 	run  func(i int)
 	n    int64
 	next atomic.Int64
-	wait sync.WaitGroup // one for each worker that accepted the offer
+	wait sync.WaitGroup // counts workers that have accepted the offer and still work
 }
 
-// NewPool starts a pool of the given number of workers, at least one, which includes
-// the caller: NewPool(1) starts no goroutine. Close ends them.
+// NewPool starts a pool of the given number of workers, at least one. That includes the caller: NewPool(1)
+// starts no goroutine. Close ends the workers.
 func NewPool(workers int) *Pool {
 	p := &Pool{workers: max(1, workers), offers: make(chan *fork)}
 	for range p.workers - 1 {
@@ -80,21 +79,21 @@ func (p *Pool) offer(f *fork, n int) {
 	}
 }
 
-// work runs pieces until none is left.
+// work runs pieces until none remains.
 func (f *fork) work() {
 	for i := f.next.Add(1) - 1; i < f.n; i = f.next.Add(1) - 1 {
 		f.run(int(i))
 	}
 }
 
-// A freeList keeps scratch memory between calls, for operations need large amounts of it: with what is in use,
-// as many slices as were ever in use at once.
+// A freeList keeps scratch memory between calls, because operations need much of it. It has no more slices than
+// were ever in use at once.
 type freeList struct {
 	mu   sync.Mutex
 	free [][]float64
 }
 
-// get returns n elements of any value until put.
+// get returns n elements with undefined values. The caller gives them back with put.
 func (s *freeList) get(n int) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,15 +2,15 @@ package linalg
 
 import "math"
 
-// lanes is how many partial sums Dot and Sum form: element i goes to sum i mod lanes.
+// lanes is the number of partial sums of Dot and Sum: element i goes to sum i mod lanes.
 const lanes = 16
 
-// choleskyBlock is the size up to which a matrix is factored at once.
+// choleskyBlock is the size up to which a matrix is factored without halving.
 const choleskyBlock = 48
 
-// The portable set: plain Go, on every processor the same bits as the assembly, which
-// is why it asks for fused multiply-adds by name. (Every 64-bit processor of the last
-// decade has the instruction; on others math.FMA is right but slow.)
+// portable is the set in plain Go. It gives the same bits as the assembly on every processor, because it calls
+// math.FMA explicitly. (Every 64-bit processor of the last decade has the instruction; on others math.FMA is
+// right but slow.)
 var portable = kernelSet{
 	name:       "portable",
 	mr:         4,

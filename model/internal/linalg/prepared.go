@@ -1,14 +1,14 @@
 package linalg
 
-// A Solver solves x·lᵀ = b for one lower triangular l and many b: [Pool.TrsmRightLowerTrans] with
-// l packed once. It may be used by several goroutines at once, and from inside [Pool.For].
+// A Solver solves x·lᵀ = b for one lower triangular l and many b. It is [Pool.TrsmRightLowerTrans] with l
+// packed once. Several goroutines may use it at once, also from inside [Pool.For].
 type Solver struct {
 	pool   *Pool
 	packed triangle
 }
 
-// NewSolver packs l, square and lower triangular, whose strictly upper part is not
-// read. The solver keeps a copy, of about the size of l.
+// NewSolver packs l, which is square and lower triangular; its strictly upper part is not read. The solver
+// keeps a copy, of about the size of l.
 func (p *Pool) NewSolver(l Mat) *Solver {
 	l.check("l", l.Rows, l.Rows)
 	s := &Solver{pool: p, packed: triangle{set: current.Load(), n: l.Rows, trans: true}}
@@ -16,7 +16,7 @@ func (p *Pool) NewSolver(l Mat) *Solver {
 	return s
 }
 
-// Solve overwrites b with b·l⁻ᵀ, to the bits of [Pool.TrsmRightLowerTrans].
+// Solve overwrites b with b·l⁻ᵀ. It gives the same bits as [Pool.TrsmRightLowerTrans].
 func (s *Solver) Solve(b Mat) {
 	b.check("b", b.Rows, s.packed.n)
 	if b.Rows == 0 || b.Cols == 0 {
@@ -25,11 +25,11 @@ func (s *Solver) Solve(b Mat) {
 	s.pool.solveChunks(&s.packed, b)
 }
 
-// A Multiplier multiplies many matrices by one lower triangular c: [Pool.TrmmRightLower] with c
-// packed once. It may be used by several goroutines at once, and from inside [Pool.For].
+// A Multiplier multiplies many matrices by one lower triangular c. It is [Pool.TrmmRightLower] with c packed
+// once. Several goroutines may use it at once, also from inside [Pool.For].
 type Multiplier struct{ by product }
 
-// NewMultiplier packs c, square and lower triangular, whose strictly upper part is not used. The
+// NewMultiplier packs c, which is square and lower triangular; its strictly upper part is not used. The
 // multiplier keeps a copy, of about twice the size of c's triangle.
 func (p *Pool) NewMultiplier(c Mat) *Multiplier {
 	c.check("c", c.Rows, c.Rows)
@@ -40,7 +40,7 @@ func (p *Pool) NewMultiplier(c Mat) *Multiplier {
 	return &Multiplier{q}
 }
 
-// Multiply sets dst = b·c, to the bits of [Pool.TrmmRightLower].
+// Multiply sets dst = b·c. It gives the same bits as [Pool.TrmmRightLower].
 func (m *Multiplier) Multiply(b, dst Mat) {
 	n := m.by.j1
 	b.check("b", b.Rows, n)

@@ -3,16 +3,16 @@ package linalg
 import "fmt"
 
 const (
-	// chunkRows is the number of rows of the left operand packed at a time: with kBlock steps
-	// they fill three quarters of a level-2 cache of 1 MB. More rows would save readings of the
-	// right operand from farther memory.
+	// chunkRows is the number of rows of the left operand that are packed at a time: with kBlock steps they
+	// fill three quarters of a level-2 cache of 1 MB. The more rows, the less often the right operand is read
+	// from farther memory.
 	chunkRows = 256
-	// lowerChunkRows is chunkRows for lower triangles, which need more chunks for even shares.
+	// lowerChunkRows replaces chunkRows for lower triangles, which need more chunks for even shares.
 	lowerChunkRows = 128
 	// slabCols is the number of columns of the right operand packed at a time.
 	slabCols = 2016
-	// packedElements is the part of the right operand, at least one block of k, packed before
-	// use: a part of a level-3 cache, so that workers seldom wait for each other.
+	// packedElements is the number of elements of the right operand that are packed before use, though at least
+	// one block of k: they fill a part of a level-3 cache, so that workers seldom wait for each other.
 	packedElements = 1 << 20
 	// serialWork is the number of multiply-adds below which sharing does not pay.
 	serialWork = 1 << 17
@@ -26,16 +26,15 @@ type product struct {
 	alpha float64
 	a, b  source
 	c     Mat
-	fresh bool // c is written, not added to, by its first block of k
-	lower bool // only c's lower triangle
+	fresh bool // the first block of k overwrites c instead of adding to it
+	lower bool // compute only c's lower triangle
 	right shape
-	// leftUpper says that a is upper triangular, with zeros below: step k of row i counts
-	// from k = i on.
+	// leftUpper says that a is upper triangular, with zeros below: row i has only the steps from k = i on.
 	leftUpper bool
 
-	j0, j1 int       // slab of columns
-	k0, k1 int       // steps
-	packed []float64 // b, block by block of kBlock steps
+	j0, j1 int       // slab of columns [j0, j1)
+	k0, k1 int       // steps [k0, k1)
+	packed []float64 // operand b, block by block of kBlock steps
 }
 
 // A shape says which steps k enter column j of a right operand.
@@ -47,7 +46,7 @@ const (
 	upperTriangular       // up to k = j
 )
 
-// multiply runs the product over k steps.
+// multiply computes the product q over k steps, slab by slab.
 func (p *Pool) multiply(q product, k int) {
 	n := q.c.Cols
 	if q.c.Rows == 0 || n == 0 || k == 0 {
@@ -84,7 +83,7 @@ func (q product) block(i int) product {
 	return q
 }
 
-// pack packs b.
+// pack packs operand b into q.packed.
 func (q product) pack() {
 	groups := (q.panels() + packGroup - 1) / packGroup
 	q.pool.For(groups*q.blocks(), func(i int) {
@@ -93,8 +92,8 @@ func (q product) pack() {
 	})
 }
 
-// run computes c from what is packed, the last chunk of rows first: it is the longest of a lower triangle.
-// The whole product has so many steps.
+// run computes c from the packed steps. The last chunk of rows comes first, since it takes longest in a lower
+// triangle. steps is the number of steps of the whole product.
 func (q product) run(steps int) {
 	m := q.c.Rows
 	pieces := q.pool.pieceCount(m, q.c.Cols, steps, q.lower)
@@ -112,7 +111,7 @@ func (q product) run(steps int) {
 	})
 }
 
-// pieceCount returns the number of pieces of the rows of an m×n×k product.
+// pieceCount returns the number of pieces into which the rows of an m×n×k product are divided.
 func (p *Pool) pieceCount(m, n, k int, lower bool) int {
 	most := chunkRows
 	if lower {
@@ -125,8 +124,7 @@ func (p *Pool) pieceCount(m, n, k int, lower bool) int {
 	return pieces
 }
 
-// steps returns the steps of the block that count for the panel of columns at j, none
-// if from >= to.
+// steps returns the steps [from, to) of q that may be nonzero in the panel of columns at j; none if from ≥ to.
 func (q *product) steps(j int) (from, to int) {
 	from, to = q.k0, q.k1
 	switch q.right {
@@ -139,7 +137,7 @@ func (q *product) steps(j int) (from, to int) {
 	return from, to
 }
 
-// firstStep returns the first step, of any block, that counts for the tile at (i, j).
+// firstStep returns the first step, of any block, that may be nonzero for the tile at (i, j).
 func (q *product) firstStep(i, j int) int {
 	first := 0
 	if q.right == lowerTriangular {
@@ -151,10 +149,10 @@ func (q *product) firstStep(i, j int) int {
 	return first
 }
 
-// packGroup is how many panels make one piece of packing.
+// packGroup is the number of panels that a worker packs at a time.
 const packGroup = 8
 
-// packPanels packs a group of panels of b.
+// packPanels packs the group of panels of b that begins at first.
 func (q *product) packPanels(first int) {
 	stride := q.b.stride(q.k1 - q.k0)
 	for k := q.k0; k < q.k1; k += stride {
@@ -185,7 +183,7 @@ func (q *product) packPanel(i, k0, k1 int) {
 	}
 }
 
-// rows computes rows [i0, i1) of the slab; mem is scratch.
+// rows computes rows [i0, i1) of the slab. mem is scratch.
 func (q *product) rows(mem []float64, i0, i1 int) {
 	j1 := q.j1
 	if q.lower {
@@ -201,8 +199,8 @@ func (q *product) rows(mem []float64, i0, i1 int) {
 	}
 }
 
-// panel returns the packed panel of columns from j on, those steps that count; none if
-// the slab ends before.
+// panel returns the packed panel of the columns from j on, with the steps that may be nonzero. It is nil beyond
+// the slab.
 func (q *product) panel(j int) []float64 {
 	from, to := q.steps(j)
 	if j >= q.j1 || from >= to {
@@ -212,7 +210,7 @@ func (q *product) panel(j int) []float64 {
 	return q.packed[(first+from)*q.set.nr : (first+to)*q.set.nr]
 }
 
-// tiles computes one band of tiles: rows [i0, i1), columns [j, j1); tile is scratch.
+// tiles computes one band of tiles: rows [i0, i1), columns [j, j1). tile is scratch.
 func (q *product) tiles(left, tile []float64, i0, i1, j, j1 int) {
 	mr, nr := q.set.mr, q.set.nr
 	panel, next := q.panel(j), q.panel(j+nr)
@@ -238,8 +236,7 @@ func (q *product) tiles(left, tile []float64, i0, i1, j, j1 int) {
 	}
 }
 
-// diagonalTile computes the part of a tile that lies in c's lower triangle, with the
-// roundings of the micro-kernel.
+// diagonalTile computes the part of a tile that lies in c's lower triangle. It rounds as the micro-kernel does.
 func (q *product) diagonalTile(tile []float64, steps int, a, b []float64, i0, i1, j0, j1 int, store bool) {
 	nr := q.set.nr
 	for i := i0; i < i1; i++ {
@@ -253,8 +250,8 @@ func (q *product) diagonalTile(tile []float64, steps int, a, b []float64, i0, i1
 	}
 }
 
-// prescale multiplies c (its lower triangle only, if lower) by beta, unless beta is 0
-// or 1 and steps will follow.
+// prescale multiplies c by beta, or only its lower triangle if lower is set. For beta = 0 it does nothing if
+// steps will follow, because they overwrite c.
 func prescale(beta float64, c Mat, lower bool, steps int) {
 	if beta == 1 || (beta == 0 && steps > 0) {
 		return
@@ -280,8 +277,8 @@ func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 	p.gemm(tA, tB, alpha, a, b, beta, c, false)
 }
 
-// GemmLower is [Pool.Gemm] for the lower triangle of a square c. It leaves the strictly upper
-// triangle as it is.
+// GemmLower is [Pool.Gemm] for the lower triangle of a square c. It does not change the strictly upper
+// triangle.
 func (p *Pool) GemmLower(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 	c.check("c", c.Rows, c.Rows)
 	p.gemm(tA, tB, alpha, a, b, beta, c, true)
@@ -304,23 +301,21 @@ func (p *Pool) gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat, l
 	p.multiplyAdd(product{alpha: alpha, a: source{m: a, byRow: !tA}, b: source{m: b, byRow: tB}, c: c, lower: lower}, beta, k)
 }
 
-// multiplyAdd runs the product over k steps, with beta·c added.
+// multiplyAdd computes the product over k steps, and adds beta·c.
 func (p *Pool) multiplyAdd(q product, beta float64, k int) {
 	prescale(beta, q.c, q.lower, k)
 	q.fresh = beta == 0
 	p.multiply(q, k)
 }
 
-// Syrk computes the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a +
-// beta·c if tA is set. The strictly upper triangle is left alone. With beta = 0, c is
-// not read.
+// Syrk computes the lower triangle of c = alpha·a·aᵀ + beta·c, or of c = alpha·aᵀ·a + beta·c if tA is set. It
+// does not change the strictly upper triangle. With beta = 0, c is not read.
 func (p *Pool) Syrk(tA bool, alpha float64, a Mat, beta float64, c Mat) {
 	p.GemmLower(tA, !tA, alpha, a, a, beta, c)
 }
 
-// SyrkWeighted computes the lower triangle of c = beta·c + Σ_r w[r]·a_rᵀ·a_r, where a_r
-// is row r of a. Weights may be negative. The strictly upper triangle is left alone.
-// With beta = 0, c is not read.
+// SyrkWeighted computes the lower triangle of c = beta·c + Σ_r w[r]·a_rᵀ·a_r, where a_r is row r of a. Weights
+// may be negative. It does not change the strictly upper triangle. With beta = 0, c is not read.
 func (p *Pool) SyrkWeighted(w []float64, a Mat, beta float64, c Mat) {
 	a.check("a", len(w), a.Cols)
 	c.check("c", a.Cols, a.Cols)
@@ -339,7 +334,7 @@ func (p *Pool) TrmmRightLowerTrans(c, b, dst Mat) {
 	p.trmmRight(b, dst, c, product{b: source{m: c, byRow: true}, right: upperTriangular})
 }
 
-// trmmRight computes dst = b·op(c), which q has as its right operand.
+// trmmRight computes dst = b·op(c). q already has op(c) as its right operand.
 func (p *Pool) trmmRight(b, dst, c Mat, q product) {
 	b.check("b", b.Rows, b.Cols)
 	c.check("c", b.Cols, b.Cols)
@@ -348,9 +343,8 @@ func (p *Pool) trmmRight(b, dst, c Mat, q product) {
 	p.multiply(q, b.Cols)
 }
 
-// Congruence overwrites a, square and symmetric, with w·a·wᵀ, or with wᵀ·a·w if tW is
-// set, symmetric to the bit; w is lower triangular, with zeros above its diagonal.
-// scratch is as large as a.
+// Congruence overwrites the square, symmetric a with w·a·wᵀ, or with wᵀ·a·w if tW is set. The result is exactly
+// symmetric. w is lower triangular, with zeros above its diagonal. scratch is as large as a.
 func (p *Pool) Congruence(tW bool, w, a, scratch Mat) {
 	n := a.Rows
 	a.check("a", n, n)

@@ -2,8 +2,8 @@ package linalg
 
 import "math"
 
-// transTimesVector computes c = alpha·aᵀ·x + c for one column c and one column or row x, without packing a,
-// yet with the roundings of the packed product: a chain of sums for each block of k.
+// transTimesVector computes c = alpha·aᵀ·x + c, or alpha·aᵀ·x if fresh is set, for one column c and one column
+// or row x. It does not pack a, yet rounds as the packed product does: a chain of sums for each block of k.
 func (p *Pool) transTimesVector(alpha float64, a, x Mat, fresh bool, c Mat) {
 	step := x.Stride
 	if x.Rows == 1 {

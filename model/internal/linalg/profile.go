@@ -2,22 +2,21 @@ package linalg
 
 import "math"
 
-// A Profile says how a stationary kernel of variance 1 falls with the scaled distance r:
-// as a function of p = r·√Stretch. Its assembly, if there is any, is an entry of the sets'
-// panels; without one its blocks are computed by At.
+// A Profile says how a stationary kernel of variance 1 falls with the scaled distance r, as a function of p =
+// r·√Stretch. A set may have assembly for it in its panels; otherwise At computes blocks.
 type Profile struct {
 	Stretch float64 // > 0
 	// Steepness is −2 times the derivative in r² at r = 0.
 	Steepness float64
-	// SlopeIsValue says that −2 times the derivative in r² is the value itself, everywhere.
+	// SlopeIsValue says that −2 times the derivative in r² equals the value everywhere.
 	SlopeIsValue bool
-	// At returns the value, and −2 times its derivative in r², divided by Steepness, of −p² ≤
-	// 0: with the same bits on every machine, as an element of each set has them. NaN gives NaN.
+	// At returns, for sum = −p² ≤ 0, the value, and −2 times its derivative in r² divided by Steepness. The
+	// bits are the same on every machine, and those of every set's blocks. NaN gives NaN.
 	At func(sum float64) (value, slope float64)
 }
 
-// The profiles with an assembly entry. SquaredExponential is exp(−r²/2); Matern32 is
-// (1 + p)·exp(−p), p = √3·r; Matern52 is (1 + p + p²/3)·exp(−p), p = √5·r.
+// The profiles that have assembly. SquaredExponential is exp(−r²/2); Matern32 is (1 + p)·exp(−p), p = √3·r;
+// Matern52 is (1 + p + p²/3)·exp(−p), p = √5·r.
 var (
 	SquaredExponential = &Profile{Stretch: 0.5, Steepness: 1, SlopeIsValue: true, At: func(sum float64) (value, slope float64) {
 		e := Decay(sum)
@@ -33,8 +32,8 @@ var (
 	}}
 )
 
-// Decay returns exp(t) for t ≤ 0 to within 1.02 units in the last place, but for 2⁻⁴⁹⁷: 0
-// from t = −345 on. The bits are the same on every machine.
+// Decay returns exp(t) for t ≤ 0. It errs by at most 1.02 units in the last place, plus 2⁻⁴⁹⁷, and is 0 for t ≤
+// −345. The bits are the same on every machine.
 func Decay(t float64) float64 {
 	if t < scalars[kernelMin] { // not for NaN
 		t = scalars[kernelMin]
@@ -43,7 +42,7 @@ func Decay(t float64) float64 {
 	return scaleBy(expSmall(power, r), n) - scalars[kernelFloor]
 }
 
-// RootDecay returns p and [Decay](−p), of −p²; where that is 0, p is 345.
+// RootDecay returns, for sum = −p², p and [Decay](−p). Where Decay is 0, p is 345.
 func RootDecay(sum float64) (p, e float64) {
 	t := -math.Sqrt(-sum)
 	if t < scalars[kernelMin] { // not for NaN
@@ -52,14 +51,14 @@ func RootDecay(sum float64) (p, e float64) {
 	return -t, Decay(t)
 }
 
-// kernelGroup is the number of rows of one step of the set's kernel.
+// kernelGroup is the number of rows that a set's kernel computes in one step.
 const kernelGroup = 4
 
-// squaresCols divides the width of a panel of a kernel block. Loops of a constant length have
-// no checks of bounds.
+// squaresCols divides the width of a panel of a kernel block. Loops of a constant length need no checks of
+// bounds.
 const squaresCols = 8
 
-// squares sets a panel of dst to −Σ(x−z)².
+// squares sets a panel of dst to −Σ(x−z)², from packed rows of x and a packed panel of z.
 func squares(rows, d, cols int, x, z []float64, lddst int, dst []float64) {
 	for i := range rows {
 		group := x[i/kernelGroup*kernelGroup*d+i%kernelGroup:]

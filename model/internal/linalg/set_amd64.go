@@ -60,7 +60,7 @@ var avx2 = kernelSet{
 	},
 }
 
-// avx512 shares with avx2 what eight lanes make no faster.
+// avx512 uses functions of avx2 where eight lanes are no faster.
 var avx512 = func() kernelSet {
 	s := avx2
 	s.name, s.mr, s.nr, s.rate, s.kernelCols = "avx512", 8, 24, 4, 16
@@ -81,7 +81,7 @@ var avx512 = func() kernelSet {
 	return s
 }()
 
-// valuesOf and slopesOf make the functions of a [panel] from assembly entries.
+// valuesOf and slopesOf make the functions of a [panel] from assembly.
 func valuesOf(entry func(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)) func(int, int, []float64, []float64, int, float64, []float64) {
 	return func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
 		entry(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
@@ -115,8 +115,7 @@ func substitutePanels(eight, four, one func(n int, coef, x *float64, column, pan
 	}
 }
 
-// The assembly. All calls go through the fields of a set, so that the compiler lets their
-// arguments escape.
+// The assembly. All calls go through the fields of a set, so that the compiler lets their arguments escape.
 
 func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)
 func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)

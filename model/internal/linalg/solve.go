@@ -1,7 +1,7 @@
 package linalg
 
-// solveRowsAtOnce is the number of rows solved together. Fewer would read a large packed triangle
-// too often from afar; more would not stay in cache.
+// solveRowsAtOnce is the number of rows solved together. Fewer would read a large packed triangle too often
+// from farther memory; more would not stay in cache.
 const solveRowsAtOnce = 64
 
 // solveChunk returns the number of rows to solve at a time.
@@ -34,22 +34,20 @@ func (p *Pool) solveChunks(t *triangle, b Mat) {
 	})
 }
 
-// TrsmRightLowerTrans overwrites b with b·l⁻ᵀ. Of l, square and lower triangular, the
-// strictly upper part is not read.
+// TrsmRightLowerTrans overwrites b with b·l⁻ᵀ. l is square and lower triangular; its strictly upper part is not
+// read.
 func (p *Pool) TrsmRightLowerTrans(l, b Mat) { p.solveRight(l, b, true) }
 
-// TrsmRightLower overwrites b with b·l⁻¹. Of l, square and lower triangular, the
-// strictly upper part is not read.
+// TrsmRightLower overwrites b with b·l⁻¹. l is square and lower triangular; its strictly upper part is not
+// read.
 func (p *Pool) TrsmRightLower(l, b Mat) { p.solveRight(l, b, false) }
 
-// TrsmLeftLower overwrites b with l⁻¹·b. Of l, square and lower triangular, the
-// strictly upper part is not read. A column of the result depends on that column of b
-// and on l alone.
+// TrsmLeftLower overwrites b with l⁻¹·b. l is square and lower triangular; its strictly upper part is not read.
+// A column of the result depends on that column of b and on l alone.
 func (p *Pool) TrsmLeftLower(l, b Mat) { p.solveLeft(l, b, true) }
 
-// TrsmLeftLowerTrans overwrites b with l⁻ᵀ·b. Of l, square and lower triangular, the
-// strictly upper part is not read. A column of the result depends on that column of b
-// and on l alone.
+// TrsmLeftLowerTrans overwrites b with l⁻ᵀ·b. l is square and lower triangular; its strictly upper part is not
+// read. A column of the result depends on that column of b and on l alone.
 func (p *Pool) TrsmLeftLowerTrans(l, b Mat) { p.solveLeft(l, b, false) }
 
 // solveLeft solves for the columns of b as rows of bᵀ: l⁻¹·b = (bᵀ·l⁻ᵀ)ᵀ.

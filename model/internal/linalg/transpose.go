@@ -1,7 +1,6 @@
 package linalg
 
-// transposeBlock is the number of rows and columns that are transposed at a time, for
-// the sake of the cache.
+// transposeBlock is the number of rows and columns that are transposed at a time, to stay in cache.
 const transposeBlock = 64
 
 // Transpose sets dst to aᵀ. The two must not overlap.
@@ -19,7 +18,7 @@ func (p *Pool) Transpose(a, dst Mat) {
 	})
 }
 
-// Mirror copies the strictly lower triangle of a, square, to the upper.
+// Mirror copies the strictly lower triangle of the square a to the upper one.
 func (p *Pool) Mirror(a Mat) {
 	a.check("a", a.Rows, a.Rows)
 	set := current.Load()

@@ -1,35 +1,35 @@
 package linalg
 
-// diagonalBlock is the number of columns that a triangular solve takes at a time, by
-// substitution. It divides kBlock. The computed solution x of x·lᵀ = b has, row by row,
-// a residual |b − x·lᵀ| ≤ γ_{n+3}·|x|·|l|ᵀ, whatever the condition of l: every element
-// is a sum in some order, and Higham (2002), theorem 8.5, holds for any.
+// diagonalBlock is the number of columns that a triangular solve takes at a time, by substitution. It divides
+// kBlock. The computed solution x of x·lᵀ = b has, row by row, a residual |b − x·lᵀ| ≤ γ_{n+3}·|x|·|l|ᵀ,
+// whatever the condition of l: every element is a sum in some order, and Higham (2002), theorem 8.5, holds for
+// any order.
 const diagonalBlock = 24
 
-// zeroStep is the grain of omitted zeros of triangles, a multiple of every nr, so that a NaN
-// spreads equally far in all sets.
+// zeroStep is the grain with which products omit the zeros of triangles. It is a multiple of every nr, so that
+// a NaN spreads equally far in all sets.
 const zeroStep = 24
 
-// A triangle is a lower triangular matrix l packed for solving x·lᵀ = b (trans) or x·l
-// = b, for any number of rows of b.
+// A triangle is a lower triangular matrix l, packed for solving x·lᵀ = b (if trans is set) or x·l = b, for any
+// number of rows of b.
 type triangle struct {
 	set      *kernelSet
 	n        int // rows of l
 	trans    bool
-	offdiag  []float64 // the panels of each block of columns, all steps next to the diagonal block
-	offsets  []int     // of the blocks in offdiag
+	offdiag  []float64 // the panels of each block of columns, without the diagonal block
+	offsets  []int     // where each block begins in offdiag
 	diagonal []float64 // the diagonal blocks, for substitution
 }
 
 // blocks returns the number of blocks of columns.
 func (t *triangle) blocks() int { return (t.n + diagonalBlock - 1) / diagonalBlock }
 
-// cols returns the columns of block b.
+// cols returns the columns [j0, j1) of block b.
 func (t *triangle) cols(b int) (j0, j1 int) {
 	return b * diagonalBlock, min((b+1)*diagonalBlock, t.n)
 }
 
-// steps returns the columns of x in block b of a solution.
+// steps returns the columns [k0, k1) of x that must be solved before block b, and enter it.
 func (t *triangle) steps(b int) (k0, k1 int) {
 	j0, j1 := t.cols(b)
 	if t.trans {
@@ -38,10 +38,10 @@ func (t *triangle) steps(b int) (k0, k1 int) {
 	return j1, t.n
 }
 
-// blockCoefficients is the number of elements of a diagonal block.
+// blockCoefficients is the number of elements of a packed diagonal block.
 const blockCoefficients = diagonalBlock * (diagonalBlock + 1) / 2
 
-// layout sets the offsets, and returns the number of elements to pack into.
+// layout sets the offsets, and returns the number of elements that pack needs.
 func (t *triangle) layout() (size int) {
 	t.offsets = make([]int, t.blocks()+1)
 	for b := range t.blocks() {
@@ -51,7 +51,7 @@ func (t *triangle) layout() (size int) {
 	return t.offsets[t.blocks()] + t.blocks()*blockCoefficients
 }
 
-// pack packs l into memory of the size of the layout.
+// pack packs l into mem, which has the size that layout returned.
 func (t *triangle) pack(p *Pool, l Mat, mem []float64) {
 	size := t.offsets[t.blocks()]
 	t.offdiag, t.diagonal = mem[:size], mem[size:]
@@ -63,7 +63,7 @@ func (t *triangle) pack(p *Pool, l Mat, mem []float64) {
 	})
 }
 
-// packDiagonal puts the elements of a diagonal block into the order of substitution.
+// packDiagonal packs the elements of a diagonal block in the order of substitution.
 func (t *triangle) packDiagonal(l Mat, b int) {
 	j0, j1 := t.cols(b)
 	dst := t.diagonal[b*blockCoefficients:]
@@ -84,9 +84,8 @@ func (t *triangle) packDiagonal(l Mat, b int) {
 	}
 }
 
-// solve overwrites x, few enough rows to stay in cache, with the solution. The solved
-// columns are kept packed, since they are the left operand of all that follows, and
-// unpacked at the end.
+// solve overwrites x, which must have few enough rows to stay in cache, with the solution. Solved columns stay
+// packed, since they are the left operand of all that follows, and are unpacked at the end.
 func (t *triangle) solve(p *Pool, x Mat) {
 	rows := roundUp(x.Rows, t.set.mr)
 	s := solution{triangle: t, x: x, rows: rows, packed: p.pieces.get(rows * t.n)}
@@ -103,23 +102,23 @@ func (t *triangle) solve(p *Pool, x Mat) {
 	s.unpack()
 }
 
-// A solution is x·lᵀ = b or x·l = b in the making.
+// A solution is the state of solving x·lᵀ = b or x·l = b for some rows.
 type solution struct {
 	*triangle
 	x      Mat
 	rows   int       // of x, rounded up to whole panels
-	packed []float64 // the solved columns: for each kBlock of them, panels of rows
+	packed []float64 // solved columns: for each kBlock of them, panels of rows
 }
 
-// panel returns the packed panel of the rows from i on, from column k on, and the
-// number of columns packed together with it.
+// panel returns the packed panel of the rows that begin at i, from column k on, and the number of columns that
+// are packed together.
 func (s *solution) panel(i, k int) (panel []float64, steps int) {
 	k0 := k / kBlock * kBlock
 	steps = min(kBlock, s.n-k0)
 	return s.packed[k0*s.rows+i*steps+(k-k0)*s.set.mr:], steps
 }
 
-// subtract takes the solved columns, times l, from block b of x.
+// subtract subtracts the solved columns, times l, from block b of x.
 func (s *solution) subtract(b int) {
 	mr, nr := s.set.mr, s.set.nr
 	j0, j1 := s.cols(b)
@@ -144,7 +143,7 @@ func (s *solution) subtract(b int) {
 	}
 }
 
-// after returns the panels of the block that comes after b, of the first if b is the last.
+// after returns the panels of the block that is solved after b; of the first if b is the last.
 func (s *solution) after(b int) []float64 {
 	n := s.blocks()
 	if s.trans {
@@ -153,7 +152,7 @@ func (s *solution) after(b int) []float64 {
 	return s.offdiag[s.offsets[(b+n-1)%n]:]
 }
 
-// divide packs block b of x and solves it with the diagonal block.
+// divide packs block b of x, and solves it with the diagonal block.
 func (s *solution) divide(b int) {
 	mr := s.set.mr
 	j0, j1 := s.cols(b)

@@ -2,15 +2,14 @@ package linalg
 
 import "math"
 
-// Axpy computes y += alpha·x, fused. y is at least as long as x.
+// Axpy computes y += alpha·x with fused multiply-adds. y must be at least as long as x.
 func Axpy(alpha float64, x, y []float64) {
 	if len(x) > 0 {
 		current.Load().axpy(alpha, x, y[:len(x)])
 	}
 }
 
-// Dot returns Σ x[i]·y[i]. y is at least as long as x. The order of summation depends
-// on the length alone.
+// Dot returns Σ x[i]·y[i]. y must be at least as long as x. The order of summation depends on the length alone.
 func Dot(x, y []float64) float64 {
 	y = y[:len(x)]
 	n := len(x) &^ (lanes - 1)
@@ -37,8 +36,8 @@ func Sum(x []float64) float64 {
 	return s
 }
 
-// Moments writes, for each row x of m, x·y, x·x and Σ x to dot, square and sum [m.Rows], to
-// the bits of [Dot] and [Sum]. It reads the rows once. y has m.Cols elements.
+// Moments writes, for each row x of m, x·y, x·x and Σ x to dot, square and sum [m.Rows], with the same bits as
+// [Dot] and [Sum]. It reads the rows once. y has m.Cols elements.
 func Moments(m Mat, y, dot, square, sum []float64) {
 	set := current.Load()
 	y = y[:m.Cols]

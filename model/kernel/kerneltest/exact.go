@@ -1,4 +1,4 @@
-// Package kerneltest has kernels in arithmetic of [loss.Precision] bits, for tests.
+// Package kerneltest computes kernels with [loss.Precision] bits, for tests.
 package kerneltest
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// Num is a float64, exactly.
+// Num returns x without rounding.
 func Num(x float64) *big.Float { return new(big.Float).SetPrec(loss.Precision).SetFloat64(x) }
 
-// Value is that of a family at t, but for a few units of the precision.
+// Value returns the value of a family at t, with an error of a few units in the last bit.
 func Value(f *kernel.Family, t *big.Float) *big.Float {
 	if f == kernel.SquaredExponential {
 		return loss.Exp(Num(0).Mul(t, Num(-0.5)))
@@ -26,7 +26,7 @@ func Value(f *kernel.Family, t *big.Float) *big.Float {
 	return polynomial.Mul(polynomial, loss.Exp(Num(0).Neg(a)))
 }
 
-// Squares is t = Σ((x_j − z_j)/l_j)².
+// Squares returns t = Σ((x_j − z_j)/l_j)².
 func Squares(x, z, lengthscales []float64) *big.Float {
 	sum := Num(0)
 	for j := range x {
@@ -37,7 +37,7 @@ func Squares(x, z, lengthscales []float64) *big.Float {
 	return sum
 }
 
-// At is k(x, z).
+// At returns k(x, z).
 func At(k kernel.Kernel, x, z []float64) *big.Float {
 	return Num(0).Mul(Value(k.Family, Squares(x, z, k.Lengthscales)), Num(k.Variance))
 }
