@@ -53,7 +53,7 @@ func (c *column) bounds(s *parquetmeta.Statistics) (lo, hi bound, err error) {
 	if low == nil && high == nil && signed {
 		return bound{c.statistic(s.Min), false}, bound{c.statistic(s.Max), false}, nil
 	}
-	return bound{c.statistic(low), s.InexactMin}, bound{c.statistic(high), s.InexactMax}, nil
+	return bound{c.statistic(low), !s.ExactMin}, bound{c.statistic(high), !s.ExactMax}, nil
 }
 
 // statistic converts one bound; it is NaN if the bound is absent or a fault.

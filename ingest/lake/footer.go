@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"errors"
@@ -185,8 +186,8 @@ func (f *footer) storedChunk(g int, c *column) (chunk, error) {
 		ch.start = d
 	}
 	switch {
-	case m.Depth != c.depth || string(m.Path) != c.Name || m.Physical != c.physical:
-		return fault("the footer's chunk is of column %.200q, type %v", m.Path, m.Physical)
+	case len(m.Path) != c.depth || string(bytes.Join(m.Path, []byte("."))) != c.Name || m.Physical != c.physical:
+		return fault("the footer's chunk is of column %.200q, type %v", bytes.Join(m.Path, []byte(".")), m.Physical)
 	case m.Values != ch.rows:
 		return fault("the footer claims %d values for %d rows", m.Values, ch.rows)
 	case ch.start < int64(len(magic)) || m.Compressed < 0 || ch.start > f.start || m.Compressed > f.start-ch.start:

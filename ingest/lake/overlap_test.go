@@ -71,7 +71,7 @@ func TestManySharedBytes(t *testing.T) {
 	f.columns[0].Name = "x"
 	for g := range groups {
 		f.groups = append(f.groups, parquetmeta.RowGroup{Rows: 1, Chunks: []parquetmeta.Chunk{{
-			Physical: format.Double, Path: []byte("x"), Depth: 1, Values: 1, Uncompressed: 100, Compressed: 100, Data: 4 + 100*int64(g),
+			Physical: format.Double, Path: [][]byte{[]byte("x")}, Values: 1, Uncompressed: 100, Compressed: 100, Data: 4 + 100*int64(g),
 		}}})
 	}
 	began := time.Now()

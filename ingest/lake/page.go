@@ -115,7 +115,7 @@ func (p *pageReader) piece(dst []byte) error {
 
 // compare returns an error if the page has a checksum that is not sum.
 func (p *pageReader) compare(sum uint32) error {
-	if p.header.Checked && sum != p.header.Sum {
+	if p.header.Checked && sum != uint32(p.header.Sum) {
 		return fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
 	}
 	return nil

@@ -122,7 +122,7 @@ func (l *leaves) add(i, n int, of column) (end int, err error) {
 		if e.Physical >= 0 {
 			c = leafColumn(e, l.leaf)
 			c.filled = bytes.HasPrefix(l.meta.Writer, []byte("fastparquet"))
-			c.ordered = l.leaf < len(l.meta.Orders) && l.meta.Orders[l.leaf]
+			c.ordered = l.leaf < len(l.meta.Orders) && l.meta.Orders[l.leaf].Known
 		} else {
 			c.Type, c.Use, c.Why = groupType(e), ingest.Unusable, hintNested
 		}

@@ -266,7 +266,7 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	var levels []byte
 	size, codec := int64(h.Uncompressed), c.chunk.codec
 	if h.Kind == format.DataPageV2 {
-		if h.Stored {
+		if !h.Packed {
 			codec = format.Uncompressed
 		}
 		if err := c.col.flat(h); err != nil {

@@ -4,12 +4,12 @@
 package parquetmeta
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"math"
+	"reflect"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
@@ -17,40 +17,48 @@ import (
 
 // A File is a FileMetaData of the Parquet format.
 type File struct {
-	Rows      int64
-	Schema    []Element
-	Groups    []RowGroup
-	Keys      []KeyValue
-	Writer    []byte
-	Orders    []bool // for each column: whether its order is declared
-	Encrypted bool   // the footer is signed
+	Rows      int64      `field:"3!"`
+	Schema    []Element  `field:"2!"`
+	Groups    []RowGroup `field:"4!"`
+	Keys      []KeyValue `field:"5"`
+	Writer    []byte     `field:"6"`
+	Orders    []Order    `field:"7"` // for each column
+	Encrypted bool       // the footer is signed
 }
 
 // A KeyValue is one entry of a file's metadata for readers.
-type KeyValue struct{ Key, Value []byte }
+type KeyValue struct {
+	Key   []byte `field:"1!"`
+	Value []byte `field:"2"`
+}
+
+// An Order is a ColumnOrder of the Parquet format.
+type Order struct{ Known bool } // whether it is declared
 
 // An Element is a SchemaElement of the Parquet format.
 type Element struct {
-	Name       string
-	Physical   format.Type // −1 if it is a group
-	Length     int32
-	Repetition int32 // −1 if it is missing
-	Children   int32
-	Converted  deprecated.ConvertedType // −1 if there is none
-	Scale      int32
-	Precision  int32
-	Logical    Logical
-	Odd        int16 // number of an unknown field; −1 if that is 0, and 0 if there is none
+	Name       string                   `field:"4!"`
+	Physical   format.Type              `field:"1"` // −1 if it is a group
+	Length     int32                    `field:"2"`
+	Repetition int32                    `field:"3"` // −1 if it is missing
+	Children   int32                    `field:"5"`
+	Converted  deprecated.ConvertedType `field:"6"` // −1 if there is none
+	Scale      int32                    `field:"7"`
+	Precision  int32                    `field:"8"`
+	Logical    Logical                  `field:"10"`
+	_          int32                    `field:"9"`
+	Odd        int16                    // number of an unknown field; 0 if there is none
 }
 
 // A Logical is a LogicalType of the Parquet format.
 type Logical struct {
-	Kind             int16 // number of the field in the union; 0 if there is none
-	UTC              bool
-	Unit             int16 // of a time or timestamp: number of the field in TimeUnit
-	Bits             int8
-	Signed           bool
-	Scale, Precision int32
+	Kind      int16 `field:"*"` // number of the field in the union; 0 if there is none
+	UTC       bool  `field:"7.1 8.1"`
+	Unit      int16 `field:"7.2.* 8.2.*"` // of a time or timestamp: number of the field in TimeUnit
+	Bits      int8  `field:"10.1"`
+	Signed    bool  `field:"10.2"`
+	Scale     int32 `field:"5.1"`
+	Precision int32 `field:"5.2"`
 }
 
 // Field numbers of LogicalType and TimeUnit.
@@ -78,34 +86,36 @@ const (
 
 // A RowGroup has the same rows of each column.
 type RowGroup struct {
-	Rows   int64
-	Chunks []Chunk
+	Rows   int64   `field:"3!"`
+	Chunks []Chunk `field:"1!"`
 }
 
 // A Chunk is a ColumnChunk with its ColumnMetaData.
 type Chunk struct {
-	File         []byte // the file with the pages, if it is another one
-	Encrypted    bool
-	Physical     format.Type
-	Codec        format.CompressionCodec
-	Path         []byte // the names of the path, joined by dots
-	Depth        int    // number of names in the path
-	Values       int64
-	Uncompressed int64
-	Compressed   int64
-	Data         int64 // offset of the first data page
-	Dictionary   int64 // offset of the dictionary page; 0 if there is none
-	Stats        Statistics
+	File         []byte                  `field:"1"` // the file with the pages, if it is another one
+	Encrypted    bool                    // so that its description may be missing
+	Physical     format.Type             `field:"3.1!"`
+	_            []format.Encoding       `field:"3.2!"` // encodings, of which pages say their own
+	Path         [][]byte                `field:"3.3!"`
+	Codec        format.CompressionCodec `field:"3.4!"`
+	Values       int64                   `field:"3.5!"`
+	Uncompressed int64                   `field:"3.6!"`
+	Compressed   int64                   `field:"3.7!"`
+	Data         int64                   `field:"3.9!"` // offset of the first data page
+	Dictionary   int64                   `field:"3.11"` // offset of the dictionary page; 0 if there is none
+	Stats        Statistics              `field:"3.12"`
 }
 
 // Statistics are the statistics of a chunk. Inexact bounds are still valid bounds.
 type Statistics struct {
-	Min, Max           []byte // deprecated: compared as signed integers
-	MinValue, MaxValue []byte
-	InexactMin         bool
-	InexactMax         bool
-	Counted            bool // Nulls is known
-	Nulls              int64
+	Max      []byte `field:"1"` // deprecated, as Min: compared as signed integers
+	Min      []byte `field:"2"`
+	Nulls    int64  `field:"3"`
+	MaxValue []byte `field:"5"`
+	MinValue []byte `field:"6"`
+	ExactMax bool   `field:"7"` // true unless the file denies it
+	ExactMin bool   `field:"8"`
+	Counted  bool   // Nulls is known
 }
 
 const (
@@ -149,191 +159,115 @@ func Footer(r io.ReaderAt, size, most int64) ([]byte, error) {
 
 // Read decodes a footer, and returns the number of bytes that it used.
 func Read(b []byte) (*File, int, error) {
-	r := newReader(b)
 	m := new(File)
-	has, _ := r.structure(typeStruct, "the footer", fields{
-		2: func(kind byte) {
-			r.list(kind, func(kind byte) { m.Schema = append(m.Schema, readElement(r, kind)) })
-		},
-		3: &m.Rows,
-		4: func(kind byte) {
-			leaves := 0
-			for i := range m.Schema {
-				if m.Schema[i].Physical >= 0 {
-					leaves++
-				}
-			}
-			r.list(kind, func(kind byte) { m.Groups = append(m.Groups, readRowGroup(r, kind, leaves)) })
-		},
-		5: func(kind byte) {
-			r.list(kind, func(kind byte) {
-				var kv KeyValue
-				r.structure(kind, "a key and its value", fields{1: &kv.Key, 2: &kv.Value}, 1)
-				m.Keys = append(m.Keys, kv)
-			})
-		},
-		6: &m.Writer,
-		7: func(kind byte) {
-			r.list(kind, func(kind byte) {
-				order, _ := r.structure(kind, "", nil)
-				m.Orders = append(m.Orders, order.has(1))
-			})
-		},
-	}, 2, 3, 4)
-	m.Encrypted = has.has(8)
-	return m, r.pos, r.err
+	n, err := read(m, fileShape, b)
+	return m, n, err
 }
 
-// readElement reads a SchemaElement. Unknown fields may change the meaning of its column.
-func readElement(r *reader, kind byte) Element {
-	e := Element{Physical: -1, Repetition: -1, Converted: -1}
-	var name []byte
-	var id int32
-	has, others := r.structure(kind, "a schema element", fields{
-		1: (*int32)(&e.Physical), 2: &e.Length, 3: &e.Repetition, 4: &name, 5: &e.Children,
-		6: (*int32)(&e.Converted), 7: &e.Scale, 8: &e.Precision, 9: &id,
-		10: func(kind byte) { e.Logical = readLogical(r, kind) },
-	}, 4)
-	e.Name = string(name)
-	switch {
-	case has.has(1) && (e.Physical < 0 || e.Physical > format.FixedLenByteArray):
-		r.failf("a column is stored as type %d", e.Physical)
-	case has.has(3) && (e.Repetition < 0 || e.Repetition > int32(format.Repeated)):
-		r.failf("a column has repetition %d", e.Repetition)
-	case has.has(6) && e.Converted < 0:
-		r.failf("a column has converted type %d", e.Converted)
-	case len(others) > 0:
-		e.Odd = cmp.Or(others[0], -1)
-	}
-	return e
-}
+var (
+	fileShape = shapeOf(reflect.TypeFor[File]())
+	pageShape = shapeOf(reflect.TypeFor[PageHeader]())
+)
 
-func readLogical(r *reader, kind byte) Logical {
-	var l Logical
-	unit := func(kind byte) {
-		l.Unit = r.union(kind, func(_ int16, kind byte) { r.each(kind, nil) })
-	}
-	members := map[int16]fields{
-		LogicalDecimal:   {1: &l.Scale, 2: &l.Precision},
-		LogicalTime:      {1: &l.UTC, 2: unit},
-		LogicalTimestamp: {1: &l.UTC, 2: unit},
-		LogicalInteger:   {1: &l.Bits, 2: &l.Signed},
-	}
-	r.union(kind, func(id int16, kind byte) {
-		if id < 1 {
-			r.failf("logical type %d", id)
+func (f *File) check(has set, _ int16) error {
+	f.Encrypted = has.has(8)
+	leaves := 0
+	for i := range f.Schema {
+		if f.Schema[i].Physical >= 0 {
+			leaves++
 		}
-		l.Kind = min(id, 1<<10)
-		_, others := r.structure(kind, "", members[l.Kind])
-		if len(others) > 0 && l.Kind <= LogicalFloat16 { // later types are not read
-			r.failf("a logical type %d with field %d", l.Kind, others[0])
+	}
+	for i := range f.Groups {
+		if n := len(f.Groups[i].Chunks); n != leaves {
+			return malformed("a row group has %d columns, the schema %d", n, leaves)
 		}
-	})
-	return l
+	}
+	return nil
 }
 
-// readRowGroup reads a RowGroup, which must have as many chunks as the schema has leaves.
-func readRowGroup(r *reader, kind byte, leaves int) RowGroup {
-	var g RowGroup
-	r.structure(kind, "a row group", fields{
-		1: func(kind byte) {
-			r.list(kind, func(kind byte) { g.Chunks = append(g.Chunks, readChunk(r, kind)) })
-			if len(g.Chunks) != leaves {
-				r.failf("a row group has %d columns, the schema %d", len(g.Chunks), leaves)
-			}
-		},
-		3: &g.Rows,
-	}, 1, 3)
-	return g
+func (o *Order) check(has set, _ int16) error {
+	o.Known = has.has(1)
+	return nil
 }
 
-func readChunk(r *reader, kind byte) Chunk {
-	var c Chunk
-	has, _ := r.structure(kind, "", fields{1: &c.File, 3: func(kind byte) { c.describe(r, kind) }})
+// check checks an element. Unknown fields may change the meaning of its column.
+func (e *Element) check(has set, unknown int16) error {
+	e.Odd = unknown
+	for _, f := range [...]struct {
+		id   int
+		is   *int32
+		most int32
+	}{
+		{1, (*int32)(&e.Physical), int32(format.FixedLenByteArray)},
+		{3, &e.Repetition, int32(format.Repeated)},
+		{6, (*int32)(&e.Converted), math.MaxInt32},
+	} {
+		if !has.has(f.id) {
+			*f.is = -1
+		} else if *f.is < 0 || *f.is > f.most {
+			return malformed("a column with %d in field %d", *f.is, f.id)
+		}
+	}
+	return nil
+}
+
+func (l *Logical) check(_ set, unknown int16) error {
+	if unknown != 0 && l.Kind <= LogicalFloat16 { // later types are not read
+		return malformed("a logical type %d with field %d", l.Kind, unknown)
+	}
+	return nil
+}
+
+func (c *Chunk) check(has set, _ int16) error {
 	c.Encrypted = has.has(8) || has.has(9)
 	if !has.has(3) && !c.Encrypted {
-		r.failf("a chunk without a description")
+		return malformed("a chunk without a description")
 	}
-	return c
+	return nil
 }
 
-func (c *Chunk) describe(r *reader, kind byte) {
-	r.structure(kind, "the description of a chunk", fields{
-		1: (*int32)(&c.Physical),
-		2: func(kind byte) {
-			r.list(kind, func(kind byte) {
-				r.int32(kind)
-			})
-		},
-		3: func(kind byte) {
-			r.list(kind, func(kind byte) {
-				if c.Depth > 0 {
-					c.Path = append(slices.Clip(c.Path), '.')
-				}
-				c.Path = append(c.Path, r.text(kind)...)
-				c.Depth++
-			})
-		},
-		4: (*int32)(&c.Codec), 5: &c.Values, 6: &c.Uncompressed, 7: &c.Compressed, 9: &c.Data, 11: &c.Dictionary,
-		12: func(kind byte) { c.Stats.read(r, kind) },
-	}, 1, 2, 3, 4, 5, 6, 7, 9)
-}
-
-func (s *Statistics) read(r *reader, kind byte) {
-	exactMin, exactMax := true, true
-	has, _ := r.structure(kind, "", fields{
-		1: &s.Max, 2: &s.Min, 3: &s.Nulls, 5: &s.MaxValue, 6: &s.MinValue, 7: &exactMax, 8: &exactMin,
-	})
-	s.Counted, s.InexactMin, s.InexactMax = has.has(3), !exactMin, !exactMax
+func (s *Statistics) check(has set, _ int16) error {
+	s.Counted = has.has(3)
+	s.ExactMax, s.ExactMin = s.ExactMax || !has.has(7), s.ExactMin || !has.has(8)
+	return nil
 }
 
 // A PageHeader is a PageHeader of the format, with the header of its kind of page.
 type PageHeader struct {
-	Kind         format.PageType
-	Uncompressed int32
-	Compressed   int32
-	Checked      bool
-	Sum          uint32
-	Described    bool // it has the header of its kind
+	Kind         format.PageType `field:"1!"`
+	Uncompressed int32           `field:"2!"`
+	Compressed   int32           `field:"3!"`
+	Sum          int32           `field:"4"`
+	Checked      bool            // there is a sum
+	Described    bool            // it has the header of its kind
 
-	Values   int32
-	Encoding format.Encoding
+	Values   int32           `field:"5.1! 7.1! 8.1!"`
+	Encoding format.Encoding `field:"5.2! 7.2! 8.4!"`
 	// In version 1, the encodings of levels:
-	DefinitionLevels, RepetitionLevels format.Encoding
+	DefinitionLevels format.Encoding `field:"5.3!"`
+	RepetitionLevels format.Encoding `field:"5.4"`
 	// In version 2:
-	Nulls, Rows            int32
-	Definition, Repetition int32 // size of the levels, in bytes
-	Stored                 bool  // the values are not compressed, whatever the codec of the chunk
+	Nulls      int32 `field:"8.2!"`
+	Rows       int32 `field:"8.3!"`
+	Definition int32 `field:"8.5!"` // size of the levels, in bytes
+	Repetition int32 `field:"8.6!"`
+	Packed     bool  `field:"8.7"` // the values are compressed by the codec of the chunk
+}
+
+func (h *PageHeader) check(has set, _ int16) error {
+	h.Checked = has.has(4)
+	of := map[format.PageType]set{format.DataPage: 1 << 5, format.DictionaryPage: 1 << 7, format.DataPageV2: 1 << 8}[h.Kind]
+	if other := has & (1<<5 | 1<<7 | 1<<8) &^ of; other != 0 {
+		return malformed("a page of kind %d with the header of another kind", h.Kind)
+	}
+	h.Described = has&of != 0
+	return nil
 }
 
 // ReadPageHeader decodes the header at the start of b, and returns its length. If the error wraps
 // [ErrShort], more bytes may help.
 func ReadPageHeader(b []byte) (PageHeader, int, error) {
-	r := newReader(b)
-	var h PageHeader
-	var sum int32
-	// describe reads the header of a kind of page.
-	describe := func(of format.PageType, to fields, needed ...int) func(kind byte) {
-		return func(kind byte) {
-			if h.Kind != of {
-				r.failf("a page of kind %d with the header of kind %d", h.Kind, of)
-			}
-			h.Described = true
-			r.structure(kind, "a page header", to, needed...)
-		}
-	}
-	encoding, compressed := (*int32)(&h.Encoding), true
-	has, _ := r.structure(typeStruct, "a page header", fields{
-		1: (*int32)(&h.Kind), 2: &h.Uncompressed, 3: &h.Compressed, 4: &sum,
-		5: describe(format.DataPage, fields{1: &h.Values, 2: encoding, 3: (*int32)(&h.DefinitionLevels), 4: (*int32)(&h.RepetitionLevels)}, 1, 2, 3),
-		7: describe(format.DictionaryPage, fields{1: &h.Values, 2: encoding}, 1, 2),
-		8: describe(format.DataPageV2, fields{
-			1: &h.Values, 2: &h.Nulls, 3: &h.Rows, 4: encoding, 5: &h.Definition, 6: &h.Repetition, 7: &compressed,
-		}, 1, 2, 3, 4, 5, 6),
-	}, 1, 2, 3)
-	if r.err != nil {
-		return h, 0, r.err
-	}
-	h.Checked, h.Sum, h.Stored = has.has(4), uint32(sum), !compressed
-	return h, r.pos, nil
+	h := PageHeader{Packed: true}
+	n, err := read(&h, pageShape, b)
+	return h, n, err
 }

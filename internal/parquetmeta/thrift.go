@@ -1,25 +1,16 @@
 package parquetmeta
 
 import (
-	"encoding/binary"
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
-)
+	"io"
+	"math/bits"
+	"reflect"
+	"strconv"
+	"strings"
 
-// The types of fields and elements in Thrift's compact protocol. Parquet has no maps.
-const (
-	typeTrue   = 1
-	typeFalse  = 2
-	typeByte   = 3
-	typeInt16  = 4
-	typeInt32  = 5
-	typeInt64  = 6
-	typeDouble = 7
-	typeBinary = 8
-	typeList   = 9
-	typeSet    = 10
-	typeStruct = 12
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
 // ErrShort means that the bytes end before the value does. More bytes may help.
@@ -28,253 +19,241 @@ var ErrShort = errors.New("it ends early")
 // ErrMalformed is wrapped by all other errors.
 var ErrMalformed = errors.New("it is malformed")
 
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
+}
+
 // maxDepth bounds the nesting of structures and lists. A footer needs about ten.
 const maxDepth = 24
-
-// A reader reads Thrift's compact protocol. The bytes may come from anybody: the reader allocates
-// nothing because of a length alone. It is stricter than the protocol, since a flipped bit can have
-// such effects: a field of another type, twice or out of order is an error. After the first error
-// it returns zeros.
-type reader struct {
-	b     []byte
-	pos   int
-	depth int // remaining levels of nesting
-	err   error
-}
-
-func newReader(b []byte) *reader { return &reader{b: b, depth: maxDepth} }
-
-// failf sets the error, unless there is one.
-func (r *reader) failf(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
-	}
-}
-
-func (r *reader) take(n uint64) []byte {
-	if r.err == nil && n > uint64(len(r.b)-r.pos) {
-		r.err = ErrShort
-	}
-	if r.err != nil {
-		return nil
-	}
-	r.pos += int(n)
-	return r.b[r.pos-int(n) : r.pos : r.pos]
-}
-
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) varint() uint64 {
-	if r.err != nil {
-		return 0
-	}
-	u, n := binary.Uvarint(r.b[r.pos:])
-	switch {
-	case n == 0:
-		r.err = ErrShort
-		return 0
-	case n < 0:
-		r.failf("a number of more than 64 bits")
-		return 0
-	}
-	r.pos += n
-	return u
-}
-
-// integer reads a signed number of any width.
-func (r *reader) integer() int64 {
-	u := r.varint()
-	return int64(u>>1) ^ -int64(u&1)
-}
-
-// want checks the type of a field or element.
-func (r *reader) want(kind, want byte) {
-	if kind != want {
-		r.failf("a value of type %d, want %d", kind, want)
-	}
-}
-
-func (r *reader) int32(kind byte) int32 {
-	r.want(kind, typeInt32)
-	v := r.integer()
-	if v != int64(int32(v)) {
-		r.failf("%d has more than 32 bits", v)
-		return 0
-	}
-	return int32(v)
-}
-
-// bool reads a field. In a list a bool would be a byte, but no list of bools is read.
-func (r *reader) bool(kind byte) bool {
-	if kind != typeTrue {
-		r.want(kind, typeFalse)
-	}
-	return r.err == nil && kind == typeTrue
-}
-
-// text reads a byte string. It shares the memory of r.b.
-func (r *reader) text(kind byte) []byte {
-	r.want(kind, typeBinary)
-	return r.take(r.varint())
-}
-
-// value reads a field into the variable that to points to, or calls the function to.
-func (r *reader) value(kind byte, to any) {
-	switch to := to.(type) {
-	case *int8:
-		r.want(kind, typeByte)
-		*to = int8(r.byte())
-	case *int32:
-		*to = r.int32(kind)
-	case *int64:
-		r.want(kind, typeInt64)
-		*to = r.integer()
-	case *bool:
-		*to = r.bool(kind)
-	case *[]byte:
-		*to = r.text(kind)
-	case func(kind byte):
-		to(kind)
-	}
-}
-
-func (r *reader) inside(read func()) {
-	if r.depth--; r.depth < 0 {
-		r.failf("nested too deep")
-	}
-	if r.err == nil {
-		read()
-	}
-	r.depth++
-}
-
-// each calls field with each field of a structure, in the order of their numbers. It skips the
-// fields that field does not read; if field is nil, it skips all.
-func (r *reader) each(kind byte, field func(id int16, kind byte)) {
-	r.want(kind, typeStruct)
-	r.inside(func() {
-		last := int64(math.MinInt16)
-		id := int64(0)
-		for {
-			head := r.byte()
-			if r.err != nil || head == 0 {
-				return
-			}
-			if id += int64(head >> 4); head>>4 == 0 {
-				id = r.integer()
-			}
-			if id <= last || id > math.MaxInt16 {
-				r.failf("field %d after field %d", id, last)
-				return
-			}
-			last = id
-			at := r.pos
-			if field != nil {
-				field(int16(id), head&15)
-			}
-			if r.pos == at {
-				r.skip(head & 15)
-			}
-		}
-	})
-}
 
 // A set is a set of field numbers from 0 to 63.
 type set uint64
 
 func (s set) has(id int) bool { return s>>id&1 == 1 }
 
-// fields are the targets for the fields of a structure, by number: see [reader.value].
-type fields []any
-
-// structure reads a structure that must have the needed fields. It returns the set of its fields,
-// and the numbers of those without a target.
-func (r *reader) structure(kind byte, what string, to fields, needed ...int) (has set, others []int16) {
-	r.each(kind, func(id int16, kind byte) {
-		if 0 <= id && id < 64 {
-			has |= 1 << id
-		}
-		if id < 0 || int(id) >= len(to) || to[id] == nil {
-			others = append(others, id)
-			return
-		}
-		r.value(kind, to[id])
-	})
-	for _, id := range needed {
-		if !has.has(id) {
-			r.failf("%s has no field %d", what, id)
-		}
-	}
-	return has, others
+// A checker is a structure with a check of its own, called after its fields were read. has is the set of
+// its fields, unknown is the number of the first field without a target; 0 if all have one.
+type checker interface {
+	check(has set, unknown int16) error
 }
 
-// union reads a structure with exactly one field, and returns that field's number.
-func (r *reader) union(kind byte, field func(id int16, kind byte)) int16 {
-	var member int16
-	n := 0
-	r.each(kind, func(id int16, kind byte) {
-		if n++; n > 1 {
-			r.failf("a union of two fields")
+// A shape describes how a value of Thrift is read into one of Go. The tag field:"5.1! 8.2" of a Go field
+// names its sources: field 1 of the structure in field 5, which that structure must have, and field 2 of
+// the one in field 8. The source * is the number of a union's only field.
+type shape struct {
+	name   string // of the structure
+	kind   thrift.Type
+	at     int      // index of the Go field, or inside or unread
+	item   *shape   // of the elements of a list
+	fields []*shape // of a structure, by number; nil means skipped
+	needed set      // the fields that it must have
+	member int      // of a union: 1 + index of the Go field for the number of its field; else 0
+	checks bool     // it is a checker
+}
+
+const (
+	inside = -1 // the structure's fields go to the Go structure around it
+	unread = -2 // the value has no target, but its type is checked
+)
+
+// skipped is the shape of a structure whose fields are skipped.
+var skipped = &shape{kind: thrift.STRUCT, at: unread}
+
+func shapeOf(t reflect.Type) *shape {
+	s := &shape{name: t.Name(), kind: thrift.TypeOf(t), checks: reflect.PointerTo(t).Implements(reflect.TypeFor[checker]())}
+	if s.kind == thrift.LIST {
+		s.item = shapeOf(t.Elem())
+	}
+	if s.kind != thrift.STRUCT {
+		return s
+	}
+	for i := range t.NumField() {
+		for path := range strings.FieldsSeq(t.Field(i).Tag.Get("field")) {
+			s.put(strings.Split(path, "."), i, t.Field(i))
 		}
-		member = id
-		field(id, kind)
-	})
-	if n == 0 {
-		r.failf("a union of no field")
 	}
-	return member
+	return s
 }
 
-// list calls element with the type of each element of a list, and skips the elements that element
-// does not read.
-func (r *reader) list(kind byte, element func(kind byte)) {
-	r.want(kind, typeList)
-	head := r.byte()
-	n := uint64(head >> 4)
-	if n == 15 {
-		n = r.varint()
+// put adds Go field number i as the target of a path.
+func (s *shape) put(path []string, i int, f reflect.StructField) {
+	if path[0] == "*" {
+		s.member = i + 1
+		return
 	}
-	if r.err == nil && n > uint64(len(r.b)-r.pos) { // each element has at least a byte
-		r.err = ErrShort
+	number, needed := strings.CutSuffix(path[0], "!")
+	id, err := strconv.Atoi(number)
+	if err != nil {
+		panic(err)
 	}
-	r.inside(func() {
-		for ; n > 0 && r.err == nil; n-- {
-			at := r.pos
-			element(head & 15)
-			if r.pos == at {
-				r.skipElement(head & 15)
-			}
+	if needed {
+		s.needed |= 1 << id
+	}
+	s.fields = append(s.fields, make([]*shape, max(0, id+1-len(s.fields)))...)
+	switch {
+	case len(path) == 1:
+		s.fields[id] = shapeOf(f.Type)
+		if s.fields[id].at = i; f.Name == "_" {
+			s.fields[id].at = unread
 		}
-	})
+		return
+	case s.fields[id] == nil:
+		s.fields[id] = &shape{name: s.name, kind: thrift.STRUCT, at: inside}
+	}
+	s.fields[id].put(path[1:], i, f)
 }
 
-// skip skips the value of a field.
-func (r *reader) skip(kind byte) {
-	if kind != typeTrue && kind != typeFalse { // their value is in the type
-		r.skipElement(kind)
+// A reader reads Thrift's compact protocol. The bytes may come from anybody: the reader allocates
+// nothing because of a length alone. It is stricter than the protocol, since a flipped bit can have
+// such effects: a field of another type, twice or out of order is an error.
+type reader struct {
+	thrift.BytesReader
+	unknown int16 // of the last structure; of a union that of its member
+}
+
+// read reads a structure at the start of b, and returns its length. Byte slices in it are parts of b.
+func read[T any](to *T, s *shape, b []byte) (int, error) {
+	r := reader{BytesReader: new(thrift.CompactProtocol).NewReaderFromBytes(b)}
+	err := r.structure(reflect.ValueOf(to).Elem(), s, maxDepth)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = ErrShort
+	case err != nil && !errors.Is(err, ErrMalformed):
+		err = malformed("%v", err)
+	}
+	return r.BytesRead(), err
+}
+
+func (r *reader) structure(to reflect.Value, s *shape, depth int) error {
+	var has set
+	var last, unknown int16
+	for n := 0; ; n++ {
+		f, err := r.ReadField()
+		switch {
+		case err != nil:
+			return err
+		case f.Delta:
+			f.ID += last
+		case f.Type == thrift.STOP && s.member > 0 && n != 1:
+			return malformed("a union of %d fields", n)
+		case f.Type == thrift.STOP:
+			r.unknown = unknown
+			return s.check(to, has, unknown)
+		}
+		if f.ID <= last {
+			return malformed("field %d after field %d", f.ID, last)
+		}
+		last = f.ID
+		if f.ID < 64 {
+			has |= 1 << f.ID
+		}
+		var field *shape
+		if int(f.ID) < len(s.fields) {
+			field = s.fields[f.ID]
+		}
+		if field == nil && s.member > 0 {
+			field = skipped
+		}
+		var part reflect.Value
+		switch {
+		case field == nil:
+			unknown = cmp.Or(unknown, f.ID)
+		case field.at == inside:
+			part = to
+		case field.at >= 0:
+			part = to.Field(field.at)
+		}
+		if err := r.value(part, field, f.Type, depth); err != nil {
+			return err
+		}
+		if s.member > 0 {
+			to.Field(s.member - 1).SetInt(int64(f.ID))
+			unknown = r.unknown
+		}
 	}
 }
 
-func (r *reader) skipElement(kind byte) {
+// check checks a structure after its fields were read.
+func (s *shape) check(to reflect.Value, has set, unknown int16) error {
+	if missing := s.needed &^ has; missing != 0 {
+		return malformed("%s has no field %d", s.name, bits.TrailingZeros64(uint64(missing)))
+	}
+	if !s.checks {
+		return nil
+	}
+	return to.Addr().Interface().(checker).check(has, unknown)
+}
+
+// value reads a value into to. Without a shape it skips the value.
+func (r *reader) value(to reflect.Value, s *shape, kind thrift.Type, depth int) (err error) {
+	if s != nil && kind != s.kind && (kind != thrift.TRUE || s.kind != thrift.BOOL) {
+		return malformed("a value of type %v, want %v", kind, s.kind)
+	}
+	var number int64
+	var text []byte
 	switch kind {
-	case typeTrue, typeFalse, typeByte:
-		r.take(1)
-	case typeInt16, typeInt32, typeInt64:
-		r.varint()
-	case typeDouble:
-		r.take(8)
-	case typeBinary:
-		r.text(kind)
-	case typeList, typeSet:
-		r.list(typeList, r.skipElement)
-	case typeStruct:
-		r.each(kind, nil)
+	case thrift.TRUE, thrift.FALSE: // their value is in the type
+	case thrift.I8:
+		var small int8
+		small, err = r.ReadInt8()
+		number = int64(small)
+	case thrift.I16, thrift.I32, thrift.I64:
+		number, err = r.ReadInt64()
+	case thrift.DOUBLE:
+		_, err = r.ReadFloat64()
+	case thrift.BINARY:
+		text, err = r.ReadBytes()
+	case thrift.LIST, thrift.SET, thrift.STRUCT:
+		switch {
+		case depth == 0:
+			return malformed("nested too deep")
+		case kind != thrift.STRUCT:
+			return r.list(to, s, depth-1)
+		case s == nil:
+			s = skipped
+		}
+		return r.structure(to, s, depth-1)
 	default:
-		r.failf("a value of type %d", kind)
+		return malformed("a value of type %v", kind)
 	}
+	if err != nil {
+		return err
+	}
+	switch to.Kind() { //nolint:exhaustive // others are skipped
+	case reflect.Bool:
+		to.SetBool(kind == thrift.TRUE)
+	case reflect.Int8, reflect.Int32, reflect.Int64:
+		if to.OverflowInt(number) {
+			return malformed("%d has more than %d bits", number, to.Type().Bits())
+		}
+		to.SetInt(number)
+	case reflect.String:
+		to.SetString(string(text))
+	case reflect.Slice:
+		to.SetBytes(text)
+	}
+	return nil
+}
+
+// list reads a list into to. Without a shape it skips the list.
+func (r *reader) list(to reflect.Value, s *shape, depth int) error {
+	var item *shape
+	if s != nil {
+		item = s.item
+	}
+	l, err := r.ReadList()
+	for i := 0; i < int(l.Size) && err == nil; i++ {
+		var part reflect.Value
+		if to.IsValid() {
+			to.Grow(1)
+			to.SetLen(i + 1)
+			part = to.Index(i)
+		}
+		if item == nil && (l.Type == thrift.TRUE || l.Type == thrift.FALSE) { // a byte each
+			_, err = r.ReadBool()
+		} else {
+			err = r.value(part, item, l.Type, depth)
+		}
+	}
+	return err
 }
