@@ -1,9 +1,9 @@
-// Package docs holds the pages that the program shows parts of.
+// Package docs has the documents that the program quotes.
 package docs
 
 import "embed"
 
-// pages are those about job files and other ones. Their tables say what each key means.
+// pages are the reference pages about files. Their tables give the meaning of each key.
 //
 //go:embed reference/job.md reference/schedule.md reference/score.md reference/watch.md
 var pages embed.FS

@@ -1,7 +1,7 @@
 package docs
 
-// Examples has a value for each section of a job file that is sometimes given a word or a number in
-// its position.
+// Examples has an example for each section of a job file for which users may write a word or a
+// number by mistake.
 var Examples = map[string]string{
 	"source":   "{paths: lake/}",
 	"encode":   "{carrier: one-hot, hour: {cyclic: 24}}",

@@ -11,11 +11,11 @@ var (
 	mdLink      = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// Meanings are the meanings of the keys of a kind of files, from the tables of its page.
+// Meanings returns the meaning of each key of a kind of file, from the tables of its page.
 func Meanings(kind string) map[string]string {
 	page, err := pages.ReadFile("reference/" + kind + ".md")
 	if err != nil {
-		panic("docs: " + err.Error()) // it is embedded
+		panic("docs: " + err.Error()) // pages are embedded
 	}
 	said := map[string]string{}
 	section, inTable := "", false
@@ -44,7 +44,7 @@ func Meanings(kind string) map[string]string {
 			if at := strings.LastIndexByte(key, '.'); i == 0 && at > 0 {
 				above = key[:at]
 			} else if at < 0 {
-				key = joined(above, key) // of the same section as the first
+				key = joined(above, key) // in the section of the first key
 			}
 			said[joined(section, key)] = text
 		}

@@ -1,4 +1,4 @@
-// Package arrowipc reads the record batches of Arrow IPC files with the library of Apache
-// Arrow. That library allocates whatever lengths say and panics on damage. So this package checks
-// all lengths first and bounds allocation ([Allowance]), and callers recover.
+// Package arrowipc reads the record batches of Arrow IPC files with the library of Apache Arrow.
+// That library allocates whatever a length claims and panics on damage. So this package first
+// checks all lengths and bounds allocation, and callers of [File.Read] must recover from panics.
 package arrowipc

@@ -18,13 +18,13 @@ import (
 const Magic = "ARROW1"
 
 const (
-	tailBytes = 10 // length of the footer, and the magic
-	headBytes = 8  // the magic, and two zeros
-	// maxFooter bounds a footer: 24 bytes a record batch.
+	tailBytes = 10 // length of the footer, then the magic
+	headBytes = 8  // the magic, then two zeros
+	// maxFooter bounds a footer, in bytes. A record batch needs 24.
 	maxFooter = 64 << 20
-	// An unpacked record batch may have unpackMost bytes, and at most the larger of packedMost
-	// times its stored bytes and twice the size of its rows: equal values are packed into next
-	// to nothing.
+	// An unpacked record batch may have up to the larger of packedMost times its stored bytes and
+	// twice the size of its rows, but at most unpackMost bytes. Equal values are stored in almost
+	// no bytes.
 	packedMost = 1 << 10
 	unpackMost = 1 << 30
 )
@@ -33,30 +33,30 @@ const (
 type File struct {
 	Schema  *arrow.Schema
 	Batches []Batch
-	Sum     [sha256.Size]byte // of the footer
+	Sum     [sha256.Size]byte // SHA-256 of the stored footer
 
 	size   int64
-	footer []byte // with other types for decimals of 32 and 64 bits; nil: as it is stored
+	footer []byte // with decimals of 32 and 64 bits changed to bytes; nil if there are none
 }
 
-// A Batch describes a record batch.
+// A Batch is the position and size of a record batch.
 type Batch struct {
 	Rows  int64
-	Bytes int64 // stored
+	Bytes int64 // stored size
 
 	at    block
 	index int
 }
 
-// A block is the position of a message.
+// A block is the position of a message: offset, and bytes of its description and its body.
 type block struct{ offset, description, body int64 }
 
 var errFile = errors.New("the Arrow file is damaged, or was not written to its end")
 
-// Open reads the footer. If rows is true it also reads the descriptions of record batches, for their
-// numbers of rows.
+// Open reads the footer of a file of size bytes. If rows is true, it also reads the number of rows
+// of each record batch.
 func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
-	defer func() { // the border to libraries that panic on damage
+	defer func() { // libraries panic on some damaged files
 		if p := recover(); p != nil {
 			f, err = nil, fmt.Errorf("%w: %v", errFile, p)
 		}
@@ -100,8 +100,8 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 		}
 		f.Batches = append(f.Batches, b)
 	}
-	// The schema of the footer, as readers of files do. The one at the head, which readers of streams use, is not
-	// read: polars writes it without its prefix.
+	// This is the schema in the footer, which readers of files use. The one at the head, for
+	// readers of streams, is not read: polars writes it without its prefix.
 	file, err := f.reader(r, f.room(stored, 0))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errFile, err)
@@ -110,7 +110,7 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	return f, f.nameDecimals(schema)
 }
 
-// nameDecimals gives the columns of decimals of 32 and 64 bits types of their own, instead of bytes.
+// nameDecimals gives columns of decimals of 32 and 64 bits their own type instead of bytes.
 func (f *File) nameDecimals(schema flatbuffers.Table) error {
 	at, n, _ := vector(schema, 1, 4)
 	all := f.Schema.Fields()
@@ -128,19 +128,19 @@ func (f *File) nameDecimals(schema flatbuffers.Table) error {
 	return nil
 }
 
-// decimals are those that the library reads as bytes.
+// decimals is the type of decimals that the library reads as bytes.
 type decimals struct{ arrow.FixedSizeBinaryType }
 
-// String returns their type by the format.
+// String returns the name of the type in the format.
 func (d *decimals) String() string { return fmt.Sprintf("decimal%d", 8*d.ByteWidth) }
 
-// overlaid is a file with another footer of the same length.
+// overlaid is a file with its footer replaced by one of the same length.
 type overlaid struct {
 	*io.SectionReader
 	footer []byte
 }
 
-// ReadAt reads the footer, as the library does at once, or other bytes.
+// ReadAt reads the replaced footer, which the library reads in one call, or other bytes.
 func (o overlaid) ReadAt(b []byte, at int64) (int, error) {
 	if len(b) == len(o.footer) && at == o.Size()-tailBytes-int64(len(b)) {
 		return copy(b, o.footer), nil
@@ -156,13 +156,13 @@ func (f *File) reader(r io.ReaderAt, room *allowance) (*ipc.FileReader, error) {
 	return ipc.NewFileReader(overlaid{file, f.footer}, ipc.WithAllocator(room))
 }
 
-// room bounds the memory for so many stored bytes, and unpacked ones of a size.
+// room returns an allowance for stored bytes, and unpacked bytes of fixed-width values.
 func (f *File) room(stored, unpacked int64) *allowance {
 	return &allowance{left: int(min(unpackMost, max(packedMost*stored, unpacked)) + 2*stored + 1<<16)}
 }
 
-// apart returns an error if a byte belongs to two blocks: else a footer of a few bytes could repeat a
-// record batch at will.
+// apart returns an error if two blocks share a byte: otherwise a footer of a few bytes could repeat
+// a record batch any number of times.
 func apart(dictionaries, batches []block) error {
 	all := slices.Concat(dictionaries, batches)
 	slices.SortFunc(all, func(a, b block) int { return cmp.Compare(a.offset, b.offset) })
@@ -193,7 +193,8 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	return footer, nil
 }
 
-// blocks returns the positions of messages, a field of the footer; false unless they are before end.
+// blocks returns the positions of messages in a field of the footer; false unless all are before
+// end.
 func blocks(root flatbuffers.Table, field int, end int64) ([]block, bool) {
 	at, n, ok := vector(root, field, 24)
 	if !ok {
@@ -211,7 +212,7 @@ func blocks(root flatbuffers.Table, field int, end int64) ([]block, bool) {
 	return found, true
 }
 
-// descriptionAt reads the description of a message, which must be of this kind.
+// descriptionAt reads the description of a message. It must have this kind.
 func descriptionAt(r io.ReaderAt, at block, kind byte) (description, error) {
 	text := make([]byte, at.description)
 	if _, err := r.ReadAt(text, at.offset); errors.Is(err, io.EOF) {
@@ -230,11 +231,11 @@ func descriptionAt(r io.ReaderAt, at block, kind byte) (description, error) {
 	return d, err
 }
 
-// rowBytes returns the bytes of a row in the columns of fixed width.
+// rowBytes returns the bytes of one row in the columns of fixed width.
 func (f *File) rowBytes() int64 {
 	bits := int64(0)
 	for _, field := range f.Schema.Fields() {
-		bits++ // of the validity bitmap
+		bits++ // for the validity bitmap
 		if t, ok := field.Type.(arrow.FixedWidthDataType); ok {
 			bits += int64(t.BitWidth())
 		}
@@ -242,8 +243,8 @@ func (f *File) rowBytes() int64 {
 	return min((bits+7)/8, unpackMost)
 }
 
-// Read reads a record batch, with the dictionaries of the file. The caller recovers from panics
-// of the library, and releases the record.
+// Read reads a record batch, with the dictionaries of the file. The caller must recover from panics
+// of the library, and release the record.
 func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 	d, err := descriptionAt(r, batch.at, headerBatch)
 	if err != nil {

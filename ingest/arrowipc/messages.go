@@ -8,7 +8,7 @@ import (
 
 var errLength = errors.New("a length lies outside of its message")
 
-// Kinds of headers, by number.
+// Kinds of message headers, by number in the format.
 const (
 	headerDictionary = 2
 	headerBatch      = 3
@@ -17,19 +17,19 @@ const (
 const (
 	typeDecimal = 7
 	typeUnion   = 14
-	typeBytes   = 15 // of a fixed width
-	maxDepth    = 64 // of columns in columns
+	typeBytes   = 15 // bytes of fixed width
+	maxDepth    = 64 // of nested columns
 )
 
-// A description describes a message.
+// A description has what is read of a message's description.
 type description struct {
 	kind byte
 	rows int64 // of a record batch
 	body int64 // bytes
 }
 
-// describe reads the description of a message and bounds what it claims: the library allocates as
-// much. It panics on damage, as the library does.
+// describe reads the description of a message and checks its claims, since the library would
+// allocate what they say. Like the library it panics on damage.
 func describe(b []byte) (d description, err error) {
 	m := rootOf(b)
 	d = description{kind: m.GetUint8Slot(slot(1), 0), body: m.GetInt64Slot(slot(3), 0)}
@@ -52,14 +52,14 @@ func describe(b []byte) (d description, err error) {
 	return d, nil
 }
 
-// slot returns the position of a field in the list of a table's fields.
+// slot returns the position of a field in the field list of a table.
 func slot(field int) flatbuffers.VOffsetT { return flatbuffers.VOffsetT(4 + 2*field) } //nolint:gosec // fields are few
 
 func rootOf(b []byte) flatbuffers.Table {
 	return flatbuffers.Table{Bytes: b, Pos: flatbuffers.GetUOffsetT(b)}
 }
 
-// below returns a field that is a table.
+// below returns a field that is a table. It returns false if the field is missing.
 func below(t flatbuffers.Table, field int) (flatbuffers.Table, bool) {
 	at := flatbuffers.UOffsetT(t.Offset(slot(field)))
 	if at == 0 {
@@ -68,8 +68,8 @@ func below(t flatbuffers.Table, field int) (flatbuffers.Table, bool) {
 	return flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + t.Pos)}, true
 }
 
-// vector returns the position of a field that is a vector, and its length, if elements of so many bytes
-// fit; a missing one is empty.
+// vector returns position and length of a field that is a vector. ok is false if its elements, of
+// width bytes each, do not fit. A missing vector is empty.
 func vector(t flatbuffers.Table, field, width int) (at flatbuffers.UOffsetT, n int, ok bool) {
 	offset := flatbuffers.UOffsetT(t.Offset(slot(field)))
 	if offset == 0 {
@@ -79,11 +79,11 @@ func vector(t flatbuffers.Table, field, width int) (at flatbuffers.UOffsetT, n i
 	return at, n, n >= 0 && n <= (len(t.Bytes)-int(at))/width
 }
 
-// columns reports whether the columns of a schema are not too many. It makes decimals of 32 and 64 bits,
-// which the library does not know, columns of bytes, and counts again: tables may overlap.
+// columns reports whether a schema has an acceptable number of columns. It changes decimals of 32
+// and 64 bits, which the library cannot read, to bytes, and then counts again: tables may overlap.
 func columns(schema flatbuffers.Table) bool {
 	for range 2 {
-		l := fieldCount{left: len(schema.Bytes) / 8} // columns have more bytes each
+		l := fieldCount{left: len(schema.Bytes) / 8} // each column needs more bytes
 		if ok := l.fields(schema, 1, 0); !ok || !l.changed {
 			return ok
 		}
@@ -96,9 +96,9 @@ type fieldCount struct {
 	changed bool
 }
 
-// fields reports whether the columns of a schema, or the children of a column, are at most left: they
-// may share their descriptions, so that few bytes describe any number of them. What else they list
-// must fit into the bytes.
+// fields reports whether the columns of a schema, or the children of a column, are at most left.
+// They may share descriptions, so that a few bytes can describe any number of columns. Their other
+// lists must fit into the bytes.
 func (l *fieldCount) fields(t flatbuffers.Table, field, depth int) bool {
 	_, _, metadata := vector(t, field+1, 4)
 	at, n, ok := vector(t, field, 4)
@@ -123,7 +123,7 @@ func (l *fieldCount) fields(t flatbuffers.Table, field, depth int) bool {
 	return true
 }
 
-// narrow returns the bits of a type of decimals, if they are 32 or 64.
+// narrow returns the width in bits of a decimal type if it is 32 or 64, otherwise 0.
 func narrow(kind flatbuffers.Table) int32 {
 	if bits := kind.GetInt32Slot(slot(2), 0); bits == 32 || bits == 64 {
 		return bits
@@ -131,7 +131,7 @@ func narrow(kind flatbuffers.Table) int32 {
 	return 0
 }
 
-// views reports whether the columns of views have at most as many buffers as the record batch.
+// views reports whether the view columns claim at most as many buffers as the record batch has.
 func views(batch flatbuffers.Table) bool {
 	_, buffers, ok := vector(batch, 2, 16)
 	at, n, good := vector(batch, 4, 8)

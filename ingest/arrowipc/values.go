@@ -8,15 +8,15 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// An allowance is an allocator of at most left further bytes. A larger request panics; the caller of
-// the library returns the panic as an error.
+// An allowance is an allocator with at most left more bytes. A larger request panics; callers of
+// the library return the panic as an error.
 type allowance struct {
 	left int
 
 	exceeded bool
 }
 
-// Allocate returns zeros. It panics if more than left bytes are asked for.
+// Allocate returns size zero bytes. It panics if size is above left.
 func (a *allowance) Allocate(size int) []byte {
 	if size < 0 || size > a.left {
 		a.exceeded = true
@@ -26,7 +26,7 @@ func (a *allowance) Allocate(size int) []byte {
 	return memory.DefaultAllocator.Allocate(size)
 }
 
-// Reallocate returns a buffer that begins with the bytes of b.
+// Reallocate returns size bytes that begin with the bytes of b.
 func (a *allowance) Reallocate(size int, b []byte) []byte {
 	if size <= cap(b) && size >= 0 {
 		return b[:size]
@@ -36,10 +36,10 @@ func (a *allowance) Reallocate(size int, b []byte) []byte {
 	return grown
 }
 
-// Free leaves b to the garbage collector.
+// Free does nothing: the garbage collector frees b.
 func (*allowance) Free([]byte) {}
 
-// Nulls returns an error unless a column, and its dictionary, has as many nulls as it states.
+// Nulls returns an error unless a column and its dictionary have as many nulls as they state.
 func Nulls(column arrow.Array) error {
 	if a, ok := column.(*array.Dictionary); ok {
 		if err := Nulls(a.Dictionary()); err != nil {
@@ -58,8 +58,8 @@ func Nulls(column arrow.Array) error {
 	return nil
 }
 
-// held returns an error unless the buffers of a column of values of a fixed width, and those of its
-// dictionary, have as many bytes as its rows: the library reads what lies behind them.
+// held returns an error if a column of fixed-width values, or its dictionary, has a buffer that is
+// too short for its rows: the library would read past the end.
 func held(column arrow.Array) error {
 	if a, ok := column.(*array.Dictionary); ok {
 		if err := held(a.Dictionary()); err != nil {

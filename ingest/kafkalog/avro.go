@@ -14,15 +14,15 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// FormatAvro is the format of Avro records: with the id of a schema in a registry, or with a declared
-// schema.
+// FormatAvro is the format of Avro records: each begins with the id of a schema in a registry, or
+// all have one declared schema.
 const FormatAvro = "avro"
 
-// An avroReader reads records of Avro. The library decodes each row into one struct, whose fields
-// are the columns, and skips everything else.
+// An avroReader reads Avro records. The library decodes each into one struct, whose fields are the
+// columns, and skips all other fields.
 type avroReader struct {
-	declared *avro.Schema                          // of all records, or nil
-	registry func(id uint32) (*avro.Schema, error) // or nil
+	declared *avro.Schema                          // of all records; nil if there is a registry
+	registry func(id uint32) (*avro.Schema, error) // returns the schema with an id; nil without a registry
 
 	names []string
 	row   any    // pointer to the struct
@@ -32,7 +32,7 @@ type avroReader struct {
 func newAvroReader(names []string) *avroReader {
 	r := &avroReader{names: names, cells: make([]*any, len(names))}
 	for j := range r.cells {
-		r.cells[j] = new(any) // remains for a column that no schema can have
+		r.cells[j] = new(any) // remains for a column whose name no schema can have
 	}
 	paths := make([][]int, len(names))
 	row := reflect.New(rowType(newJSONReader(names).root, nil, paths))
@@ -47,8 +47,8 @@ func newAvroReader(names []string) *avroReader {
 
 var avroName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// rowType returns the type of a node at a path of fields: a struct of its members that a schema can have,
-// or any for a leaf, whose path it notes.
+// rowType returns the type for a node of the tree of columns: a struct of its members with valid
+// Avro names, or any for a leaf. It stores the leaf's path of field indexes in paths.
 func rowType(of *jsonNode, at []int, paths [][]int) reflect.Type {
 	if of.members == nil {
 		if of.column >= 0 {
@@ -67,7 +67,7 @@ func rowType(of *jsonNode, at []int, paths [][]int) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// read appends the row of a record's value.
+// read decodes a record's value and appends its row.
 func (r *avroReader) read(value []byte, columns [][]float64) (err error) {
 	schema := r.declared
 	if r.registry != nil {
@@ -80,7 +80,7 @@ func (r *avroReader) read(value []byte, columns [][]float64) (err error) {
 		value = value[5:]
 	}
 	for _, cell := range r.cells {
-		*cell = nil // the schema of the row before may have had other columns
+		*cell = nil // the schema of the previous row may have had other columns
 	}
 	rest, err := schema.Decode(value, r.row, avro.SkipUnknown())
 	switch {
@@ -125,8 +125,8 @@ func avroCell(v any) (float64, error) {
 	}
 }
 
-// avroNumbers convert logical types to numbers: points in time and times of a day to seconds, rounded
-// once. A logical type on a wrong underlying type is ignored.
+// avroNumbers converts logical types to numbers: points in time and times of day to seconds,
+// rounded once. A logical type on a wrong underlying type is ignored.
 var avroNumbers = func() (all []avro.SchemaOpt) {
 	number := func(logical string, of func(v any, s *avro.SchemaNode) any) {
 		decode := func(v any, s *avro.SchemaNode) (any, error) { return of(v, s), nil }
@@ -158,10 +158,10 @@ var avroNumbers = func() (all []avro.SchemaOpt) {
 	return all
 }()
 
-// maxAvroSchema bounds the text of a schema.
+// maxAvroSchema bounds the text of a schema, in bytes.
 const maxAvroSchema = 1 << 20
 
-// parseAvro parses a schema. behind has the schemas that it refers to.
+// parseAvro parses a schema. behind has the schemas that it may refer to.
 func parseAvro(schema string, behind *avro.SchemaCache) (*avro.Schema, error) {
 	if len(schema) > maxAvroSchema {
 		return nil, fmt.Errorf("an Avro schema of %d bytes, want at most %d", len(schema), maxAvroSchema)
@@ -173,7 +173,7 @@ func parseAvro(schema string, behind *avro.SchemaCache) (*avro.Schema, error) {
 	return s, nil
 }
 
-// wantRecord returns an error unless a schema is of a record.
+// wantRecord returns an error unless the schema describes a record.
 func wantRecord(s *avro.Schema) error {
 	if root := s.Root(); root.Type != "record" {
 		return fmt.Errorf("the Avro schema is of %q, want a record", root.Type)

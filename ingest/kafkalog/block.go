@@ -15,14 +15,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A block has the rows of one segment.
+// A block has the rows of one segment, until it is stored.
 type block struct {
 	names   []string    // of the decoded columns
 	columns [][]float64 // [len(names)][rows]
 	offsets []int64     // [rows]
 	times   []int64     // [rows], milliseconds since 1970
 	topic   string
-	reasons map[int]string // of rejected rows
+	reasons map[int]string // of rejected rows, by row
 	encoded job.Encodings
 }
 
@@ -33,8 +33,8 @@ func newBlock(cfg Config) *block {
 
 func (b *block) rows() int { return len(b.offsets) }
 
-// add appends the row of a record, or one of bad cells if it cannot be read. The error is the first
-// fault. Bad cells become the usual NaN.
+// add appends the row of a record, or a row of NaN if it cannot be read. Bad cells become NaN too.
+// It returns the first fault.
 func (b *block) add(r *broker.Record, read func(columns [][]float64) error) (first error) {
 	row := b.rows()
 	b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)
@@ -65,7 +65,7 @@ func (b *block) clear() {
 	clear(b.reasons)
 }
 
-// schema returns the schema of a spool's files: columns as doubles, and the position of each row.
+// schema returns the schema of a spool's files: columns as doubles, and each row's position.
 func (b *block) schema() *parquet.Schema {
 	g := parquet.Group{
 		columnTopic:     parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
@@ -82,7 +82,7 @@ func (b *block) schema() *parquet.Schema {
 	return parquet.NewSchema("row", g)
 }
 
-// store writes a segment's file, then adds it to the manifest.
+// store writes a segment's file and then adds the segment to the manifest.
 func (s *spool) store(g segment, b *block) error {
 	err := s.write(g.File, func(p *durable.Pending) error {
 		err := b.write(p, g.Partition)
@@ -109,7 +109,7 @@ func (s *spool) store(g segment, b *block) error {
 	return s.save()
 }
 
-// packed compresses the files of all spools, so that its encoders of several megabytes are reused.
+// packed is the codec of all spools. They share it to reuse its encoders of several megabytes.
 var packed = &zstd.Codec{Level: zstd.SpeedFastest}
 
 // write writes the rows as one row group.
@@ -136,7 +136,7 @@ func (b *block) write(to io.Writer, partition int64) error {
 	return w.Close()
 }
 
-// values returns a function that makes the values of a column, by row.
+// values returns a function that returns the value of a column in a row.
 func (b *block) values(name string, partition int64) func(row int) parquet.Value {
 	switch j := slices.Index(b.names, name); {
 	case j >= 0:

@@ -15,19 +15,19 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// formatJSON is the format of records that are one JSON object each.
+// formatJSON is the format of records that are JSON objects.
 const formatJSON = "json"
 
-// Formats are the formats of records. The first one is the default.
+// Formats are the formats of records. The first is the default.
 var Formats = []string{formatJSON, FormatAvro}
 
-// A decoder makes a row of a record's value.
+// A decoder decodes a record's value into a row.
 type decoder interface {
-	// read appends the row to columns. Bad values become cells of faults: see [ingest.Fault].
+	// read appends the row to columns. A bad value becomes a cell with an [ingest.Fault].
 	read(value []byte, columns [][]float64) error
 }
 
-// decoder returns a decoder for one goroutine. ctx ends its requests to a registry.
+// decoder returns a decoder for one goroutine. The end of ctx cancels its requests to a registry.
 func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) {
 	names := cfg.decoded()
 	if cfg.Format != FormatAvro {
@@ -45,7 +45,7 @@ func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) 
 	return r, err
 }
 
-// schemas returns a cache of the registry's schemas, nil without a registry.
+// schemas returns a cache of the registry's schemas, or nil without a registry.
 func (cfg Config) schemas() *schemas {
 	if cfg.Registry == nil {
 		return nil
@@ -59,37 +59,37 @@ type Config struct {
 	Topic      string
 	Partitions []int // nil means all
 	From, To   Position
-	Rows       int64         // if not 0, the window closes with so many rows, not at To
-	Group      string        // of consumers, for the position Committed
+	Rows       int64         // if not 0, the window closes at this number of rows, not at To
+	Group      string        // consumer group, for the position Committed
 	Format     string        // of the records: one of Formats; "" means formatJSON
-	Schema     string        // with [FormatAvro]: the schema of all records, or ""
-	Registry   *Schemas      // with [FormatAvro]: the schemas whose ids begin the records, or nil
+	Schema     string        // with [FormatAvro] and no Registry: the schema of all records
+	Registry   *Schemas      // with [FormatAvro] and no Schema: the schemas whose ids begin the records
 	Columns    []string      // features and target
-	Encoded    job.Encodings // of features, of which some may be missing
-	// Tolerant spools rejected rows with NaN for each bad value, and a record that cannot be read as one
-	// row of NaN. Else the first of them is an error.
+	Encoded    job.Encodings // encodings of features, some of which allow missing values
+	// Tolerant spools rejected rows, with NaN for each bad value and all NaN if the record cannot
+	// be read. Without Tolerant the first rejected row is an error.
 	Tolerant bool
-	// DeadLetters keeps the records with rejected rows next to the rows: see [Window.DeadLetters].
+	// DeadLetters also spools the records with rejected rows: see [Window.DeadLetters].
 	DeadLetters bool
 	// Identity identifies the topic of the offsets in From and To; zero means unknown.
 	Identity broker.Identity
 	Folder   string // of the spool
-	Limit    int64  // bytes of the spool; 0 means no limit
-	Quota    *Quota // shared with the spools of other windows, or nil
-	// Progress is called often, from several goroutines, with the number of rows so far.
+	Limit    int64  // largest size of the spool in bytes; 0 means no limit
+	Quota    *Quota // shared with the spools of other windows; nil means no quota
+	// Progress, if not nil, is called from several goroutines with the number of rows so far.
 	Progress func(rows int64)
 
 	segmentRows int        // 0 means maxSegmentRows
 	fetchBytes  int32      // 0 means the client's default
 	files       durable.FS // nil means [durable.OS]
-	// fills, if not nil, returns Progress for a spool that has so many rows.
+	// fills, if not nil, gets the number of rows that the spool already has, and returns Progress.
 	fills func(rows int64) func(rows int64)
 }
 
 // maxSegmentRows is the largest number of rows of a segment.
 const maxSegmentRows = 1 << 16
 
-// tailsAtOnce is the number of partitions that are read at a time, each with a segment in memory.
+// tailsAtOnce is how many partitions are read at a time. Each has one segment in memory.
 const tailsAtOnce = 4
 
 func (cfg Config) withDefaults() (Config, error) {
@@ -119,27 +119,27 @@ func (cfg Config) withDefaults() (Config, error) {
 	return cfg, errors.Join(faults...)
 }
 
-// decoded returns the columns within the records' values.
+// decoded returns the columns that are decoded from record values.
 func (cfg Config) decoded() []string {
 	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return slices.Contains(placeColumns, name) })
 }
 
-// topicName is the form of the names that Kafka takes.
+// topicName matches valid names of Kafka topics.
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// Committed as the time of a position means the committed offset of [Config.Group], or the earliest
-// one.
+// Committed, as the time of a position, means the committed offset of [Config.Group], or the
+// earliest offset if there is none.
 const Committed = -100
 
 // A Position is the begin or the end of a window in each partition.
 type Position struct {
-	// Time means the first record at or after it, in milliseconds since 1970. Negative times are
-	// [broker.Earliest], [broker.Latest] and [Committed].
+	// Time, in milliseconds since 1970, means the first record at or after that time. Negative
+	// values are [broker.Earliest], [broker.Latest] and [Committed].
 	Time    int64
-	Offsets map[int]int64 // by partition; if not nil, they replace Time
+	Offsets map[int]int64 // by partition; if not nil, Time is ignored
 }
 
-// Columns of a spool with the position of a row.
+// Columns of a spool with a row's position.
 const (
 	columnTopic     = "$topic"
 	columnPartition = "$partition"
@@ -147,7 +147,7 @@ const (
 	columnTime      = "$timestamp"
 )
 
-// columnReason has the reasons of rejected rows, null for others; a spool without any does not have it.
+// columnReason has the reasons of rejected rows, null for other rows. It may be missing.
 const columnReason = "$reason"
 
 var placeColumns = []string{columnTopic, columnPartition, columnOffset, columnTime}

@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// A rowDecoder makes rows of records without a spool. It is for one goroutine at a time.
+// A rowDecoder decodes records into rows without a spool. It is for one goroutine at a time.
 type rowDecoder struct {
 	cfg     Config
 	keep    []string
@@ -21,7 +21,7 @@ type rowDecoder struct {
 	records *ingest.Records
 }
 
-// CanKeep returns an error if a decoder cannot keep a member of this name, of records of the format.
+// CanKeep returns an error if decoders cannot keep a member of this name in this format.
 func CanKeep(format, name string) error {
 	if slices.Contains(placeColumns, name) {
 		return fmt.Errorf("%q is no member of a record's value", name)
@@ -32,9 +32,9 @@ func CanKeep(format, name string) error {
 	return nil
 }
 
-// decoders returns n decoders of the columns of cfg. They share a registry of schemas and keep
-// these members of records next to the columns (see [CanKeep]). ctx ends requests to the registry.
-// It uses the fields Format, Schema, Registry, Columns and Encoded.
+// decoders returns n decoders of cfg.Columns, which share one cache of the registry. keep names
+// members of records to keep next to the columns (see [CanKeep]). The end of ctx cancels requests
+// to the registry. Only the fields Format, Schema, Registry, Columns and Encoded are used.
 func (cfg Config) decoders(ctx context.Context, n int, keep ...string) ([]*rowDecoder, error) {
 	known := cfg.schemas()
 	all := make([]*rowDecoder, n)
@@ -51,16 +51,16 @@ func (cfg Config) decoders(ctx context.Context, n int, keep ...string) ([]*rowDe
 	return all, nil
 }
 
-// A decodedRows has the rows of some records, one a record.
+// A decodedRows has one row for each of some records.
 type decodedRows struct {
-	Batch  arrow.Record   // with rejected rows marked; the caller releases it
-	Faults map[int]string // reasons, by row, for records that cannot be read
-	Kept   [][]byte       // kept members as JSON, row by row; nil: the record has no such member
+	Batch  arrow.Record   // rejected rows are marked; the caller releases it
+	Faults map[int]string // by row: why a record cannot be read
+	Kept   [][]byte       // kept members as JSON, row by row; nil if a record lacks the member
 
 	Missing []int // number of nulls in each column
 }
 
-// Rows decodes records. A record that cannot be read becomes a row of bad cells.
+// rows decodes records. A record that cannot be read becomes a row of bad cells.
 func (d *rowDecoder) rows(records []Record) (decodedRows, error) {
 	out := decodedRows{Faults: map[int]string{}}
 	for j := range d.columns {
@@ -69,7 +69,7 @@ func (d *rowDecoder) rows(records []Record) (decodedRows, error) {
 	r, keeps := d.decode.(*jsonReader)
 	for i := range records {
 		if keeps {
-			clear(r.kept) // they are of the record before
+			clear(r.kept) // they are from the previous record
 		}
 		var err error
 		if value := records[i].Value; value == nil {
@@ -116,7 +116,7 @@ func (d *rowDecoder) rows(records []Record) (decodedRows, error) {
 	return out, nil
 }
 
-// placeCell returns the cell of a column next to a record's value.
+// placeCell returns the cell of a column with a record's position, not its value.
 func placeCell(r *Record, name string) float64 {
 	switch name {
 	case columnPartition:

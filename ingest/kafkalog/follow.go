@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// A Record is a broker's record with its partition.
+// A Record is a record with its partition.
 type Record struct {
 	Partition int
 	broker.Record
@@ -19,26 +19,26 @@ type Record struct {
 // A Batch has consecutive records of each of its partitions.
 type Batch struct {
 	Records []Record
-	Ends    map[int]int64 // offsets behind the batch, by partition
-	// Pause says that all partitions were read to their ends of a moment ago. A batch may have no
-	// records, and only this.
+	Ends    map[int]int64 // by partition: the offset after the batch
+	// Pause means that all partitions were just read to their ends. A batch may have only a Pause
+	// and no records.
 	Pause bool
 }
 
 const (
 	batchRecords = 1 << 14
 	batchBytes   = 8 << 20
-	// roundOffsets is the number of offsets that are read of one partition before the next.
+	// roundOffsets is how many offsets of one partition are read before the next partition.
 	roundOffsets = 1 << 16
-	// identityEvery is the interval of checking whether the topic was made again.
+	// identityEvery is how often to check whether the topic was replaced by a new one.
 	identityEvery = 5 * time.Second
 )
 
-// follow calls use with the records from these offsets on, by partition, and waits for more, until
-// ctx is done, use returns an error or, with once, the end is reached. use owns its batch. Other
-// partitions begin at their earliest offset. After the topic was made again it soon returns
-// [broker.ErrAnother], if brokers tell; the last batches may be of either topic. It uses the fields
-// Client, Topic and Identity.
+// follow calls use with batches of records, from the given offset of each partition on, or from the
+// earliest one. It waits for more until ctx is done, use returns an error or, if once is set, the
+// end is reached. use owns its batch. If the topic was replaced, follow soon returns
+// [broker.ErrAnother], unless brokers report no ids; the last batches may be from either topic.
+// Only the fields Client, Topic, Partitions and Identity are used.
 func (cfg Config) follow(ctx context.Context, from map[int]int64, once bool, use func(Batch) error) error {
 	f := follower{rounds: rounds{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
 	f.clear()
@@ -61,22 +61,22 @@ func (cfg Config) follow(ctx context.Context, from map[int]int64, once bool, use
 	}
 }
 
-// A follower fills a batch.
+// A follower collects records into batches.
 type follower struct {
 	rounds
 
 	cfg   Config
 	use   func(Batch) error
-	ends  map[int]int64 // of the batches so far
+	ends  map[int]int64 // by partition: offset after the batches so far
 	batch Batch
 	bytes int    // of keys and values in the batch
-	room  []byte // memory for keys, values and headers
+	room  []byte // memory for keys, values and headers of the batch
 
-	going   bool      // the batch before had no Pause
-	checked time.Time // of the last check whether the topic was made again
+	going   bool      // the previous batch had no Pause
+	checked time.Time // when same was last called
 }
 
-// same returns an error if the topic was made again.
+// same returns an error if the topic was replaced by a new one.
 func (f *follower) same(ctx context.Context) error {
 	if f.checked = time.Now(); f.cfg.Identity == (broker.Identity{}) {
 		return nil
@@ -93,7 +93,7 @@ func (f *follower) clear() {
 	f.batch, f.bytes, f.room = Batch{Records: make([]Record, 0, len(f.batch.Records)), Ends: map[int]int64{}}, 0, nil
 }
 
-// flush passes the batch to use, unless there is nothing to tell.
+// flush passes the batch to use, unless it has no news.
 func (f *follower) flush(pause bool) error {
 	if len(f.batch.Ends) == 0 && (!pause || !f.going) {
 		return nil
@@ -105,7 +105,7 @@ func (f *follower) flush(pause bool) error {
 	return f.use(batch)
 }
 
-// round reads some offsets of each partition, and reports whether none had new offsets.
+// round reads some offsets of each partition. quiet means that no partition had new offsets.
 func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 	partitions, err := f.cfg.partitions(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 			return err
 		}
 		if f.next[p] = end; f.ends[p] != end {
-			f.batch.Ends[p] = end // behind markers too
+			f.batch.Ends[p] = end // also after markers
 		}
 		return nil
 	})
@@ -140,7 +140,7 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 	return quiet && !short, f.cfg.explain(ctx, err)
 }
 
-// add copies a record, which is valid during the call, into the batch.
+// add copies a record, which is valid only during the call, into the batch.
 func (f *follower) add(partition int, r *broker.Record) error {
 	kept := *r
 	kept.Key, kept.Value, kept.Headers = f.keep(r.Key), f.keep(r.Value), slices.Clone(r.Headers)

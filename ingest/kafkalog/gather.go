@@ -9,26 +9,26 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// A window that closes by its rows has no ends before. Its partitions are read in rounds up to their
-// last committed record, again and again. Which rows it gets depends on when they arrive; its
+// A window that closes at a number of rows has no ends in advance. Its partitions are read in
+// rounds up to their last committed record. Which rows it gets depends on when they arrive; its
 // segments record that, and can be replayed. Segments are numbered in the order in which they are
-// cut, so that the stored ones are always the beginning of the sample.
+// cut, so that the stored ones are always the beginning of the dataset.
 
-// errFull says that a window has all its rows.
+// errFull means that a window has all its rows.
 var errFull = errors.New("the window is closed")
 
-// A gathering fills a window that closes by its rows.
+// A gathering fills a window that closes at a number of rows.
 type gathering struct {
 	*spool
 	rounds
 
 	partitions []int
 	writers    map[int]*writer // by partition
-	most       int64           // number of offsets of a partition that are read at a time
-	left       int64           // number of rows that the window still needs
+	most       int64           // most offsets of a partition to read in a round
+	left       int64           // rows that the window still needs
 }
 
-// gather reads until the window has its rows.
+// gather reads rounds until the window has its rows.
 func (s *spool) gather(ctx context.Context) error {
 	g := &gathering{spool: s, rounds: rounds{next: map[int]int64{}}, writers: map[int]*writer{}, left: s.cfg.Rows - s.read.Load()}
 	defer func() {
@@ -70,12 +70,12 @@ func (s *spool) gather(ctx context.Context) error {
 		}
 	}
 	for i, of := range s.m.Spans {
-		s.m.Spans[i].End = g.writers[of.Partition].first // behind its last segment
+		s.m.Spans[i].End = g.writers[of.Partition].first // after its last segment
 	}
 	return s.complete(ctx)
 }
 
-// round reads some offsets of each partition that has more, and waits if none has.
+// round reads some offsets of each partition. If no partition has new ones, it pauses.
 func (g *gathering) round(ctx context.Context) error {
 	quiet, short, err := g.rounds.round(ctx, g.cfg, g.partitions, g.most, func(p int, end int64) error { return g.read(ctx, p, end) })
 	if err != nil {
@@ -93,7 +93,7 @@ func (g *gathering) round(ctx context.Context) error {
 	return nil
 }
 
-// read reads a partition up to an offset, or until the window has its rows.
+// read reads a partition up to an offset, or until the window is full.
 func (g *gathering) read(ctx context.Context, p int, end int64) error {
 	if g.left <= 0 {
 		return nil
@@ -111,7 +111,7 @@ func (g *gathering) read(ctx context.Context, p int, end int64) error {
 	return nil
 }
 
-// held returns the number of rows that are in no segment yet.
+// held returns the number of rows that are not stored in a segment yet.
 func (g *gathering) held() (rows int64) {
 	for _, w := range g.writers {
 		rows += int64(w.block.rows())
@@ -119,7 +119,7 @@ func (g *gathering) held() (rows int64) {
 	return rows
 }
 
-// flush stores the rows of a partition, if there are any.
+// flush stores the rows of a partition as a segment, if there are any.
 func (g *gathering) flush(p int) error {
 	if w := g.writers[p]; w.block.rows() > 0 {
 		return w.flush(g.next[p])
@@ -127,8 +127,8 @@ func (g *gathering) flush(p int) error {
 	return nil
 }
 
-// flushMost stores the largest segments while all partitions together have more rows than a few full
-// ones, so that memory does not grow with the number of partitions.
+// flushMost bounds memory for any number of partitions: while they together hold more rows than
+// tailsAtOnce full segments, it stores the rows of the largest.
 func (g *gathering) flushMost() error {
 	for g.held() > int64(tailsAtOnce*g.cfg.segmentRows) {
 		if err := g.flush(slices.MaxFunc(g.partitions, func(p, q int) int { return cmp.Compare(g.writers[p].block.rows(), g.writers[q].block.rows()) })); err != nil {

@@ -17,30 +17,30 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// A jsonReader finds the cells of rows in JSON objects: numbers, booleans (as 0 and 1)
-// and RFC 3339 times (as seconds since 1970). A column a.b is the member b of the
-// member a. Other members may be anything.
+// A jsonReader reads the cells of rows from JSON objects: numbers, booleans (as 0 and 1) and RFC
+// 3339 times (in seconds since 1970). A column a.b is the member b of the member a. Other members
+// may have any value.
 type jsonReader struct {
 	root  *jsonNode
 	row   []float64
 	all   []string // names of the columns
 	keeps []string // names of the kept members
-	kept  [][]byte // their texts in the last object, unchanged; nil: it has no such member
-	reads int      // objects so far
-	fault error    // the first fault of the row in the last object; its JSON is valid
+	kept  [][]byte // their texts in the last object, unchanged; nil if it lacks the member
+	reads int      // number of objects so far
+	fault error    // first fault of the last object's row; its JSON is valid
 
 	text []byte // the object
 	buf  bytes.Buffer
 	in   *jsontext.Decoder
-	name []byte // without its escapes
+	name []byte // buffer for a name without its escapes
 }
 
-// A jsonNode says what is read of a member.
+// A jsonNode says what to read from a member.
 type jsonNode struct {
-	column  int                  // −1: it is no column
-	keep    int                  // number of the kept member, from 1 on; 0: it is not kept
-	last    int                  // number of the last object that has it
-	members map[string]*jsonNode // nil: none is read
+	column  int                  // −1 if it is no column
+	keep    int                  // number of the kept member, from 1; 0 if it is not kept
+	last    int                  // number of the last object that had this member
+	members map[string]*jsonNode // nil if no members of it are read
 }
 
 func newJSONReader(columns []string) *jsonReader {
@@ -52,7 +52,7 @@ func newJSONReader(columns []string) *jsonReader {
 	return r
 }
 
-// node returns the node of a member a.b, and makes it if it is missing.
+// node returns the node of a member like a.b, and makes missing nodes.
 func (r *jsonReader) node(name string) *jsonNode {
 	n := r.root
 	for part := range strings.SplitSeq(name, ".") {
@@ -67,7 +67,7 @@ func (r *jsonReader) node(name string) *jsonNode {
 	return n
 }
 
-// keep makes the reader keep the texts of these members, of any type.
+// keep makes the reader keep the texts of these members, whatever their type.
 func (r *jsonReader) keep(names []string) {
 	for _, name := range names {
 		r.keeps, r.kept = append(r.keeps, name), append(r.kept, nil)
@@ -75,15 +75,15 @@ func (r *jsonReader) keep(names []string) {
 	}
 }
 
-// note notes a fault of the row. The object is read on, for its kept members.
+// note records the first fault of the row. The object is read on, for its kept members.
 func (r *jsonReader) note(format string, args ...any) {
 	if r.fault == nil {
 		r.fault = fmt.Errorf(format, args...)
 	}
 }
 
-// read appends the row of an object to columns. Bad values become cells of faults (see
-// [ingest.Fault]). If the object is JSON, its members are kept even after an error.
+// read appends the row of an object to columns. A bad value becomes a cell with an [ingest.Fault].
+// If the object is valid JSON, its members are kept even after an error.
 func (r *jsonReader) read(text []byte, columns [][]float64) error {
 	missing := ingest.Null.Cell()
 	for j := range r.row {
@@ -105,7 +105,7 @@ func (r *jsonReader) read(text []byte, columns [][]float64) error {
 	return nil
 }
 
-// object reads an object. Bytes behind it are an error.
+// object reads one object. Bytes after it are an error.
 func (r *jsonReader) object() error {
 	r.buf = *bytes.NewBuffer(r.text)
 	r.in.Reset(&r.buf, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -125,7 +125,7 @@ func (r *jsonReader) object() error {
 	return nil
 }
 
-// value reads the value of a node; nil skips it.
+// value reads the value of a member. If of is nil, it skips the value.
 func (r *jsonReader) value(of *jsonNode) error {
 	if of == nil {
 		return r.in.SkipValue()
@@ -159,7 +159,7 @@ func (r *jsonReader) value(of *jsonNode) error {
 	return nil
 }
 
-// members reads the members of an object after its opening brace.
+// members reads the rest of an object after its opening brace.
 func (r *jsonReader) members(of *jsonNode) error {
 	for r.in.PeekKind() == '"' {
 		name, err := r.in.ReadValue()
@@ -168,7 +168,7 @@ func (r *jsonReader) members(of *jsonNode) error {
 		}
 		text := []byte(name[1 : len(name)-1])
 		if slices.Contains(text, '\\') {
-			r.name, _ = jsontext.AppendUnquote(r.name[:0], name) // it was read as a text
+			r.name, _ = jsontext.AppendUnquote(r.name[:0], name) // valid, since ReadValue has accepted it
 			text = r.name
 		}
 		if err := r.value(of.members[string(text)]); err != nil {
@@ -179,7 +179,7 @@ func (r *jsonReader) members(of *jsonNode) error {
 	return err
 }
 
-// column sets the cell of a column.
+// column sets the cell of column j. again means that the object has the member twice.
 func (r *jsonReader) column(j int, text jsontext.Value, again bool) {
 	v, err := jsonCell(text)
 	switch {
@@ -188,13 +188,13 @@ func (r *jsonReader) column(j int, text jsontext.Value, again bool) {
 	case err != nil:
 		r.note("column %q is %w", r.all[j], err)
 	}
-	r.row[j] = v // of no use after a fault
+	r.row[j] = v // not used after a fault
 }
 
-// hold keeps the text of a member.
+// hold keeps the text of a member. again means that the object has the member twice.
 func (r *jsonReader) hold(n int, text []byte, again bool) {
 	switch {
-	case again: // keep none of two
+	case again: // neither is kept
 		text = nil
 		r.note("member %q occurs twice", r.keeps[n])
 	case !utf8.Valid(text):
@@ -204,7 +204,7 @@ func (r *jsonReader) hold(n int, text []byte, again bool) {
 	r.kept[n] = text
 }
 
-// jsonCell returns the cell of a value.
+// jsonCell returns the cell for a value.
 func jsonCell(text jsontext.Value) (float64, error) {
 	switch text.Kind() {
 	case 't':
@@ -214,7 +214,7 @@ func jsonCell(text jsontext.Value) (float64, error) {
 	case 'n':
 		return ingest.Null.Cell(), nil
 	case '"':
-		plain, _ := jsontext.AppendUnquote(nil, text) // it was read as a text
+		plain, _ := jsontext.AppendUnquote(nil, text) // valid, since ReadValue has accepted it
 		return timeCell(string(plain))
 	case '{', '[':
 		return 0, errors.New("an object or a list; name a member of it, as in a.b")
@@ -223,7 +223,7 @@ func jsonCell(text jsontext.Value) (float64, error) {
 	}
 }
 
-// timeCell returns a point in time in seconds since 1970, rounded once.
+// timeCell returns the cell for a time, in seconds since 1970, rounded once.
 func timeCell(text string) (float64, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -234,12 +234,12 @@ func timeCell(text string) (float64, error) {
 		return ingest.Seconds(seconds, 0), nil
 	}
 	if seconds > math.MaxInt64/1_000_000_000-1 || seconds < math.MinInt64/1_000_000_000+1 {
-		return ingest.TooFar.Cell(), nil // nanoseconds since 1970 overflow
+		return ingest.TooFar.Cell(), nil // nanoseconds since 1970 would overflow
 	}
 	return ingest.Seconds(seconds*1_000_000_000+nanos, 9), nil
 }
 
-// number returns the cell of a number, correctly rounded.
+// number returns the cell for a number, correctly rounded.
 func number(text []byte) (float64, error) {
 	v, err := strconv.ParseFloat(string(text), 64)
 	if math.IsInf(v, 0) {

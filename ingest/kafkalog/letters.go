@@ -15,7 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// Headers of a dead letter, behind the record's own.
+// Headers of a dead letter, which follow those of the record.
 const (
 	headerTopic     = "pacsgp.topic"
 	headerPartition = "pacsgp.partition"
@@ -24,13 +24,13 @@ const (
 	headerReason    = "pacsgp.reason"
 )
 
-// deadLetters writes the dead letters of a segment while it is read. The first letter makes the file.
+// deadLetters writes the dead letters of a segment. The first one creates the file.
 type deadLetters struct {
 	file *durable.Pending
 	out  *bufio.Writer
 }
 
-// letterOf returns a record with its position and the reason why it is no row, behind its own headers.
+// letterOf returns a record with headers added for its position and the reason why it is not a row.
 func letterOf(topic string, partition int, r *broker.Record, reason string) broker.Record {
 	letter := *r
 	letter.Headers = append(slices.Clip(r.Headers),
@@ -43,7 +43,7 @@ func letterOf(topic string, partition int, r *broker.Record, reason string) brok
 	return letter
 }
 
-// put appends a record with the reason why it is no row.
+// put appends a record with the reason why it is not a row.
 func (l *deadLetters) put(cfg Config, partition int, r *broker.Record, reason error) error {
 	if l.file == nil {
 		file, err := durable.Create(cfg.files, filepath.Join(cfg.Folder, "_letters"))
@@ -61,7 +61,7 @@ func (l *deadLetters) put(cfg Config, partition int, r *broker.Record, reason er
 	return nil
 }
 
-// store commits the file of a segment, if there is one, under a name.
+// store commits the file under a name and enters it in the segment, if there are dead letters.
 func (l *deadLetters) store(of *segment, name string) error {
 	if l.file == nil {
 		return nil
@@ -77,7 +77,7 @@ func (l *deadLetters) store(of *segment, name string) error {
 	return nil
 }
 
-// drop removes a file that is not committed.
+// drop removes an uncommitted file.
 func (l *deadLetters) drop() {
 	if l.file != nil {
 		l.file.Abort()
@@ -85,8 +85,8 @@ func (l *deadLetters) drop() {
 	}
 }
 
-// DeadLetters calls use for each record of the window that is no row, or has a rejected row, in the order
-// of the segments. Additional headers have its position and the reason. use may keep the record.
+// DeadLetters calls use, in the order of segments, for each record of the window that is not a row
+// or has a rejected row. Added headers have its position and the reason. use may keep the record.
 func (w *Window) DeadLetters(use func(partition int, r broker.Record) error) error {
 	for i, path := range w.deadLetters {
 		if path == "" {

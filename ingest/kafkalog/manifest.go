@@ -18,33 +18,33 @@ import (
 const spoolFormat = "pacsgp-spool/1"
 
 const (
-	manifestName = "_spool.json" // readers of lakes skip it
+	manifestName = "_spool.json" // readers of lakes skip this name
 	maxManifest  = 64 << 20      // bytes
 )
 
 var segmentName = regexp.MustCompile(`^(segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet|_letters-[0-9]{8,}-partition-[0-9]{6,}\.log)$`)
 
-// A manifest describes a spool and its progress. It is replaced whole after a segment is durable.
+// A manifest describes a spool and its progress. It is replaced when a segment is durable.
 type manifest struct {
 	Format   string                `json:"format"`
 	Declared string                `json:"declared"` // see Config.declaration
 	Spans    []pipeline.WindowPart `json:"spans"`    // the frozen window
-	// Identity identifies the topic when the window was frozen. It is zero for a replay.
+	// Identity is that of the topic when the window was frozen; zero for a replay.
 	Identity broker.Identity `json:"identity"`
-	Segments []segment       `json:"segments"` // the durable ones
+	Segments []segment       `json:"segments"` // the stored segments
 	Complete bool            `json:"complete"`
 }
 
-// A segment of a spool and its file.
+// A segment is a segment with its files in the spool.
 type segment struct {
 	dataset.Segment
 
 	File        string `json:"file"`
-	DeadLetters string `json:"dead_letters,omitempty"` // the file of its dead letters
-	Bytes       int64  `json:"bytes"`                  // of both
+	DeadLetters string `json:"dead_letters,omitempty"` // the file of its dead letters; "" without any
+	Bytes       int64  `json:"bytes"`                  // size of both files
 }
 
-// declaration returns the settings that two runs must have in common to share a spool.
+// declaration returns the settings in which two runs must agree to share a spool.
 func (cfg Config) declaration() (string, error) {
 	text, err := json.Marshal(struct {
 		Topic       string
@@ -77,7 +77,7 @@ func readManifest(folder string) (manifest, error) {
 	return m, nil
 }
 
-// parseManifest reads a manifest. Names of files in other folders, and repeated ones, are errors.
+// parseManifest parses a manifest. It returns an error for files in other folders or named twice.
 func parseManifest(text []byte) (manifest, error) {
 	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -106,9 +106,9 @@ func parseManifest(text []byte) (manifest, error) {
 	return m, nil
 }
 
-// Remove removes a spool: its own files, and the folder if nothing else is in it.
+// Remove removes the files of a spool, and the folder if it is then empty.
 func Remove(folder string) error {
-	// The manifest goes first: without it the other files have no meaning.
+	// First the manifest: without it the other files have no meaning.
 	for _, name := range []string{manifestName, ".lock"} {
 		if err := remove(durable.OS{}, filepath.Join(folder, name)); err != nil {
 			return fmt.Errorf("kafka: spool: %w", err)
@@ -121,7 +121,7 @@ func Remove(folder string) error {
 	return remove(durable.OS{}, folder)
 }
 
-// sweep removes unfinished files of a folder and those for which gone is true, and counts the others.
+// sweep removes unfinished files and those for which gone returns true. It counts the rest.
 func sweep(files durable.FS, folder string, gone func(name string) bool) (left int, err error) {
 	err = durable.Sweep(files, folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +163,7 @@ func (s *spool) save() error {
 	})
 }
 
-// write writes a file of the folder, whole or not at all, and durably.
+// write durably writes a file of the folder, whole or not at all.
 func (s *spool) write(name string, content func(*durable.Pending) error) error {
 	if err := durable.Write(s.cfg.files, filepath.Join(s.cfg.Folder, name), content); err != nil {
 		return fmt.Errorf("kafka: spool: %w", err)

@@ -18,29 +18,29 @@ var (
 	_ score.Log                   = (*Unpredicted)(nil)
 )
 
-// Unpredicted reads the rows of a topic that a group has not predicted, for [score.Loop]. It is for
-// one goroutine at a time, except for Same and the methods of pieces.
+// Unpredicted reads the rows of a topic that a group has not predicted yet, for [score.Loop]. It is
+// for one goroutine at a time, except for Same and the methods of pieces.
 type Unpredicted struct {
-	Config // uses Topic, Partitions, Group, Client, Format, Schema, Registry; Same sets Identity
+	Config // uses Topic, Partitions, Group, Client, Format, Schema and Registry; Same sets Identity
 
 	Keep    []string // members of records to keep next to predictions
-	Labels  bool     // the target is read too
+	Labels  bool     // also read the target
 	Workers int
-	Once    bool              // ends at the current end of the topic
-	Warning func(text string) // is called once for each partition that a certificate is not about
+	Once    bool              // stop at the current end of the topic
+	Warning func(text string) // called once for each partition that a certificate does not cover
 
-	begin   map[int]int64 // offsets, by partition
+	begin   map[int]int64 // offsets to begin at, by partition
 	offsets *broker.Writer
 	by      *score.Predictor // the predictor of the decoders
 	free    chan *rowDecoder // unused decoders
-	warned  map[string]bool  // warnings so far
+	warned  map[string]bool  // texts with which Warning was called
 }
 
-// aboutOffsets begins the metadata of committed offsets. The subject of the predictions follows and,
-// if brokers tell, the ids of topic and cluster.
+// aboutOffsets begins the metadata of committed offsets. Then come the subject of the predictions
+// and, if brokers report them, the ids of topic and cluster.
 const aboutOffsets = "predictions "
 
-// Note returns the metadata for the offsets of predictions about a subject.
+// Note returns the metadata to commit with offsets of predictions by a subject.
 func (u *Unpredicted) Note(subject string) string {
 	text := aboutOffsets + subject
 	if of := u.Identity; of != (broker.Identity{}) {
@@ -49,7 +49,7 @@ func (u *Unpredicted) Note(subject string) string {
 	return text
 }
 
-// readNote parses such metadata; for other texts it returns zero values.
+// readNote parses metadata from Note. For other texts it returns zero values.
 func readNote(text string) (subject string, of broker.Identity) {
 	rest, ok := strings.CutPrefix(text, aboutOffsets)
 	if !ok {
@@ -62,8 +62,8 @@ func readNote(text string) (subject string, of broker.Identity) {
 	return subject, of
 }
 
-// Same returns an error if the topic was made again since the first call, if brokers tell. The first
-// call must come before all other methods.
+// Same returns an error if the topic was replaced since the first call. It cannot tell if brokers
+// report no ids. Call it before all other methods.
 func (u *Unpredicted) Same(ctx context.Context) error {
 	is, err := u.Client.Identity(ctx, u.Topic)
 	if err != nil {
@@ -75,8 +75,8 @@ func (u *Unpredicted) Same(ctx context.Context) error {
 	return is.Same(u.Identity, u.Topic, "when this process began")
 }
 
-// Positions returns the committed offsets of the group, by partition, and the subject of the
-// predictions up to them. Offsets of another topic of this name are an error.
+// Positions returns the committed offset of the group in each partition, and the subject of the
+// predictions before it. Offsets of a replaced topic are an error.
 func (u *Unpredicted) Positions(ctx context.Context) (at map[int]int64, subject string, err error) {
 	partitions, err := u.Client.Partitions(ctx, u.Topic)
 	if err != nil {
@@ -106,14 +106,14 @@ func (u *Unpredicted) Positions(ctx context.Context) (at map[int]int64, subject 
 // offset.
 func (u *Unpredicted) From(begin map[int]int64) { u.begin = begin }
 
-// Read calls use for each batch of records, and reads the next one meanwhile.
+// Read calls use for each batch of records. Meanwhile it reads the next one.
 func (u *Unpredicted) Read(ctx context.Context, use func(score.Unit[score.Records]) error) error {
-	u.by = nil // its decoders ask the registry in the context of an earlier call
+	u.by = nil // its decoders use the context of an earlier call for the registry
 	ctx, stop := context.WithCancel(ctx)
 	batches, ended := make(chan Batch, 1), make(chan error, 1)
 	defer func() {
 		stop()
-		for range batches { // wait until Follow has ended
+		for range batches { // wait until follow has ended
 		}
 	}()
 	go func() {
@@ -143,19 +143,19 @@ func (u *Unpredicted) Read(ctx context.Context, use func(score.Unit[score.Record
 	}
 }
 
-// idle is the time without records after which a reader says so.
+// idle is the time without records after which Read calls use with nil.
 const idle = 30 * time.Second
 
-// An unpredictedBatch has records that one model predicts.
+// An unpredictedBatch is a batch of records for one model to predict.
 type unpredictedBatch struct {
 	of *Unpredicted
 	Batch
 }
 
-// File returns no file.
+// File returns a zero File: the rows are not from a file.
 func (unpredictedBatch) File(context.Context) (score.File, error) { return score.File{}, nil }
 
-// decodersOf returns n decoders of a model's features.
+// decodersOf returns n decoders of a model's features and, with Labels, of its target.
 func (u *Unpredicted) decodersOf(ctx context.Context, m pass.Model, n int) ([]*rowDecoder, error) {
 	cfg := u.Config
 	cfg.Columns, cfg.Encoded = m.Meta.Inputs(), m.Meta.Encode
@@ -165,7 +165,7 @@ func (u *Unpredicted) decodersOf(ctx context.Context, m pass.Model, n int) ([]*r
 	return cfg.decoders(ctx, n, u.Keep...)
 }
 
-// Fits returns an error if no record has some feature of a model.
+// Fits returns an error if all records of the batch lack a feature that the model needs.
 func (t unpredictedBatch) Fits(ctx context.Context, m pass.Model) error {
 	decoders, err := t.of.decodersOf(ctx, m, 1)
 	if err != nil || len(t.Records) == 0 {
@@ -184,10 +184,10 @@ func (t unpredictedBatch) Fits(ctx context.Context, m pass.Model) error {
 	return nil
 }
 
-// pieceRecords is the number of records that are predicted together.
+// pieceRecords is how many records are predicted together.
 const pieceRecords = 1 << 11
 
-// Cut calls next for each piece of the records.
+// Cut calls next with each piece of the batch.
 func (t unpredictedBatch) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[score.Records]) error) error {
 	if err := t.of.decode(ctx, by); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (t unpredictedBatch) Cut(ctx context.Context, by *score.Predictor, next fun
 	}
 }
 
-// decode makes the decoders of a model, unless they exist.
+// decode makes the decoders for a model, unless it has them.
 func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
 	if u.by == by {
 		return nil
@@ -231,7 +231,7 @@ func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
 	return nil
 }
 
-// tellOthers calls Warning for each partition that the certificate is not about.
+// tellOthers calls Warning once for each partition that the certificate does not cover.
 func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 	for p := range t.Ends {
 		text := fmt.Sprintf("predictions of partition %d of %q carry no certificate id: certificate %.12s… speaks of other partitions", p, u.Topic, by.ID)
@@ -246,16 +246,16 @@ func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 	}
 }
 
-// A recordPiece has some records of a batch, and their rows once they are decoded.
+// A recordPiece has some records of a batch and, once decoded, their rows.
 type recordPiece struct {
 	topic   string
 	records []Record
 	keep    int           // number of kept members of a record
-	ends    map[int]int64 // offsets behind the piece, by partition
+	ends    map[int]int64 // by partition: the offset after the piece
 	rows    decodedRows
 }
 
-// predict decodes and predicts a piece.
+// predict decodes and predicts the records of a piece.
 func (l *recordPiece) predict(d *rowDecoder, ready *pipeline.Ready, use func([]pipeline.Prediction, score.Records) error) (err error) {
 	if l.rows, err = d.rows(l.records); err != nil {
 		return err
@@ -274,7 +274,7 @@ func (l *recordPiece) predict(d *rowDecoder, ready *pipeline.Ready, use func([]p
 	return use(predictions, l)
 }
 
-// Position returns position and key of a row's record.
+// Position returns the position and the key of a row's record.
 func (l *recordPiece) Position(i int) (partition int, offset int64, key []byte) {
 	r := &l.records[i]
 	return r.Partition, r.Offset, r.Key
@@ -288,7 +288,7 @@ func (l *recordPiece) Kept(i int) [][]byte {
 	return l.rows.Kept[i*l.keep : (i+1)*l.keep]
 }
 
-// Ends returns the offsets behind the piece, by partition.
+// Ends returns, by partition, the offset after the piece.
 func (l *recordPiece) Ends() map[int]int64 { return l.ends }
 
 // Letter returns the record of row i as a dead letter.
@@ -301,7 +301,7 @@ func (l *recordPiece) Letter(i int, reason string) score.Letter {
 	return letter
 }
 
-// Commit commits the ends of durable predictions, as a member of the group.
+// Commit commits the end offsets of durable predictions, as a member of the group.
 func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int]int64, subject string) (err error) {
 	if u.offsets == nil {
 		if u.offsets, err = u.Client.NewWriter(ctx, ""); err != nil {
@@ -311,8 +311,8 @@ func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int
 	return u.offsets.CommitOffsets(ctx, &as, u.Group, u.Topic, ends, u.Note(subject))
 }
 
-// Hint adds a remedy to the error of a topic that was made again, or lost rows without predictions.
-// output describes what to choose again besides the group.
+// Hint adds a remedy to err if the topic was replaced, or has lost rows before they were predicted.
+// output describes what to choose besides another group.
 func (u *Unpredicted) Hint(err error, output string) error {
 	if gone, ok := errors.AsType[*GoneError](err); ok {
 		return fmt.Errorf("%w (hint: these rows had no predictions, and can get none. To go on behind them set the group to the oldest offset that is left, "+

@@ -8,23 +8,23 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// pollEvery is the pause when no partition has a new record.
+// pollEvery is the pause if no partition has new records.
 const pollEvery = 300 * time.Millisecond
 
-// A Quota bounds the disk space of the spools of several windows. A window waits while the others
-// leave no room: so a stage that trains more slowly than rows arrive stops consuming. The rows in
-// memory are not counted, so that a few segments can exceed the limit. A nil Quota has no limit.
+// A Quota bounds the disk space of the spools of several windows. A window waits while the other
+// windows leave no room, so that a stage that trains more slowly than rows arrive stops consuming.
+// Rows in memory are not counted: a few segments can exceed the limit. A nil Quota has no limit.
 type Quota struct {
-	Limit int64 // the most bytes of all spools together
+	Limit int64 // largest size of all spools together, in bytes
 
 	mu   sync.Mutex
 	used map[string]int64 // bytes, by folder
 }
 
-// Used returns the bytes of all spools.
+// Used returns the size of all spools, in bytes.
 func (q *Quota) Used() int64 { return q.but("") }
 
-// but returns the bytes of all spools but that in a folder.
+// but returns the size of all spools except that in a folder, in bytes.
 func (q *Quota) but(folder string) (bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -39,7 +39,7 @@ func (q *Quota) but(folder string) (bytes int64) {
 // Release removes the spool in a folder from the quota.
 func (q *Quota) Release(folder string) { q.set(folder, 0) }
 
-// set sets the bytes of the spool in a folder; 0 forgets it.
+// set sets the size of the spool in a folder, in bytes; 0 removes it from the quota.
 func (q *Quota) set(folder string, bytes int64) {
 	if q == nil {
 		return
@@ -54,7 +54,7 @@ func (q *Quota) set(folder string, bytes int64) {
 	}
 }
 
-// wait waits for room. It does not wait for the spool's own bytes.
+// wait waits for room. It does not wait if only the spool's own bytes exceed the limit.
 func (q *Quota) wait(ctx context.Context, folder string) error {
 	for q != nil {
 		if q.but(folder) == 0 || q.Used() < q.Limit {

@@ -15,19 +15,19 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// Schemas is a registry of schemas.
+// Schemas is a client of a schema registry.
 type Schemas struct {
 	Client   *sr.Client
-	Patience time.Duration // how long a request is made again while the registry does not answer
-	// Waits is called with the reason when a wait for the registry begins, and with nil when it
-	// answers again. nil is never called.
+	Patience time.Duration // how long a request is repeated if the registry does not answer
+	// Waits, if not nil, is called with the reason when a wait for the registry begins, and with
+	// nil when the registry answers again.
 	Waits func(err error)
 }
 
-// errUnavailable says that the registry did not answer. The record may be good.
+// errUnavailable means that the registry did not answer. The record may be good.
 var errUnavailable = errors.New("the registry of schemas does not answer")
 
-// errRefused says that the registry refuses to answer. Another request does not help.
+// errRefused means that the registry refuses to answer. A retry does not help.
 var errRefused = fmt.Errorf("%w as it should", errUnavailable)
 
 // schemas is a cache of parsed schemas.
@@ -40,18 +40,18 @@ type schemas struct {
 
 type knownSchema struct {
 	is  *avro.Schema
-	err error // permanent
+	err error // permanent error instead of a schema
 }
 
 const (
-	// mostSchemas bounds the cache: ids come from records.
+	// mostSchemas bounds the cache, since ids come from records.
 	mostSchemas = 10_000
-	// mostReferences bounds the schemas that one refers to, directly or not.
+	// mostReferences bounds how many schemas one refers to, directly or not.
 	mostReferences = 100
 )
 
-// find returns the schema of an id. Without an answer it asks again, until ctx is done or the patience
-// is at an end.
+// find returns the schema with an id. Without an answer it repeats the request until ctx is done or
+// the registry's Patience ends.
 func (s *schemas) find(ctx context.Context, id uint32) (*avro.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *schemas) find(ctx context.Context, id uint32) (*avro.Schema, error) {
 	return t, err
 }
 
-// Pauses between two requests for the same schema.
+// First and longest pause between requests for the same schema.
 const (
 	firstRegistryPause = 100 * time.Millisecond
 	lastRegistryPause  = 5 * time.Second
@@ -116,7 +116,7 @@ func (s *schemas) ask(ctx context.Context, id uint32) (*avro.Schema, error) {
 	return parsed, wantRecord(parsed)
 }
 
-// answered distinguishes the answer that there is no such schema from no answer.
+// answered classifies a failed request: no such schema, [errRefused] or [errUnavailable].
 func answered(err error) error {
 	e, ok := errors.AsType[*sr.ResponseError](err)
 	_, stranger := errors.AsType[*tls.CertificateVerificationError](err)
@@ -129,7 +129,7 @@ func answered(err error) error {
 	return fmt.Errorf("%w: %w", errUnavailable, err)
 }
 
-// references collects the schemas to which one refers.
+// references collects the schemas that a schema refers to.
 type references struct {
 	*schemas
 
@@ -137,7 +137,7 @@ type references struct {
 	seen  map[sr.SchemaReference]bool
 }
 
-// parse parses the references of a schema, then the schema.
+// parse parses the references of a schema, then the schema itself.
 func (f *references) parse(ctx context.Context, s sr.Schema) (*avro.Schema, error) {
 	if s.Type != sr.TypeAvro {
 		return nil, fmt.Errorf("it is a schema of %s, not of Avro", s.Type)

@@ -7,22 +7,22 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// maxBehind is the number of consecutive rounds in which a partition may end before the next offset:
-// a new leader may not know its end yet.
+// maxBehind is for how many rounds in a row a partition may end before the next offset: a new
+// leader may not have its end yet.
 const maxBehind = 30
 
-// A behindError says that a partition ends before the next offset to read.
+// A behindError means that a partition ends before the next offset to read.
 type behindError struct{ error }
 
-// rounds read the partitions of a topic one after the other, some offsets at a time, so that none waits
-// for the backlog of another.
+// rounds reads the partitions of a topic in rounds, some offsets of each, so that no partition
+// waits for the backlog of another.
 type rounds struct {
 	next   map[int]int64 // next offset to read, by partition
 	behind int           // consecutive rounds in which a partition ended before its next offset
 }
 
-// round reads at most so many offsets of each partition that has new ones. quiet says that none had any,
-// short that a partition ends before its next offset.
+// round reads up to most offsets of each partition that has new ones. quiet means that no partition
+// had any, short that a partition ends before its next offset.
 func (t *rounds) round(ctx context.Context, cfg Config, partitions []int, most int64, read func(partition int, end int64) error) (quiet, short bool, err error) {
 	latest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Latest)
 	if err != nil {

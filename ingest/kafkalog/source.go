@@ -11,18 +11,18 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Window has the spooled rows of a frozen window of a topic.
+// A Window has the spooled rows of a frozen window.
 type Window struct {
 	Segments []dataset.Segment // the shards, in order
 	paths    []string          // of the shards' files
-	Firsts   map[int]int64     // offset at which the window begins, by partition; empty for a replay
-	Ends     map[int]int64     // offset behind the window, by partition; empty for a replay
-	Identity broker.Identity   // of the topic; zero for a replay, or if brokers do not tell
+	Firsts   map[int]int64     // by partition: the offset at which the window begins; empty for a replay
+	Ends     map[int]int64     // by partition: the offset after the window; empty for a replay
+	Identity broker.Identity   // of the topic; zero for a replay, or if brokers report no ids
 
-	deadLetters []string // files of dead letters, by segment; "": it has none
+	deadLetters []string // files of dead letters, by segment; "" if a segment has none
 }
 
-// window returns the window of the stored segments.
+// window returns the window of the spool's segments.
 func (s *spool) window() *Window {
 	w := &Window{Firsts: map[int]int64{}, Ends: map[int]int64{}, Identity: s.m.Identity}
 	for _, g := range s.m.Segments {
@@ -49,7 +49,7 @@ func (w *Window) Rows() int64 {
 	return n
 }
 
-// A Source reads the rows of a window from its spool. Rejected rows have the reasons of their records.
+// A Source reads the rows of a window from its spool. For rejected rows it has the reasons.
 type Source struct {
 	*lake.Source
 
@@ -58,7 +58,7 @@ type Source struct {
 
 var _ dataset.Source = (*Source)(nil)
 
-// Open opens the spool. A window without rows is [dataset.ErrNoRows].
+// Open opens the spool. It returns [dataset.ErrNoRows] for a window without rows.
 func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error) {
 	if len(w.paths) == 0 {
 		return nil, fmt.Errorf("kafka: %w", dataset.ErrNoRows)
@@ -77,10 +77,10 @@ func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error)
 	return s, nil
 }
 
-// Files returns none: the files of a spool do not last, so that no manifest lists them.
+// Files returns nil: the files of a spool are temporary, so manifests do not list them.
 func (*Source) Files() []dataset.File { return nil }
 
-// Meanings returns none: records do not state what their values mean.
+// Meanings returns nil: records do not state what their values mean.
 func (*Source) Meanings() []job.Meaning { return nil }
 
 // Shards returns the segments in order.

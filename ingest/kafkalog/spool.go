@@ -17,8 +17,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Spool consumes a window into the folder and returns it. If the folder has a part of the window,
-// its frozen ends stay and the rest is consumed; if the window is complete, nothing is read.
+// Spool consumes a window into the folder and returns it. If the folder already has a part of the
+// window, its ends stay the same and only the rest is consumed.
 func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -58,8 +58,8 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	return s.window(), nil
 }
 
-// hintGone adds what helps where a window cannot have its first offsets any more. A group that is at them
-// would give them to the next window too.
+// hintGone adds to a [GoneError] how to begin a window at offsets that still exist. The group must
+// move too: otherwise the next window begins at the lost offsets again.
 func (cfg Config) hintGone(err error, spooled bool) error {
 	gone, ok := errors.AsType[*GoneError](err)
 	if !ok || cfg.Group == "" && !spooled {
@@ -75,8 +75,8 @@ func (cfg Config) hintGone(err error, spooled bool) error {
 	return fmt.Errorf("%w (hint: %s)", err, strings.Join(steps, "; "))
 }
 
-// Replay consumes the rows of these segments into an empty folder. Another number of rows than a
-// segment states is [job.ErrRefused].
+// Replay consumes the rows of these segments into an empty folder. It returns [job.ErrRefused] if a
+// segment has another number of rows than it states.
 func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Window, error) {
 	if len(segments) == 0 {
 		return nil, errors.New("kafka: no segment is named")
@@ -93,7 +93,7 @@ func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Windo
 	if len(s.m.Segments) > 0 {
 		return nil, fmt.Errorf("kafka: %s holds a spool already", cfg.Folder)
 	}
-	ends := map[int64]int64{} // of the segments so far, by partition
+	ends := map[int64]int64{} // by partition: end of the segments so far
 	for i, g := range segments {
 		if g.Topic != cfg.Topic {
 			return nil, fmt.Errorf("kafka: segment %d is of the topic %q, the first of %q: one topic is replayed", i, g.Topic, cfg.Topic)
@@ -136,27 +136,27 @@ func (s *spool) replay(ctx context.Context, number int, g dataset.Segment) error
 	return w.flush(g.End)
 }
 
-// A spool is being filled.
+// A spool is the spool of a window while it is filled.
 type spool struct {
 	cfg     Config
-	schemas *schemas     // of a registry, or nil
-	read    atomic.Int64 // rows, those of earlier processes included
-	number  int          // of the next segment of a window that closes by its rows
+	schemas *schemas     // of a registry; nil without one
+	read    atomic.Int64 // rows so far, including those of earlier processes
+	number  int          // of the next segment, for a window that closes at a number of rows
 	mu      sync.Mutex   // guards m
 	m       manifest
 }
 
-// progressEvery is the number of rows after which [Config.Progress] is called.
+// progressEvery is after how many rows [Config.Progress] is called.
 const progressEvery = 1 << 10
 
-// progress counts a row that was read.
+// progress counts a row.
 func (s *spool) progress() {
 	if n := s.read.Add(1); s.cfg.Progress != nil && n%progressEvery == 0 {
 		s.cfg.Progress(n)
 	}
 }
 
-// openSpool makes or resumes the folder, and removes unfinished files of a killed process.
+// openSpool makes or resumes a spool, and removes unfinished files of a killed process.
 func openSpool(cfg Config) (*spool, error) {
 	if err := cfg.files.MkdirAll(cfg.Folder); err != nil {
 		return nil, fmt.Errorf("kafka: spool: %w", err)
@@ -187,10 +187,10 @@ func openSpool(cfg Config) (*spool, error) {
 	return s, s.clean()
 }
 
-// otherWindow is the error of a folder with the spool of another window.
+// otherWindow means that a folder has the spool of another window.
 type otherWindow struct{ error }
 
-// clean removes files of the folder that the manifest does not name.
+// clean removes segment files that the manifest does not name.
 func (s *spool) clean() error {
 	_, err := sweep(s.cfg.files, s.cfg.Folder, func(name string) bool {
 		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return name == g.File || name == g.DeadLetters })
@@ -199,7 +199,7 @@ func (s *spool) clean() error {
 	return err
 }
 
-// consume reads all partitions to their ends, a few at a time.
+// consume reads all partitions to the end of the window, tailsAtOnce at a time.
 func (s *spool) consume(ctx context.Context) error {
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(tailsAtOnce)
@@ -212,7 +212,7 @@ func (s *spool) consume(ctx context.Context) error {
 	return s.complete(ctx)
 }
 
-// complete marks the spool as complete, if the topic is still the same.
+// complete marks the spool as complete, unless the topic was replaced.
 func (s *spool) complete(ctx context.Context) error {
 	if err := s.sameTopic(ctx); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (s *spool) complete(ctx context.Context) error {
 	return s.save()
 }
 
-// sameTopic returns an error if the topic was made again since the window was frozen: the new one has
+// sameTopic returns an error if the topic was replaced since the window was frozen: a new topic has
 // other rows at the same offsets.
 func (s *spool) sameTopic(ctx context.Context) error {
 	if s.m.Identity == (broker.Identity{}) {
@@ -238,7 +238,7 @@ func (s *spool) sameTopic(ctx context.Context) error {
 	return nil
 }
 
-// partition reads one partition to its end, from where its last segment ended.
+// partition reads a partition to the end of the window, from the end of its last segment.
 func (s *spool) partition(ctx context.Context, of pipeline.WindowPart) error {
 	w, err := s.writer(ctx, of)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *spool) partition(ctx context.Context, of pipeline.WindowPart) error {
 			return err
 		}
 		end := of.End
-		if s.cfg.Quota != nil { // which is asked again before more is read
+		if s.cfg.Quota != nil { // the quota is checked again before more is read
 			end = min(end, first+maxSegmentRows)
 		}
 		at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: first, End: end, FetchBytes: s.cfg.fetchBytes}
@@ -265,7 +265,7 @@ func (s *spool) partition(ctx context.Context, of pipeline.WindowPart) error {
 	return w.flush(of.End)
 }
 
-// writer returns the writer of a partition, behind its last segment.
+// writer returns the writer of a partition, which continues after its last segment.
 func (s *spool) writer(ctx context.Context, of pipeline.WindowPart) (*writer, error) {
 	w := &writer{spool: s, partition: of.Partition, number: new(int), first: of.First, block: newBlock(s.cfg)}
 	s.mu.Lock()

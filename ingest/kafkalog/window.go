@@ -12,19 +12,19 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A GoneError says that the topic has lost the offsets [First, Start) of the window. No retry helps.
+// A GoneError means that the topic has lost the offsets [First, Start) of the window for good.
 type GoneError struct {
 	Topic        string
 	Partition    int
 	First, Start int64
 }
 
-// Error names the offsets.
+// Error returns the message, with the offsets.
 func (e *GoneError) Error() string {
 	return fmt.Sprintf("kafka: topic %q, partition %d: the offsets %d to %d are gone, by retention or because somebody deleted them: the topic does not have these offsets any more", e.Topic, e.Partition, e.First, e.Start-1)
 }
 
-// Freeze returns the offsets that From and To mean now, in the order of the partitions. It reads no rows.
+// Freeze returns the present offsets of From and To, in the order of partitions. It reads no rows.
 func (cfg Config) Freeze(ctx context.Context) ([]pipeline.WindowPart, error) {
 	partitions, err := cfg.partitions(ctx)
 	if err != nil {
@@ -57,8 +57,8 @@ func (cfg Config) Freeze(ctx context.Context) ([]pipeline.WindowPart, error) {
 	return parts, nil
 }
 
-// partitions returns the declared partitions, which must exist, or all. A partition that is new may
-// have been given to this member before the client hears of it: what it knows of a topic is up to
+// partitions returns the declared partitions, or all. A declared one must exist within some
+// seconds: a member may get a new partition before the client sees it, since its metadata is up to
 // two seconds old.
 func (cfg Config) partitions(ctx context.Context) ([]int, error) {
 	for tries := 1; ; tries++ {
@@ -107,8 +107,8 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 	return found, err
 }
 
-// Following returns the position at these ends or, if they are nil, at the group's committed offsets.
-// Other partitions begin at their earliest offset.
+// Following returns the position at these end offsets or, if ends is nil, at the group's committed
+// offsets. Partitions without such an offset begin at their earliest one.
 func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, error) {
 	partitions, err := cfg.partitions(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, 
 	return Position{Offsets: since(ends, earliest)}, nil
 }
 
-// since returns these offsets, with the earliest ones instead of missing and negative ones.
+// since returns these offsets, with the earliest ones for missing and negative ones.
 func since(offsets, earliest map[int]int64) map[int]int64 {
 	at := maps.Clone(earliest)
 	for p := range at {
@@ -137,7 +137,7 @@ func since(offsets, earliest map[int]int64) map[int]int64 {
 	return at
 }
 
-// explain replaces the error of an offset that the topic does not have by its cause.
+// explain replaces the error for a missing offset by one with the cause.
 func (cfg Config) explain(ctx context.Context, err error) error {
 	at, ok := errors.AsType[*broker.OffsetError](err)
 	if !ok {

@@ -14,17 +14,17 @@ import (
 
 // Windows are the spools of consecutive windows of a topic.
 type Windows struct {
-	Config Config // of all windows; Fill sets From, Folder and the callbacks
+	Config Config // for all windows; Fill sets From, Folder and the callbacks
 	// Folder returns the folder for the spool of window n.
 	Folder func(n int64) string
-	// Rows returns the rows of a window in a folder.
+	// Rows returns the rows of a window that is spooled in a folder.
 	Rows func(w *Window, folder string) dataset.Rows
 }
 
 var _ stream.Windows = (*Windows)(nil)
 
-// Fill consumes window n into its folder. It begins at the end of the window behind or, if that is
-// nil, at the offsets of the group.
+// Fill consumes window n into its folder. The window begins at the end of the window behind or, if
+// behind is nil, at the offsets of the group.
 func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fills func(rows int64) func(rows int64)) (*stream.Window, error) {
 	cfg := s.Config
 	var ends map[int]int64
@@ -35,7 +35,7 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fill
 	if cfg.From, err = cfg.Following(ctx, ends); err != nil {
 		return nil, err
 	}
-	if len(cfg.Partitions) == 0 { // later ones are in the next window, from their earliest offsets
+	if len(cfg.Partitions) == 0 { // new partitions come with the next window, from their earliest offsets
 		cfg.Partitions = slices.Sorted(maps.Keys(cfg.From.Offsets))
 	}
 	var progress func(rows int64)
@@ -51,7 +51,7 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fill
 	if err != nil {
 		return nil, err
 	}
-	progress(w.Rows()) // Spool may not have reported the last ones
+	progress(w.Rows()) // Spool may not have reported the last rows
 	return &stream.Window{N: n, Of: pipeline.TopicIdentity(w.Identity), Segments: w.Segments, Firsts: w.Firsts, Ends: w.Ends, Rows: s.Rows(w, cfg.Folder)}, nil
 }
 

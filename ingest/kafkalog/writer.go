@@ -11,18 +11,18 @@ import (
 // A writer cuts the records of a partition into segments.
 type writer struct {
 	spool       *spool
-	whole       bool // a replayed segment, which is not cut by its rows
+	whole       bool // for a replayed segment, which is not cut by rows
 	partition   int
-	number      *int  // of the next segment, of the partition or of the spool
+	number      *int  // of the next segment: in the partition, or in the spool if the window closes at a number of rows
 	first       int64 // first offset of the next segment
 	decode      decoder
 	block       *block // rows of the next segment
 	deadLetters deadLetters
-	room        func() bool // reports whether the window has room for a row, and takes it; nil: always
-	stopped     int64       // the first offset without room
+	room        func() bool // reserves room for a row in the window; false if it is full. nil means no limit
+	stopped     int64       // the first offset for which there was no room
 }
 
-// add decodes a record and appends its row.
+// add decodes a record and appends its row. It stores a full segment first.
 func (w *writer) add(r *broker.Record) error {
 	if w.room != nil && !w.room() {
 		w.stopped = r.Offset
@@ -52,7 +52,7 @@ func (w *writer) add(r *broker.Record) error {
 	return nil
 }
 
-// decoded appends the row of a record to the columns.
+// decoded decodes a record and appends its row to columns.
 func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
 	if r.Value == nil {
 		return errors.New("it is a tombstone, without a value (hint: rejected.limit allows a share of bad records)")
@@ -60,7 +60,7 @@ func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
 	return w.decode.read(r.Value, columns)
 }
 
-// bad returns the error of a record that is no row.
+// bad returns the error for a record that is not a row, with its position.
 func (w *writer) bad(r *broker.Record, err error) error {
 	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", w.spool.cfg.Topic, w.partition, r.Offset, err)
 }

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// rowGroup is the largest number of rows of a row group.
+	// rowGroup is the largest number of rows in a row group.
 	rowGroup = 65536
-	// chunkRows is the number of rows that are made at a time.
+	// chunkRows is how many rows are made at a time.
 	chunkRows = 1024
 )
 
-// WriteLake writes rows [first, first+rows) of the source as so many Parquet files, part-00.parquet
-// and so on, in dir. Their lengths differ by at most one row; they are compressed with zstd and have
-// checksums of pages. It makes dir and replaces files of these names, each as a whole.
+// WriteLake writes rows [first, first+rows) of the source as Parquet files in dir: part-00.parquet
+// and so on, files of them. Their lengths differ by at most one row. They are compressed with zstd
+// and have page checksums. WriteLake makes dir, and replaces existing files atomically.
 func (g *Generator) WriteLake(ctx context.Context, dir string, files int, first, rows int64) error {
 	if files < 1 || first < 0 || rows < int64(files) {
 		return fmt.Errorf("synth: %d rows from row %d on in %d files", rows, first, files)

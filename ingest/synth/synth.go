@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 )
 
-// fourier is the number of Fourier features: with fewer, the function is visibly not drawn from a
+// fourier is the number of Fourier features. With fewer, the function is visibly not drawn from a
 // Gaussian process.
 const fourier = 2000
 
@@ -15,21 +15,21 @@ const fourier = 2000
 type Config struct {
 	// Seed selects the function and the rows.
 	Seed uint64
-	// Noise is the standard deviation of the noise. That of the function is about 1.
+	// Noise is the standard deviation of the noise, from 0. That of the function is about 1.
 	Noise float64
-	// Features is the number of inputs. Zero means 3.
+	// Features is the number of inputs, from 1 to 1000. Zero means 3.
 	Features int
 }
 
 const halfWidth = 3
 
-// Streams of random numbers.
+// Streams of the random number generator.
 const (
 	streamFunction = 0x66756e6374696f6e
 	streamRows     = 0x726f7773726f7773
 )
 
-// A Generator makes rows. It may be used by several goroutines.
+// A Generator makes the rows of a source. It may be used by several goroutines.
 type Generator struct {
 	cfg          Config
 	lengthscales []float64
@@ -38,7 +38,7 @@ type Generator struct {
 	amplitude    float64
 }
 
-// New draws the function of a source.
+// New draws the function of the source that cfg identifies.
 func New(cfg Config) (*Generator, error) {
 	cfg.Features = cmp.Or(cfg.Features, 3)
 	switch {
@@ -91,10 +91,10 @@ func (g *Generator) Rows(first int64, n int) [][]float64 {
 	return columns
 }
 
-// blockFourier is the number of Fourier features that are evaluated together.
+// blockFourier is how many Fourier features are evaluated together.
 const blockFourier = 128
 
-// Value returns the function without noise.
+// Value returns the function's value at x, without noise.
 func (g *Generator) Value(x []float64) float64 {
 	var sum float64
 	var block [blockFourier]float64
@@ -104,7 +104,7 @@ func (g *Generator) Value(x []float64) float64 {
 		for j, v := range x {
 			omega := g.omega[j][from:][:len(angles)]
 			for r := range angles {
-				angles[r] += float64(omega[r] * v) // no fused product: the same bits on all processors
+				angles[r] += float64(omega[r] * v) // not fused: the same bits on all processors
 			}
 		}
 		for _, t := range angles {
@@ -131,7 +131,7 @@ func cosTurns(t float64) float64 {
 	u := 0.25 - math.Abs(t-math.Floor(t+0.5))
 	z := float64(u * u)
 	w := float64(z * z)
-	// Even and odd terms apart: two short chains instead of a long one.
+	// Even and odd terms are separate: two short chains instead of a long one.
 	even, odd := taylor10, taylor9
 	even, odd = taylor8+float64(even*w), taylor7+float64(odd*w)
 	even, odd = taylor6+float64(even*w), taylor5+float64(odd*w)
