@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
 
 	"github.com/segmentio/kafka-go/compress"
+	"github.com/twmb/franz-go/pkg/kbin"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -50,7 +50,6 @@ func NextBatch(data []byte, buf *[]byte) (b Batch, rest []byte, err error) {
 	if len(data) < 17 {
 		return b, nil, errIncomplete
 	}
-	b.First = int64(binary.BigEndian.Uint64(data))
 	size := int64(int32(binary.BigEndian.Uint32(data[8:]))) + 12
 	if magic := data[16]; magic != 2 {
 		return b, nil, fmt.Errorf("message format %d; formats older than 2 (Kafka 0.11) are not read", magic)
@@ -61,21 +60,22 @@ func NextBatch(data []byte, buf *[]byte) (b Batch, rest []byte, err error) {
 	if size > int64(len(data)) {
 		return b, nil, errIncomplete
 	}
-	body := data[:size]
-	if sum, want := crc32.Checksum(body[21:], castagnoli), binary.BigEndian.Uint32(body[17:]); sum != want {
+	var head kmsg.RecordBatch
+	if err := head.ReadFrom(data[:size]); err != nil {
+		return b, nil, err
+	}
+	if sum, want := crc32.Checksum(data[attributesAt:size], castagnoli), uint32(head.CRC); sum != want {
 		return b, nil, fmt.Errorf("checksum %08x of the batch is not %08x: it was damaged on its way or on the disk", sum, want)
 	}
-	attributes := binary.BigEndian.Uint16(body[21:])
-	b.Last = b.First + int64(binary.BigEndian.Uint32(body[23:]))
-	b.firstTime = int64(binary.BigEndian.Uint64(body[27:]))
-	b.appendAt = -1
-	if attributes&8 != 0 {
-		b.appendAt = int64(binary.BigEndian.Uint64(body[35:]))
+	b = Batch{
+		First: head.FirstOffset, Last: head.FirstOffset + int64(head.LastOffsetDelta), Producer: head.ProducerID,
+		Transactional: head.Attributes&0x10 != 0, Control: head.Attributes&0x20 != 0,
+		left: int(head.NumRecords), firstTime: head.FirstTimestamp, appendAt: -1,
 	}
-	b.Producer = int64(binary.BigEndian.Uint64(body[43:]))
-	b.Transactional, b.Control = attributes&0x10 != 0, attributes&0x20 != 0
-	b.left = int(int32(binary.BigEndian.Uint32(body[57:])))
-	if b.records, err = unpack(compress.Compression(attributes&7), body[headerBytes:], buf); err != nil {
+	if head.Attributes&8 != 0 {
+		b.appendAt = head.MaxTimestamp
+	}
+	if b.records, err = unpack(compress.Compression(head.Attributes&7), head.Records, buf); err != nil {
 		return b, nil, err
 	}
 	if b.left < 0 || b.left > len(b.records) || b.First < 0 || b.Last < b.First {
@@ -92,31 +92,27 @@ func (b *Batch) Next(r *Record) error {
 		}
 		return io.EOF
 	}
-	in := cursor{data: b.records}
-	size := in.varint()
-	if size < 0 || size > int64(len(in.data)) {
+	all := kbin.Reader{Src: b.records}
+	in := kbin.Reader{Src: all.Span(int(all.Varint()))}
+	if !all.Ok() {
 		return errRecord
 	}
-	b.records = in.data[size:]
-	in.data = in.data[:size]
+	b.records = all.Src
 	b.left--
-	in.take(1) // attributes, which are not used
-	r.Time = b.firstTime + in.varint()
+	in.Int8() // attributes, which are not used
+	r.Time = b.firstTime + in.Varlong()
 	if b.appendAt >= 0 {
 		r.Time = b.appendAt
 	}
-	r.Offset = b.First + in.varint()
-	r.Key = in.bytes()
-	r.Value = in.bytes()
+	r.Offset = b.First + int64(in.Varint())
+	r.Key = in.VarintBytes()
+	r.Value = in.VarintBytes()
 	r.Headers = r.Headers[:0]
-	headers := in.varint()
-	if headers < 0 || headers > int64(len(in.data)) {
-		return errRecord
-	}
+	headers := in.VarintArrayLen()
 	for range headers {
-		r.Headers = append(r.Headers, Header{Key: string(in.bytes()), Value: in.bytes()})
+		r.Headers = append(r.Headers, Header{Key: in.VarintString(), Value: in.VarintBytes()})
 	}
-	if in.bad || len(in.data) != 0 || r.Offset < b.First || r.Offset > b.Last {
+	if !in.Ok() || len(in.Src) != 0 || headers < 0 || r.Offset < b.First || r.Offset > b.Last {
 		return errRecord
 	}
 	return nil
@@ -134,43 +130,4 @@ func (b *Batch) commits() (bool, error) {
 		return false, errRecord
 	}
 	return binary.BigEndian.Uint16(r.Key[2:]) == 1, nil
-}
-
-// A cursor reads the fields of a record. bad is set if they exceed its data.
-type cursor struct {
-	data []byte
-	bad  bool
-}
-
-func (c *cursor) take(n int64) []byte {
-	if n < 0 || n > int64(len(c.data)) {
-		c.bad, c.data = true, nil
-		return nil
-	}
-	out := c.data[:n:n]
-	c.data = c.data[n:]
-	return out
-}
-
-func (c *cursor) varint() int64 {
-	v, n := binary.Varint(c.data)
-	if n <= 0 || v > math.MaxInt64/2 || v < math.MinInt64/2 {
-		c.bad, c.data = true, nil
-		return 0
-	}
-	c.data = c.data[n:]
-	return v
-}
-
-// bytes reads a length and that many bytes. It returns nil for the length −1.
-func (c *cursor) bytes() []byte {
-	n := c.varint()
-	if n == -1 {
-		return nil
-	}
-	out := c.take(n)
-	if out == nil {
-		out = []byte{}
-	}
-	return out
 }
