@@ -18,7 +18,6 @@ import (
 type Rejected struct {
 	w       *parquet.GenericWriter[any]
 	columns []string
-	row     parquet.Row
 	n       int
 }
 
@@ -34,34 +33,24 @@ func NewRejectedRows(w io.Writer, columns []string) *Rejected {
 	})
 	return &Rejected{
 		w:       parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Zstd)),
-		columns: slices.Clone(columns), row: make(parquet.Row, len(schema.Columns())),
+		columns: slices.Clone(columns),
 	}
 }
 
 // Write appends a rejected row of a shard. It keeps no reference to it.
 func (b *Rejected) Write(shard dataset.Shard, r dataset.RejectedRow) error {
-	set := func(v parquet.Value, definition int, path ...string) {
-		leaf, _ := b.w.Schema().Lookup(path...)
-		b.row[leaf.ColumnIndex] = v.Level(0, definition, leaf.ColumnIndex)
-	}
-	column := ""
+	column, values := "", map[string]any{}
 	for i, v := range r.Values {
-		switch name := b.columns[i]; {
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			set(parquet.NullValue(), 0, "values", name)
-			if column == "" {
-				column = name
-			}
-		default:
-			set(parquet.DoubleValue(v), 1, "values", name)
+		if name := b.columns[i]; !math.IsNaN(v) && !math.IsInf(v, 0) {
+			values[name] = &v // the library takes a zero for null, unless it is behind a pointer
+		} else if column == "" {
+			column = name
 		}
 	}
-	set(parquet.ByteArrayValue([]byte(shard.Position.In)), 0, "in")
-	set(parquet.Int32Value(int32(shard.Position.Part)), 0, "part") //nolint:gosec // a row group's number
-	set(parquet.Int64Value(shard.Position.At+r.Row), 0, "row")
-	set(parquet.ByteArrayValue([]byte(column)), 0, "column")
-	set(parquet.ByteArrayValue([]byte(r.Reason)), 0, "reason")
-	_, err := b.w.WriteRows([]parquet.Row{b.row})
+	_, err := b.w.Write([]any{map[string]any{
+		"in": shard.Position.In, "part": int32(shard.Position.Part), "row": shard.Position.At + r.Row, //nolint:gosec // a row group's number
+		"column": column, "reason": r.Reason, "values": values,
+	}})
 	if b.n++; err == nil && b.n%groupRows == 0 {
 		err = b.w.Flush()
 	}
