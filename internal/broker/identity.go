@@ -106,11 +106,8 @@ func (r identityRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error)
 	if size > maxIdentityBytes {
 		return nil, fmt.Errorf("kafka: an answer of %d bytes about a topic", size)
 	}
-	data, err := io.ReadAll(io.LimitReader(rw, size))
-	if err == nil && int64(len(data)) < size {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
+	data := make([]byte, size)
+	if _, err := io.ReadFull(rw, data); err != nil {
 		return nil, err
 	}
 	return decodeIdentity(data)

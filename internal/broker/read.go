@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol/fetch"
@@ -39,25 +40,54 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	if t.limit <= 0 {
 		t.limit = firstFetchBytes
 	}
-	ahead := &fetcher{client: c, of: t}
-	defer ahead.drop()
+	var fetching sync.WaitGroup
+	defer fetching.Wait()
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	ask := func(offset int64, limit int32) *answered {
+		a := &answered{offset: offset, limit: limit, came: make(chan struct{})}
+		fetching.Go(func() {
+			defer close(a.came)
+			a.err = c.Retry(within, ofTopic(r.Topic, func(ctx context.Context) (err error) {
+				a.fetched, err = c.fetch(ctx, r, offset, limit)
+				return err
+			}))
+		})
+		return a
+	}
+	var next *answered // prefetched behind the one whose records are being read
 	for t.offset < t.End {
-		found, err := ahead.take(ctx, t.offset, t.limit)
-		if errors.Is(err, kafka.OffsetOutOfRange) {
+		if next == nil || next.offset != t.offset || next.limit != t.limit {
+			next = ask(t.offset, t.limit)
+		}
+		now := next
+		<-now.came
+		if errors.Is(now.err, kafka.OffsetOutOfRange) {
 			return &OffsetError{t.Topic, t.Partition, t.offset}
 		}
-		if err != nil {
-			return t.fail("%w", err)
+		if now.err != nil {
+			return t.fail("%w", now.err)
 		}
-		if next := behindWhole(found.batches); next > t.offset && next < t.End {
-			ahead.ask(ctx, next, t.limit)
+		next = nil
+		if behind := behindWhole(now.batches); behind > t.offset && behind < t.End {
+			next = ask(behind, t.limit)
 		}
-		if err := t.batches(ctx, found, use); err != nil {
+		if err := t.batches(ctx, now.fetched, use); err != nil {
 			return err
 		}
-		found.release()
+		now.release()
 	}
 	return nil
+}
+
+// An answered is the answer to a request for an offset, once came is closed.
+type answered struct {
+	fetched
+
+	offset int64
+	limit  int32
+	came   chan struct{}
+	err    error
 }
 
 // An OffsetError names an offset that a partition does not have: deleted, or not yet written.
@@ -192,59 +222,6 @@ func (a *aborted) hides(b *Batch) (bool, error) {
 		delete(a.producers, b.Producer)
 	}
 	return true, err
-}
-
-// A fetcher fetches the next answer while the records of one are read.
-type fetcher struct {
-	client  *Client
-	of      *tail
-	offset  int64
-	limit   int32
-	answers chan answered // of the pending fetch, or nil
-	cancel  context.CancelFunc
-}
-
-type answered struct {
-	fetched
-
-	err error
-}
-
-// ask starts to fetch from an offset on.
-func (f *fetcher) ask(ctx context.Context, offset int64, limit int32) {
-	f.drop()
-	ctx, cancel := context.WithCancel(ctx)
-	answers := make(chan answered, 1)
-	f.offset, f.limit, f.answers, f.cancel = offset, limit, answers, cancel
-	client, of := f.client, f.of.Range
-	go func() {
-		var a answered
-		a.err = client.Retry(ctx, ofTopic(of.Topic, func(ctx context.Context) (err error) {
-			a.fetched, err = client.fetch(ctx, of, offset, limit)
-			return err
-		}))
-		answers <- a
-	}()
-}
-
-// take returns the answer from an offset on, from the pending fetch if it is the same.
-func (f *fetcher) take(ctx context.Context, offset int64, limit int32) (fetched, error) {
-	if f.answers == nil || f.offset != offset || f.limit != limit {
-		f.ask(ctx, offset, limit)
-	}
-	a := <-f.answers
-	f.answers = nil
-	f.cancel()
-	return a.fetched, a.err
-}
-
-// drop cancels the pending fetch.
-func (f *fetcher) drop() {
-	if f.answers != nil {
-		f.cancel()
-		<-f.answers
-		f.answers = nil
-	}
 }
 
 // behindWhole returns the offset after the last whole batch by their lengths, or −1. It is a guess
