@@ -20,18 +20,12 @@ import (
 // their schemas.
 type Cluster struct {
 	Brokers  brokerList        `yaml:"brokers"`
-	TLS      *tlsConfig        `yaml:"tls"` // nil: none
+	TLS      *broker.TLSFiles  `yaml:"tls"` // nil: none
 	SASL     saslConfig        `yaml:"sasl"`
 	Registry registry          `yaml:"registry"`
 	Patience yamlfile.Duration `yaml:"patience"`
 
 	Warning func(string) // gets the reason for a wait
-}
-
-type tlsConfig struct {
-	CA          string `yaml:"ca"`
-	Certificate string `yaml:"certificate"`
-	Key         string `yaml:"key"`
 }
 
 type saslConfig struct {
@@ -70,7 +64,7 @@ func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 	if s == (saslConfig{}) {
 		return
 	}
-	faults.Unless(slices.Contains([]string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}, s.Mechanism), key+".sasl.mechanism", "%q is none of "+broker.Plain+", "+broker.ScramSHA256+", "+broker.ScramSHA512, s.Mechanism)
+	faults.Unless(slices.Contains(broker.Mechanisms, s.Mechanism), key+".sasl.mechanism", "%q is none of "+strings.Join(broker.Mechanisms, ", "), s.Mechanism)
 	faults.Unless(s.User != "", key+".sasl.user", "name the user")
 	faults.Unless(s.PasswordFile != "", key+".sasl.password_file", "name the file with the password")
 }
@@ -79,8 +73,8 @@ func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 func (c Cluster) Client() (*broker.Client, error) {
 	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Warning: c.Warning}
 	var err error
-	if t := c.TLS; t != nil {
-		if config.TLS, err = (broker.TLSFiles{CA: t.CA, Certificate: t.Certificate, Key: t.Key}).Load(); err != nil {
+	if c.TLS != nil {
+		if config.TLS, err = c.TLS.Load(); err != nil {
 			return nil, err
 		}
 	}

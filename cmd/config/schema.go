@@ -95,7 +95,7 @@ func choices() map[string]any {
 		"train.objective":      job.Objectives(),
 		"stream.group":         []string{GroupSingle, GroupShared},
 		"source.kafka.format":  kafkalog.Formats,
-		"kafka.sasl.mechanism": []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512},
+		"kafka.sasl.mechanism": broker.Mechanisms,
 		"members":              []string{GroupSingle, GroupShared},
 		"replaced":             replacedWords,
 	}

@@ -6,17 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// TLSFiles are the PEM files of an encrypted connection.
+// TLSFiles are the PEM files of an encrypted connection, as a file declares them.
 type TLSFiles struct {
-	CA          string // authorities of the brokers' certificates; "" means those of the system
-	Certificate string // of the client, with Key; "" means none
-	Key         string
+	CA          string `yaml:"ca"`          // authorities of the brokers' certificates; "" means those of the system
+	Certificate string `yaml:"certificate"` // of the client, with Key; "" means none
+	Key         string `yaml:"key"`
 }
 
 // Load reads the files and returns a configuration. A certificate needs a key, and vice versa.
@@ -52,6 +53,9 @@ const (
 	ScramSHA512 = "scram-sha-512"
 )
 
+// Mechanisms are all of them.
+var Mechanisms = []string{Plain, ScramSHA256, ScramSHA512}
+
 // Login returns the mechanism of that name for a user. Other names than the above are errors.
 func Login(mechanism, user, password string) (sasl.Mechanism, error) {
 	switch mechanism {
@@ -62,6 +66,6 @@ func Login(mechanism, user, password string) (sasl.Mechanism, error) {
 	case ScramSHA512:
 		return scram.Mechanism(scram.SHA512, user, password)
 	default:
-		return nil, fmt.Errorf("kafka: sasl.mechanism: %q is none of %s, %s, %s", mechanism, Plain, ScramSHA256, ScramSHA512)
+		return nil, fmt.Errorf("kafka: sasl.mechanism: %q is none of %s", mechanism, strings.Join(Mechanisms, ", "))
 	}
 }
