@@ -294,7 +294,11 @@ func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err err
 }
 
 func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err error) {
-	folder, err := t.lock(ctx)
+	waits := t.Events.Failed // the former leader of the group may not know yet that it is replaced
+	if t.Once {
+		waits = nil
+	}
+	folder, err := sinklake.Await(ctx, t.Output.Folder, t.FS, waits)
 	if err != nil {
 		return err
 	}
@@ -311,13 +315,13 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 		defer func() { err = errors.Join(err, sent.Abort(ctx)) }()
 		deadLetters = sent
 	}
-	out := sinklake.NewLogged(sinklake.LoggedConfig{
+	out := &sinklake.Logged{
 		FS: t.FS, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: pipeline.TopicIdentity(t.rows.Identity), Keep: t.Keep, About: t.about, Same: t.rows.Same,
-		Commit: func(ctx context.Context, ends map[int]int64, subject string) error {
+		Done: func(ctx context.Context, ends map[int]int64, subject string) error {
 			return t.rows.Commit(ctx, as, ends, subject)
 		},
 		DeadLetters: deadLetters,
-	})
+	}
 	defer out.Close()
 	ends, err := out.Positions(func(was pipeline.TopicIdentity, path string) error {
 		return t.rows.Identity.Same(broker.Identity(was), t.rows.Topic, "the one that "+path+" names")
@@ -326,15 +330,6 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 		return err
 	}
 	return t.predict(ctx, out, sinklake.LoggedDue(t.Every()), ends)
-}
-
-// lock locks the output. A service waits for it: the former leader of the group may not know yet
-// that it is replaced.
-func (t *topicScoring) lock(ctx context.Context) (*sinklake.Output, error) {
-	if t.Once {
-		return sinklake.Open(t.Output.Folder, t.FS)
-	}
-	return sinklake.Await(ctx, t.Output.Folder, t.FS, func(err error) { t.Events.Failed(err) })
 }
 
 // predict predicts to a writer, from the offsets of the group and those in its files on.

@@ -19,22 +19,6 @@ import (
 
 var _ score.Writer[score.Records] = (*Logged)(nil)
 
-// LoggedConfig sets up a [Logged].
-type LoggedConfig struct {
-	FS     durable.FS
-	Folder string // locked by the caller
-	Topic  string
-	ID     pipeline.TopicIdentity // zero means unknown
-	Keep   []string               // members of records to copy next to predictions
-	About  *About
-	// Same returns an error if the topic was deleted and created again since it was opened.
-	Same func(ctx context.Context) error
-	// Commit commits the end offset of each partition in published files. subject names the model.
-	Commit func(ctx context.Context, ends map[int]int64, subject string) error
-	// DeadLetters, if not nil, also gets the rows without a prediction.
-	DeadLetters DeadLetters
-}
-
 // DeadLetters takes the records of rows without a prediction.
 type DeadLetters interface {
 	// Pack, for any goroutine, returns a function that sends the dead letters of a batch.
@@ -45,9 +29,21 @@ type DeadLetters interface {
 
 // Logged writes predictions of rows of a topic to files, one file after the other for each
 // partition. File names have offsets, so that the published files show, even after a kill, up to
-// where rows are predicted.
+// where rows are predicted. It must be closed.
 type Logged struct {
-	cfg   LoggedConfig
+	FS     durable.FS
+	Folder string // locked by the caller
+	Topic  string
+	ID     pipeline.TopicIdentity // zero means unknown
+	Keep   []string               // members of records to copy next to predictions
+	About  *About
+	// Same returns an error if the topic was deleted and created again since it was opened.
+	Same func(ctx context.Context) error
+	// Done commits the end offset of each partition in published files. subject names the model.
+	Done func(ctx context.Context, ends map[int]int64, subject string) error
+	// DeadLetters, if not nil, also gets the rows without a prediction.
+	DeadLetters DeadLetters
+
 	by    *score.Predictor // the predictor of the rows in the open files
 	open  map[int]*openFile
 	ends  map[int]int64 // by partition: the offset after the last written row, if not committed
@@ -68,17 +64,12 @@ const loggedRows = 1 << 18
 // often.
 func LoggedDue(every time.Duration) score.Due { return score.Due{Rows: loggedRows, Every: every} }
 
-// NewLogged returns a writer, which must be closed.
-func NewLogged(cfg LoggedConfig) *Logged {
-	return &Logged{cfg: cfg, open: map[int]*openFile{}, ends: map[int]int64{}}
-}
-
 // Await opens a directory as [Open] does. While another process has the lock, it calls waits with
-// the error and tries again after [score.LookEvery].
+// the error and tries again after [score.LookEvery]. With a nil waits it returns the error.
 func Await(ctx context.Context, path string, fsys durable.FS, waits func(error)) (*Output, error) {
 	for {
 		folder, err := Open(path, fsys)
-		if !errors.Is(err, pipeline.ErrHeld) {
+		if waits == nil || !errors.Is(err, pipeline.ErrHeld) {
 			return folder, err
 		}
 		waits(err)
@@ -109,7 +100,7 @@ func loggedPosition(topic, name string) (partition int, end int64, ok bool) {
 // Positions returns the end offset of the published files of each partition. If the folder names
 // its topic, differs gets that topic and returns an error if it is another one.
 func (w *Logged) Positions(differs func(was pipeline.TopicIdentity, path string) error) (map[int]int64, error) {
-	names, err := w.cfg.FS.List(w.cfg.Folder)
+	names, err := w.FS.List(w.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +109,7 @@ func (w *Logged) Positions(differs func(was pipeline.TopicIdentity, path string)
 	}
 	ends := map[int]int64{}
 	for _, name := range names {
-		if partition, end, ok := loggedPosition(w.cfg.Topic, name); ok {
+		if partition, end, ok := loggedPosition(w.Topic, name); ok {
 			ends[partition] = max(ends[partition], end)
 		}
 	}
@@ -141,20 +132,20 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 				columns[at].Add(batch[i], partition, offset, key, of.Kept(i)...)
 			}
 		}
-		if w.cfg.DeadLetters != nil && n.Refused > 0 {
-			sendDeadLetters, err = w.cfg.DeadLetters.Pack(batch, of)
+		if w.DeadLetters != nil && n.Refused > 0 {
+			sendDeadLetters, err = w.DeadLetters.Pack(batch, of)
 		}
 		return err
 	})
 	return func(ctx context.Context) error {
 		if w.by != p.By { // a file has predictions of one model
-			if err := w.cfg.Same(ctx); err != nil {
+			if err := w.Same(ctx); err != nil {
 				return err
 			}
 			if err := w.publish(ctx); err != nil {
 				return err
 			}
-			w.by = p.By
+			w.by, w.open = p.By, map[int]*openFile{} // all were published
 		}
 		for at, part := range parts {
 			_, first, _ := of.Position(part.Rows[0])
@@ -167,6 +158,9 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 			}
 		}
 		ends := of.Ends()
+		if w.ends == nil {
+			w.ends = map[int]int64{}
+		}
 		maps.Copy(w.ends, ends)
 		for partition, end := range ends {
 			if file := w.open[partition]; file != nil {
@@ -182,19 +176,19 @@ func (w *Logged) file(partition int, first int64) (*openFile, error) {
 	if f := w.open[partition]; f != nil {
 		return f, nil
 	}
-	file, err := durable.Create(w.cfg.FS, filepath.Join(w.cfg.Folder, loggedName(w.cfg.Topic, partition, first, first)))
+	file, err := durable.Create(w.FS, filepath.Join(w.Folder, loggedName(w.Topic, partition, first, first)))
 	if err != nil {
 		return nil, err
 	}
-	carries := w.by.CarriedIn(w.cfg.Topic, partition)
-	w.open[partition] = &openFile{file: file, out: sink.NewPredictions(file, carries, sink.PositionColumns(w.cfg.Keep...)...), first: first}
+	carries := w.by.CarriedIn(w.Topic, partition)
+	w.open[partition] = &openFile{file: file, out: sink.NewPredictions(file, carries, sink.PositionColumns(w.Keep...)...), first: first}
 	return w.open[partition], nil
 }
 
 // publish publishes the dead letters of the rows in the open files, then these files.
 func (w *Logged) publish(ctx context.Context) error {
-	if w.cfg.DeadLetters != nil {
-		if err := w.cfg.DeadLetters.Commit(ctx, w.ends); err != nil {
+	if w.DeadLetters != nil {
+		if err := w.DeadLetters.Commit(ctx, w.ends); err != nil {
 			return err
 		}
 	}
@@ -203,13 +197,13 @@ func (w *Logged) publish(ctx context.Context) error {
 		if err := f.out.Close(); err != nil {
 			return err
 		}
-		if err := w.cfg.About.keep(w.by.Certificate); err != nil {
+		if err := w.About.keep(w.by.Certificate); err != nil {
 			return err
 		}
 		if err := w.keepTopic(); err != nil {
 			return err
 		}
-		if err := f.file.CommitAs(loggedName(w.cfg.Topic, partition, f.first, f.end)); err != nil {
+		if err := f.file.CommitAs(loggedName(w.Topic, partition, f.first, f.end)); err != nil {
 			return err
 		}
 		delete(w.open, partition)
@@ -222,16 +216,16 @@ func (w *Logged) Commit(ctx context.Context) error {
 	if len(w.ends) == 0 {
 		return nil
 	}
-	if err := w.cfg.Same(ctx); err != nil {
+	if err := w.Same(ctx); err != nil {
 		return err
 	}
 	if err := w.publish(ctx); err != nil {
 		return err
 	}
-	if err := w.cfg.Commit(ctx, w.ends, w.by.Subject); err != nil {
+	if err := w.Done(ctx, w.ends, w.by.Subject); err != nil {
 		return err
 	}
-	w.ends = map[int]int64{}
+	w.ends = nil
 	return nil
 }
 
@@ -250,13 +244,13 @@ const maxTopicBytes = 1 << 16
 
 // readTopic calls differs with the file that names the topic, if the folder has one.
 func (w *Logged) readTopic(names []string, differs func(was pipeline.TopicIdentity, path string) error) error {
-	name := topicName(w.cfg.Topic)
+	name := topicName(w.Topic)
 	if w.noted = slices.Contains(names, name); !w.noted {
 		return nil
 	}
-	path := filepath.Join(w.cfg.Folder, name)
+	path := filepath.Join(w.Folder, name)
 	var was pipeline.TopicIdentity
-	err := readJSON(w.cfg.FS, path, maxTopicBytes, &was)
+	err := readJSON(w.FS, path, maxTopicBytes, &was)
 	if err == nil && (was.Topic == "" || was.Cluster == "") {
 		err = errors.New("it names no topic and no cluster")
 	}
@@ -268,14 +262,14 @@ func (w *Logged) readTopic(names []string, differs func(was pipeline.TopicIdenti
 
 // keepTopic writes the file that names the topic, unless it exists or the topic's ID is unknown.
 func (w *Logged) keepTopic() error {
-	if w.noted || w.cfg.ID == (pipeline.TopicIdentity{}) {
+	if w.noted || w.ID == (pipeline.TopicIdentity{}) {
 		return nil
 	}
-	text, err := json.Marshal(w.cfg.ID)
+	text, err := json.Marshal(w.ID)
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(w.cfg.FS, filepath.Join(w.cfg.Folder, topicName(w.cfg.Topic)), append(text, '\n')); err != nil {
+	if err := durable.WriteFile(w.FS, filepath.Join(w.Folder, topicName(w.Topic)), append(text, '\n')); err != nil {
 		return err
 	}
 	w.noted = true
