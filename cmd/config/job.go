@@ -27,25 +27,40 @@ type JobFile struct {
 	Loss   LossSection  `yaml:"loss"`
 	Delta  Share        `yaml:"delta"`
 
-	Kernel     kernels          `yaml:"kernel"`
-	Grid       string           `yaml:"grid"`
-	Inducing   yamlfile.Ints    `yaml:"inducing"`
-	Scaling    string           `yaml:"scaling"`
-	Unit       yamlfile.Names   `yaml:"unit"`
-	Split      splitConfig      `yaml:"split"`
+	Kernel   kernels        `yaml:"kernel"`
+	Grid     string         `yaml:"grid"`
+	Inducing yamlfile.Ints  `yaml:"inducing"`
+	Scaling  string         `yaml:"scaling"`
+	Unit     yamlfile.Names `yaml:"unit"`
+	Split    struct {
+		Key     string        `yaml:"key"`
+		Holdout holdoutConfig `yaml:"holdout"`
+		Outside heldOutShare  `yaml:"outside"`
+	} `yaml:"split"`
 	Duplicates duplicatesConfig `yaml:"duplicates"`
-	Rejected   rejectedConfig   `yaml:"rejected"`
-	Train      trainConfig      `yaml:"train"`
+	Rejected   struct {         // rows that break a row rule
+		Tolerance rejectedShare `yaml:"limit"`
+		To        rejectedTo    `yaml:"to"`
+	} `yaml:"rejected"`
+	Train struct {
+		Method    string            `yaml:"method"`
+		Objective string            `yaml:"objective"`
+		Passes    float64           `yaml:"passes"`
+		Time      yamlfile.Duration `yaml:"time"`
+		Seed      uint64            `yaml:"seed"`
+	} `yaml:"train"`
 
 	Guarantees guaranteesConfig `yaml:"guarantees"`
 
-	Output     string        `yaml:"output"`
-	Publish    publishConfig `yaml:"publish"`
-	Sign       sign.KeyFile  `yaml:"sign"` // of certificates, on topics too
-	Stream     Stream        `yaml:"stream"`
-	Serve      Serve         `yaml:"serve"`
-	Require    Require       `yaml:"require"`
-	Keep       int           `yaml:"retain"` // finished runs whose artifacts stay; 0: all
+	Output  string   `yaml:"output"`
+	Publish struct { // next to the output directory
+		Kafka topicsConfig `yaml:"kafka"`
+	} `yaml:"publish"`
+	Sign       sign.KeyFile `yaml:"sign"` // of certificates, on topics too
+	Stream     Stream       `yaml:"stream"`
+	Serve      Serve        `yaml:"serve"`
+	Require    Require      `yaml:"require"`
+	Keep       int          `yaml:"retain"` // finished runs whose artifacts stay; 0: all
 	Budget     `yaml:",inline"`
 	Checkpoint yamlfile.Duration `yaml:"checkpoint"`
 
@@ -65,20 +80,6 @@ type LossSection struct {
 
 // paperGrid is the word for [job.PaperGrid].
 const paperGrid = "paper"
-
-type splitConfig struct {
-	Key     string        `yaml:"key"`
-	Holdout holdoutConfig `yaml:"holdout"`
-	Outside heldOutShare  `yaml:"outside"`
-}
-
-type trainConfig struct {
-	Method    string            `yaml:"method"`
-	Objective string            `yaml:"objective"`
-	Passes    float64           `yaml:"passes"`
-	Time      yamlfile.Duration `yaml:"time"`
-	Seed      uint64            `yaml:"seed"`
-}
 
 // job is the part of the file on which the result depends.
 func (c JobFile) job() job.Job {
@@ -110,15 +111,4 @@ func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
 	relativePaths(folder, c.Kafka.files(), []*string{&c.Output, &c.Rejected.To.path, (*string)(&c.Sign)})
-}
-
-// A publishConfig declares the location of artifacts next to the output directory.
-type publishConfig struct {
-	Kafka topicsConfig `yaml:"kafka"`
-}
-
-// rejectedConfig declares the treatment of rows that break a row rule.
-type rejectedConfig struct {
-	Tolerance rejectedShare `yaml:"limit"`
-	To        rejectedTo    `yaml:"to"`
 }

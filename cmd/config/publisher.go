@@ -236,11 +236,6 @@ func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output
 
 // A topicsConfig declares the topics of artifacts.
 type topicsConfig struct {
-	Name   string      `yaml:"name"`
-	Topics topicPrefix `yaml:"topics"`
+	Name   string `yaml:"name"`
+	Topics string `yaml:"topics"` // beginning of their names; empty means pacsgp
 }
-
-// A topicPrefix begins the names of the topics of artifacts; empty means pacsgp.
-type topicPrefix string
-
-func (p topicPrefix) topics() kafkalog.Topics { return kafkalog.TopicsOf(string(p)) }

@@ -21,9 +21,11 @@ import (
 type ScoreFile struct {
 	followed
 
-	Keep           []string           `yaml:"passthrough"`
-	Output         folderOr[string]   `yaml:"output"` // of predictions
-	Rejected       scoreRejected      `yaml:"rejected"`
+	Keep     []string         `yaml:"passthrough"`
+	Output   folderOr[string] `yaml:"output"` // of predictions
+	Rejected struct {
+		To rejectedTo `yaml:"to"` // next to the output: rows without a prediction
+	} `yaml:"rejected"`
 	Replaced       string             `yaml:"replaced"` // what becomes of predictions of a file's earlier content
 	Members        string             `yaml:"members"`
 	SessionTimeout *yamlfile.Duration `yaml:"session_timeout"`
@@ -33,9 +35,12 @@ type ScoreFile struct {
 type followed struct {
 	Kafka  Cluster                `yaml:"kafka"`
 	Model  folderOr[topicsConfig] `yaml:"model"` // with the pointer to the model
-	Source scoreSourceConfig      `yaml:"source"`
-	Poll   yamlfile.Duration      `yaml:"poll"`
-	Serve  Serve                  `yaml:"serve"`
+	Source struct {
+		Paths yamlfile.Paths `yaml:"paths"`
+		Kafka TopicSection   `yaml:"kafka"`
+	} `yaml:"source"`
+	Poll   yamlfile.Duration `yaml:"poll"`
+	Serve  Serve             `yaml:"serve"`
 	Budget `yaml:",inline"`
 
 	Folder string // of the file
@@ -88,11 +93,6 @@ func (f *folderOr[T]) Form() (yamlfile.Form, string) {
 	return yamlfile.Text(&f.Folder), ""
 }
 
-// scoreRejected declares where rows without a prediction go besides.
-type scoreRejected struct {
-	To rejectedTo `yaml:"to"`
-}
-
 // What becomes of the predictions of a file that was replaced.
 const (
 	replacedKeep   = "keep"
@@ -100,11 +100,6 @@ const (
 )
 
 var replacedWords = []string{replacedKeep, replacedRemove}
-
-type scoreSourceConfig struct {
-	Paths yamlfile.Paths `yaml:"paths"`
-	Kafka TopicSection   `yaml:"kafka"`
-}
 
 // OnTopics reports whether rows come from a topic.
 func (c followed) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }

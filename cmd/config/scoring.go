@@ -74,7 +74,7 @@ func (s *Scoring) pointers() (score.Pointers, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &sinklog.Pointers{Client: client, Topics: s.Model.Kafka.Topics.topics(), Name: s.Model.Kafka.Name}, client.Close, nil
+	return &sinklog.Pointers{Client: client, Topics: sinklog.TopicsOf(s.Model.Kafka.Topics), Name: s.Model.Kafka.Name}, client.Close, nil
 }
 
 // client speaks to a cluster.

@@ -151,7 +151,7 @@ func (c JobFile) artifactTopics(faults *yamlfile.Faults) *ArtifactTopics {
 		faults.Unless(group == "", "source.kafka.group", "its offsets are committed with what is published, so declare publish.kafka")
 		return nil
 	}
-	s := &ArtifactTopics{Cluster: c.Kafka, Topics: k.Topics.topics(), Name: k.Name, group: group, sign: c.Sign}
+	s := &ArtifactTopics{Cluster: c.Kafka, Topics: kafkalog.TopicsOf(k.Topics), Name: k.Name, group: group, sign: c.Sign}
 	faults.Unless(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name), key+".name", "names that begin with score/ or sequence/, or end in a slash and a number, are reserved")
 	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !isID(k.Name), key+".name", "name the model, under which consumers find the current one")
 	return s

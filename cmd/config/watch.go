@@ -14,18 +14,15 @@ import (
 type WatchFile struct {
 	followed
 
-	State string            `yaml:"state"` // folder
-	Unit  watchedUnit       `yaml:"unit"`  // what is counted; rows without it
+	State string   `yaml:"state"` // folder
+	Unit  struct { // what is counted; rows without it
+		Column yamlfile.Names `yaml:"column"` // whose values tell units apart
+	} `yaml:"unit"`
 	Alarm *Share            `yaml:"alarm"` // chance that it is false
 	Delay yamlfile.Duration `yaml:"delay"` // until labels have come
 
 	// Files are model and certificate, instead of Model.
 	Files struct{ Model, Certificate string }
-}
-
-// A watchedUnit names the columns whose values tell units apart.
-type watchedUnit struct {
-	Column yamlfile.Names `yaml:"column"`
 }
 
 // ReadWatch reads a watch file, and finds all faults before a row is read.
