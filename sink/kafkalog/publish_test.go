@@ -125,8 +125,8 @@ func TestTopicsThatLose(t *testing.T) {
 			t.Errorf("%+v: %v, want a refusal", topics, err)
 		}
 	}
-	if _, err := kafkalog.Pull(t.Context(), client, topics, "none"); !errors.Is(err, kafkalog.ErrNotFound) {
-		t.Errorf("pull of a name that is not there: %v", err)
+	if _, err := kafkalog.Current(t.Context(), client, topics, "none"); !errors.Is(err, kafkalog.ErrNotFound) {
+		t.Errorf("pointer of a name that is not there: %v", err)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestRecordsOfTheFormats(t *testing.T) {
 	}
 	fatal.If(t, producer.ProduceSync(t.Context(), piece("0", model[:1000]), piece("1", model[1000:]),
 		&kgo.Record{Topic: "pacsgp-certificates", Key: []byte(id), Value: document}, &kgo.Record{Topic: "pacsgp-current", Key: []byte("m"), Value: []byte(pointer)}).FirstErr())
-	a, err := kafkalog.Pull(t.Context(), client, topics, "m")
+	a, err := kafkalog.Pull(t.Context(), client, topics, id)
 	if err != nil || !bytes.Equal(a.Document, document) || !bytes.Equal(a.Model, model) {
 		t.Errorf("%d and %d bytes, %v", len(a.Document), len(a.Model), err)
 	}

@@ -29,17 +29,8 @@ const maxPieces = sink.MaxModelBytes / 1024
 
 var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Pull reads the current artifact of a name, or the artifact with the id of a certificate. It
-// checks every hash.
-func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string) (a stream.Artifact, err error) {
-	id := nameOrID
-	if !idForm.MatchString(id) {
-		p, err := Current(ctx, client, t, nameOrID)
-		if err != nil {
-			return a, err
-		}
-		id = p.Certificate
-	}
+// Pull reads the artifact with the id of a certificate. It checks every hash.
+func Pull(ctx context.Context, client *broker.Client, t Topics, id string) (a stream.Artifact, err error) {
 	if a.Document, a.Signatures, err = signedRecord(ctx, client, t.Certificates, id); err != nil {
 		return a, err
 	}
