@@ -115,15 +115,10 @@ func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, 
 		return Position{}, err
 	}
 	earliest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Earliest)
-	if err != nil {
-		return Position{}, err
+	if err == nil && ends == nil {
+		ends, err = cfg.Client.CommittedOffsets(ctx, cfg.Group, cfg.Topic, partitions)
 	}
-	if ends == nil {
-		if ends, err = cfg.Client.CommittedOffsets(ctx, cfg.Group, cfg.Topic, partitions); err != nil {
-			return Position{}, err
-		}
-	}
-	return Position{Offsets: since(ends, earliest)}, nil
+	return Position{Offsets: since(ends, earliest)}, err
 }
 
 // since returns these offsets, with the earliest ones for missing and negative ones.
