@@ -26,11 +26,6 @@ type block struct {
 	encoded job.Encodings
 }
 
-func newBlock(cfg Config) *block {
-	names := cfg.decoded()
-	return &block{names: names, columns: make([][]float64, len(names)), topic: cfg.Topic, encoded: cfg.Encoded, reasons: map[int]string{}}
-}
-
 func (b *block) rows() int { return len(b.offsets) }
 
 // add appends the row of a record, or a row of NaN if it cannot be read. Bad cells become NaN too.

@@ -267,7 +267,9 @@ func (s *spool) partition(ctx context.Context, of pipeline.WindowPart) error {
 
 // writer returns the writer of a partition, which continues after its last segment.
 func (s *spool) writer(ctx context.Context, of pipeline.WindowPart) (*writer, error) {
-	w := &writer{spool: s, partition: of.Partition, number: new(int), first: of.First, block: newBlock(s.cfg)}
+	names := s.cfg.decoded()
+	b := &block{names: names, columns: make([][]float64, len(names)), topic: s.cfg.Topic, encoded: s.cfg.Encoded, reasons: map[int]string{}}
+	w := &writer{spool: s, partition: of.Partition, number: new(int), first: of.First, block: b}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {

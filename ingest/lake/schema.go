@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -152,9 +151,6 @@ func (l *leaves) add(i, n int, of column) (end int, err error) {
 	return i, nil
 }
 
-// levelBits is the number of bits of a definition level.
-func (c *column) levelBits() uint { return uint(bits.Len32(uint32(c.deep))) }
-
 // subtree returns the index of the element after i and all below it, and the number of leaves
 // among them.
 func subtree(elements []parquetmeta.Element, i int) (end, leaves int, err error) {
@@ -228,18 +224,13 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 		if most := math.Pow10(max(int(a.Precision), 0)); most < math.MaxInt64 {
 			c.lowest, c.highest = 1-int64(most), int64(most)-1
 		}
-		if a.Precision < 1 || c.digits < 0 || c.digits > int(a.Precision) || int(a.Precision) > mostDigits(c.width) {
+		most := int(float64(8*c.width-1) * math.Log10(2)) // digits of a signed integer of that width; no power of two is one of ten
+		if a.Precision < 1 || c.digits < 0 || c.digits > int(a.Precision) || int(a.Precision) > most {
 			return refuse(a.name, "that many digits do not fit; "+hintAgain)
 		}
 	default:
 	}
 	return c
-}
-
-// mostDigits returns the number of decimal digits that fit into a signed integer of so many bytes,
-// by the format: ⌊log₁₀(2^(8·width−1)−1)⌋.
-func mostDigits(width int) int {
-	return int(float64(8*width-1) * math.Log10(2)) // no power of two is a power of ten
 }
 
 // hiveColumn describes a key in the path: a number if every value of it is.

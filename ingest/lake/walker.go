@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -344,7 +345,7 @@ func (c *walker[V]) isInPieces(h *parquetmeta.PageHeader) bool {
 
 // readLevels decodes the levels of n rows and returns how many of them are not null.
 func (c *walker[V]) readLevels(data []byte, n int) (present int, err error) {
-	c.page.levels, err = decodeRuns(c.page.levels, data, c.col.levelBits(), n)
+	c.page.levels, err = decodeRuns(c.page.levels, data, uint(bits.Len32(uint32(c.col.deep))), n)
 	if err != nil {
 		return 0, err
 	}
