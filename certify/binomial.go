@@ -63,23 +63,31 @@ func narrowed(low, high float64, passes func(p float64) bool) float64 {
 // With t_j the probability of exactly j, t_{j−1} = r_j t_j and r_j = j(1−p)/((n−j+1)p), which falls with j: the
 // rest of the sum after t_j is at most t_j·r_j/(1−r_j).
 func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
-	const (
-		bits  = 128     // of the sum: each of its steps errs by less than 2⁻¹²⁵
-		steps = 1 << 18 // a tail with more terms is not summed: the result is false
-	)
-	// The last step has the least ratio. If even this one keeps all terms above 2⁻⁸⁰, the sum does not end.
-	if least := float64(k-steps) * (1 - p) / (float64(n-k+steps+1) * p); k > steps+1 && (steps+1)*-math.Log2(least) <= 80 {
+	const bits = 128 // of the sum: each of its steps errs by less than 2⁻¹²⁵
+	q := empty().Sub(exact(1), exact(p))
+	ln1 := empty().Mul(exactInt(k), ln(exact(p)))
+	ln1.Add(ln1, empty().Mul(exactInt(n-k), ln(q)))
+	below := func(sum *big.Float) bool {
+		total := empty().Add(choose, ln1)
+		total.Add(total, ln(sum))
+		// The logarithms are below 2⁶³·2¹¹ and err by less than 2⁻²⁴⁰ of themselves.
+		total.Add(total, pow2(-150))
+		return total.Cmp(threshold) < 0
+	}
+	switch rough, known := roughTail(k, n, p); {
+	case known && (rough == 0 || !below(exact(rough*(1-2*roughly)))):
 		return false
+	case known && below(exact(rough*(1+2*roughly))):
+		return true
 	}
 	short := func() *big.Float { return new(big.Float).SetPrec(bits) }
-	q := empty().Sub(exact(1), exact(p))
 	odds := short().Quo(q, exact(p))
 	sum, term, ratio, part := short().SetInt64(1), short().SetInt64(1), short(), new(big.Float).SetPrec(64)
 	one := exact(1)
 	for j := k; j > 0; j-- {
 		ratio.Mul(odds, part.SetInt64(j))
 		ratio.Quo(ratio, part.SetInt64(n-j+1))
-		if k-j > steps || ratio.Cmp(one) >= 0 {
+		if k-j > tailSteps || ratio.Cmp(one) >= 0 {
 			return false
 		}
 		term.Mul(term, ratio)
@@ -90,14 +98,32 @@ func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 			break
 		}
 	}
-	sum = widen(empty().Set(sum), -60) // at most 2¹⁸ steps of four roundings each
-	ln1 := empty().Mul(exactInt(k), ln(exact(p)))
-	ln1.Add(ln1, empty().Mul(exactInt(n-k), ln(q)))
-	total := empty().Add(choose, ln1)
-	total.Add(total, ln(sum))
-	// The logarithms are below 2⁶³·2¹¹ and err by less than 2⁻²⁴⁰ of themselves.
-	total.Add(total, pow2(-150))
-	return total.Cmp(threshold) < 0
+	return below(widen(empty().Set(sum), -60)) // at most 2¹⁸ steps of four roundings each
+}
+
+const (
+	tailSteps = 1 << 18 // a tail with more terms is not summed: the result is false
+	roughly   = 0x1p-30 // ≥ the relative error of a sum in float64, whose steps err by less than 2⁻⁵⁰ each
+)
+
+// roughTail returns the sum of tailBelow with a relative error of at most [roughly], or 0 for a tail that is not
+// summed. known is false where rounding leaves open whether it is.
+func roughTail(k, n int64, p float64) (_ float64, known bool) {
+	odds, term, sum := (1-p)/p, 1.0, 1.0
+	for j := k; j > 0; j-- {
+		ratio := odds * float64(j) / float64(n-j+1)
+		switch {
+		case ratio > 1-0x1p-50:
+			return 0, false
+		case k-j > tailSteps:
+			return 0, math.Ilogb(term*(1-roughly)) >= math.Ilogb(sum*(1+roughly))-100
+		}
+		term *= ratio
+		if sum += term; math.Ilogb(term*(1+roughly)) < math.Ilogb(sum*(1-roughly))-100 {
+			return sum, true
+		}
+	}
+	return sum, true
 }
 
 // lnChoose returns an upper bound on ln C(n,k) for 0 ≤ k ≤ n, too high by less than 10⁻²⁴.

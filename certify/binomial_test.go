@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"testing"
+	"time"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
@@ -91,10 +92,11 @@ func TestBinomialUpperIsOrdered(t *testing.T) {
 	for _, far := range []struct {
 		k, n  int64
 		delta float64
-	}{{1 << 61, 1 << 62, .01}, {0, 1, 1 - 0x1p-53}, {1 << 40, 1 << 41, 1e-300}, {0, 1 << 62, .5}} {
+	}{{1 << 61, 1 << 62, .01}, {6e8, 1e9, .01}, {55e7, 1e15, .5}, {0, 1, 1 - 0x1p-53}, {1 << 40, 1 << 41, 1e-300}, {0, 1 << 62, .5}} {
+		began := time.Now()
 		got, err := BinomialUpper(far.k, far.n, far.delta, Share{})
-		if err != nil || !(got >= float64(far.k)/float64(far.n)) || got > 1 {
-			t.Errorf("%+v: %v, %v", far, got, err)
+		if err != nil || !(got >= float64(far.k)/float64(far.n)) || got > 1 || time.Since(began) > 4*time.Second {
+			t.Errorf("%+v: %v, %v after %v", far, got, err, time.Since(began))
 		}
 	}
 	for _, bad := range []struct {

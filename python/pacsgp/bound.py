@@ -124,12 +124,13 @@ SUMMABLE = 10 ** 10  # held-out rows: of more the tail takes more than some seco
 
 
 def ln_tail(k, n, p):
-    """ln P(at most k of n), summed from its largest term down; 0 < p < 1. Where p is no
-    less than k/n, some 12 √k terms are all that count."""
-    term = total = Decimal(1)
+    """ln P(at most k of n), summed from its largest term down, in units of 2^-128 that are rounded down; 0 < p < 1.
+    Where p is no less than k/n, some 12 √k terms are all that count."""
+    term = total = one = 1 << 128
+    over, under = p.as_integer_ratio()
     for j in range(k, 0, -1):
-        term *= j * (1 - p) / ((n - j + 1) * p)
+        term = term * (j * (under - over)) // ((n - j + 1) * over)
         total += term
-        if term < total * Decimal("1e-30"):
+        if term < total >> 100:
             break
-    return ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k) + k * p.ln() + (n - k) * (1 - p).ln() + total.ln()
+    return ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k) + k * p.ln() + (n - k) * (1 - p).ln() + (Decimal(total) / one).ln()
