@@ -55,14 +55,14 @@ class Losses:
         risk = {} if self.sum is None else {"risk": mean_of(self.sum, self.n, True), **({"misses": self.sum // UNIT} if self.subset == "holdout" else {})}
         return {"id": name, "predictor": self.predictor, "subset": self.subset, "delta": self.cert["delta"]["declared"], "n": self.n, **risk, **{k: v for k, v in terms.items() if v}}
 
-    def near(self, high, own, proven, wider, rounded):
+    def near(self, high, own, proven, wider, rounded, gaps=()):
         """The stated sum is that of these losses by unit, of which so much may be this program's own errors, up
-        to rounding; larger by no more than said, and as far as there are more rows that are not proven. A larger
-        risk promises less."""
+        to rounding; larger by no more than said, and as far as there are more rows that are not proven: by the least
+        of what rows lack to a loss of 1, or more. A larger risk promises less."""
         one, stated, unproven = self.n * UNIT, self.sum, int((proven == 0).sum())
-        room, more = Fraction(AGREEMENT) * one, max(0, self.loss_sum.get("unproven", 0) - unproven) * UNIT
+        room, more = Fraction(AGREEMENT) * one, max(0, self.loss_sum.get("unproven", 0) - unproven)
         own, wider = min(own, Fraction(WIDEST) * one), Fraction(wider) * one + (4 * own if self.subset == "training" else 0)
-        need(-room - own <= stated - high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {high / one:.12f}: {self.predictor}, {self.subset} rows")
+        need(int(sum(gaps[:more]) * UNIT) - room - own <= stated - high <= wider + more * UNIT + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {high / one:.12f}: {self.predictor}, {self.subset} rows")
         ok(f"empirical risk, {self.predictor}: proven here at most {high / one:.10f}, {unproven} of {len(proven)} rows unproven; what is stated is off by {(stated - high) / one:+.1e}")
 
 
@@ -95,8 +95,9 @@ class PacBayes(Losses):
 
     def agrees(self, ids):
         high, own, proven = np.concatenate(self.parts, axis=1)
+        gaps = np.sort(1 - high) if ids is None else ()
         high, own = (whole(units(each, True)) if ids is None else unit.means(ids, units(each, True), True) for each in (high, own))
-        self.near(high, own, proven, WIDEST, 0)
+        self.near(high, own, proven, WIDEST, 0, gaps)
 
 
 def twice(draw):
