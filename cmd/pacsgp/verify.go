@@ -222,7 +222,7 @@ type verified struct {
 // NotChecked lists what was not checked: what another check could, and what none can.
 func (v *verified) NotChecked() (could, cannot []string) {
 	if !v.Found.Evidence {
-		could = append(could, "prior, split and losses: name the rows, as in pacsgp verify out/ lake/")
+		could = append(could, "prior, split, baseline and losses are taken as stated: name the rows, as in pacsgp verify out/ lake/")
 	}
 	for _, a := range v.Found.NotChecked() {
 		text, how := report.Assumption(v.Certificate, a)

@@ -57,8 +57,7 @@ class Losses:
 
     def near(self, high, own, proven, wider, rounded, gaps=()):
         """The stated sum is that of these losses by unit, of which so much may be this program's own errors, up
-        to rounding; larger by no more than said, and as far as there are more rows that are not proven: by the least
-        of what rows lack to a loss of 1, or more. A larger risk promises less."""
+        to rounding; larger by no more than said, and where more rows are not proven, by the least gaps to a loss of 1 or more."""
         one, stated, unproven = self.n * UNIT, self.sum, int((proven == 0).sum())
         room, more = Fraction(AGREEMENT) * one, max(0, self.loss_sum.get("unproven", 0) - unproven)
         own, wider = min(own, Fraction(WIDEST) * one), Fraction(wider) * one + (4 * own if self.subset == "training" else 0)

@@ -113,7 +113,7 @@ def verify(path, certificate, data, expected, strict):
     job, methods, holds = check_files(model, cert)
     if data:
         check_rows(model, cert, job, methods, holds, data)
-    left = [f"{a['id']} (checked by {CHECKS[a['checked']]})" for a in cert["assumptions"] if a["checked"] in CHECKS] + ([] if data else ["prior, split and losses, for the rows were not read (give the data)"])
+    left = [f"{a['id']} (checked by {CHECKS[a['checked']]})" for a in cert["assumptions"] if a["checked"] in CHECKS] + ([] if data else ["prior, split, baseline and losses are taken as stated, for the rows were not read (give the data)"])
     for words in left:
         print("--   not checked: " + words)
     print("--   cannot be checked: " + "; ".join(a["id"] for a in cert["assumptions"] if a["checked"] == "none"))
