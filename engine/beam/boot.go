@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/container/tools"
-	// The worker, which beam.Init runs.
+	// Makes beam.Init run a worker.
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/harness/init"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 )
 
-// provisionEndpoint is where an engine that has started this process as a worker tells the rest.
+// provisionEndpoint is the address from which a worker gets its settings. The engine that starts the worker
+// sets it.
 var provisionEndpoint = flag.String("provision_endpoint", "", "set by an engine that starts this program as a worker")
 
-// boot makes this process, which an engine has started with --id and --provision_endpoint
-// (--environment_type PROCESS), a worker: it sets the flags by which beam.Init becomes one. Beam's own
-// boot program would copy the binary for each worker, and leave it running after its engine.
+// boot makes this process a worker. An engine has started it with --id and --provision_endpoint
+// (--environment_type PROCESS); boot sets the flags by which beam.Init runs a worker. Beam's own boot program
+// would copy the binary for each worker, and leave it running after its engine.
 func boot(ctx context.Context) error {
 	parent := os.Getppid()
 	id := strings.Trim(flag.Lookup("id").Value.String(), "'") // prism writes quotes, and uses no shell
@@ -44,7 +45,7 @@ func boot(ctx context.Context) error {
 	)
 }
 
-// endWithout ends this process when its parent, the engine that started it, has ended.
+// endWithout ends this process once its parent, the engine that started it, has ended.
 func endWithout(parent int) {
 	for os.Getppid() == parent {
 		time.Sleep(time.Second)

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	// What runs pipelines: prism in this process, any other through its job server.
+	// The runners of pipelines: prism in this process, any other through its job server.
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/exec/optimized"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/flink"
@@ -28,16 +28,16 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// Sizes of elements.
+// Sizes of the parts of a pass, which are elements of a pipeline.
 const (
-	leastParts  = 64      // of a pass, if it has as many row groups
-	rowsOfAPart = 1 << 20 // about; each has 16 bytes in it
+	leastParts  = 64      // number of parts at the least, if the source has as many row groups
+	rowsOfAPart = 1 << 20 // about; a part has 16 bytes for each row
 )
 
-// partsPrefix begins the name of a folder of parts. Readers of lakes pass over such names.
+// partsPrefix begins the name of a folder of parts. Readers of lakes skip such names.
 const partsPrefix = "_parts-"
 
-// A driver runs one job: it alone trains, and publishes. All other work is in the parts of two passes.
+// A driver runs one job. It trains and publishes in this process; the engine makes the parts of both passes.
 type driver struct {
 	path string
 	task config.Task
@@ -61,7 +61,7 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 	return d, nil
 }
 
-// run is how the next run is made: training and publishing are one each, as with pacsgp.
+// run returns the settings of the next run. Training and publishing are separate runs, as with pacsgp.
 func (d *driver) run() pipeline.RunConfig {
 	id := make([]byte, 6)
 	_, _ = rand.Read(id) // never fails: package crypto/rand
@@ -70,7 +70,7 @@ func (d *driver) run() pipeline.RunConfig {
 	return how
 }
 
-// train is pacsgp train --no-pass, with the first pass by the engine.
+// train does what pacsgp train --no-pass does, but the engine makes the first pass.
 func (d *driver) train(ctx context.Context) error {
 	how := d.run()
 	how.FirstPass = d.firstPass
@@ -84,7 +84,8 @@ func (d *driver) train(ctx context.Context) error {
 	return nil
 }
 
-// firstPass has the parts of the first pass made, and lends them, merged, to use.
+// firstPass has the engine make the parts of the first pass, and calls use with the merged pass, which is valid
+// during the call only.
 func (d *driver) firstPass(ctx context.Context, use func(*pass.Pass) error) error {
 	d.say("the engine makes the first pass")
 	h, err := d.task.TrainingState()
@@ -106,8 +107,7 @@ func (d *driver) firstPass(ctx context.Context, use func(*pass.Pass) error) erro
 	return nil
 }
 
-// certify has the parts of the last pass made, and publishes what follows from them as pacsgp certify
-// does.
+// certify has the engine make the parts of the last pass, and publishes the result as pacsgp certify does.
 func (d *driver) certify(ctx context.Context) error {
 	h, err := d.task.TrainingState()
 	if err != nil {
@@ -129,9 +129,9 @@ func (d *driver) certify(ctx context.Context) error {
 	return d.report(o)
 }
 
-// make has the parts made of the pass that a training state is for, and returns their files. They lie in a folder
-// of the output that names the training state, so that a driver which was killed leaves nothing that another
-// training takes for its own.
+// make has the engine make the parts of the pass for which the training state is, and returns their files.
+// Their folder in the output has the name of the training state, so that another training cannot take the parts
+// of a killed driver for its own.
 func (d *driver) make(ctx context.Context, h config.TrainingState) ([]string, error) {
 	n, err := d.parts(ctx)
 	if err != nil {
@@ -153,18 +153,18 @@ func (d *driver) make(ctx context.Context, h config.TrainingState) ([]string, er
 	if h.First() {
 		of.Name = "first"
 	}
-	defer of.forget() // if this process has worked, too
+	defer of.forget() // if this process was a worker, too
 	return files, execute(ctx, parts(of, folder, numbers, n))
 }
 
-// remove removes the folder of parts that are not needed any more.
+// remove removes the folder of parts that are no longer needed.
 func (d *driver) remove(files []string) {
 	if err := os.RemoveAll(filepath.Dir(files[0])); err != nil { //nolint:gosec // made above
 		d.say("parts are left over: " + err.Error())
 	}
 }
 
-// sweep removes the parts of earlier trainings, which nothing can be made of any more.
+// sweep removes the parts of earlier trainings, which are useless now. It spares the folder but.
 func (d *driver) sweep(but string) error {
 	names, err := os.ReadDir(d.task.Output)
 	for _, each := range names {
@@ -187,8 +187,8 @@ func execute(ctx context.Context, p *beam.Pipeline) error {
 	return nil
 }
 
-// reason is the error of our function in the text of an engine's, whose plans and stacks are around
-// it; the whole text if the error is the engine's own.
+// reason returns the error of this program's function from the text of an engine's error, which adds plans and
+// stacks. It returns the whole text of an error of the engine itself.
 func reason(text string) string {
 	if at := strings.LastIndex(text, "] failed:\n"); at >= 0 {
 		text, _, _ = strings.Cut(text[at+len("] failed:\n"):], "\n\tat ")
@@ -196,7 +196,7 @@ func reason(text string) string {
 	return text
 }
 
-// parts is the number of parts: each of some shards, and none of too many rows for an element.
+// parts returns the number of parts of a pass. Each has some shards, and not too many rows for an element.
 func (d *driver) parts(ctx context.Context) (int, error) {
 	src, err := d.task.Open(ctx, nil)
 	if err != nil {
@@ -210,7 +210,7 @@ func (d *driver) parts(ctx context.Context) (int, error) {
 	return int(min(int64(len(shards)), max(leastParts, rows/rowsOfAPart))), nil
 }
 
-// report tells the outcome. Its error is the reason for an exit status other than 0.
+// report prints the outcome. Its error is the reason for an exit status other than 0.
 func (d *driver) report(o *pipeline.Outcome) error {
 	out := report.NewEscaper(d.stdout)
 	report.WriteSummary(out, o.Result.Certificate, report.Style{})

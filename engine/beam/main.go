@@ -1,5 +1,5 @@
-// Pacsgp-beam is pacsgp train and predict by an engine that runs Apache Beam: on prism, in this
-// process, unless its flags name another one. Model, certificate and predictions are the same.
+// Pacsgp-beam does what pacsgp train and predict do, with an engine that runs Apache Beam: prism, in this
+// process, unless flags name another one. Model, certificate and predictions are the same.
 package main
 
 import (
@@ -55,7 +55,7 @@ func status(err error) int {
 	return pipeline.ExitStatus(err)
 }
 
-// run is the command. Started by an engine it is a worker, and does not return.
+// run runs the command. In a process that an engine has started, it runs a worker and does not return.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flag.Usage = func() {
 		_, _ = io.WriteString(stderr, usage)
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *jobopts.Async {
 		return config.Argument(errors.New("--async: what the engine makes is published here, afterwards"))
 	}
-	if *jobopts.WorkerBinary == "" { // else Beam may build one, of sources that are not there
+	if *jobopts.WorkerBinary == "" { // else Beam may build one from sources, which are not there
 		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return config.Argument(errors.New(strings.TrimSpace(usage)))
 }
 
-// certified trains, unless that is done, and certifies.
+// certified runs the commands train (if train is set) and certify.
 func certified(ctx context.Context, path string, c console, train bool) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -112,7 +112,7 @@ func certified(ctx context.Context, path string, c console, train bool) error {
 	return d.certify(ctx)
 }
 
-// misplaced refuses flags of other commands.
+// misplaced returns an error if a flag belongs to another command.
 func misplaced(names []string, given *flag.FlagSet) (err error) {
 	given.Visit(func(f *flag.Flag) {
 		if ours := f.Name == "o" || f.Name == "trusted" || f.Name == "interval"; ours && len(names) > 0 && names[0] != "predict" {
@@ -122,7 +122,7 @@ func misplaced(names []string, given *flag.FlagSet) (err error) {
 	return err
 }
 
-// parse parses flags among other arguments, and returns the others.
+// parse parses the flags among args, in any position, and returns the other arguments.
 func parse(args []string) (others []string, err error) {
 	for {
 		if err := flag.CommandLine.Parse(args); err != nil {

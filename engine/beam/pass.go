@@ -20,7 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// register makes the functions of the pipeline known, to the driver and to workers.
+// register registers the functions of the pipelines with Beam, for the driver and for workers.
 func register() {
 	beamregister.DoFn3x1[context.Context, int, func(int, []byte), error](&makePart{})
 	beamregister.DoFn3x1[context.Context, int, func(*[]byte) bool, error](&keepPart{})
@@ -30,8 +30,9 @@ func register() {
 	beamregister.Iter1[[]byte]()
 }
 
-// parts is the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
-// of each in a folder. Elements are KV<int, []byte> alone: engines have been seen to shift the fields of structs.
+// parts returns the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
+// of each in a folder. All elements are KV<int, []byte>, because engines have been seen to shift the fields of
+// structs.
 func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
 	p, s := beam.NewPipelineWithRoot()
 	made := beam.ParDo(s, &makePart{Pass: pass, Of: of}, beam.Reshuffle(s, beam.CreateList(s, numbers)))
@@ -39,10 +40,10 @@ func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
 	return p
 }
 
-// A makePart makes parts of a pass. Beam copies its fields to workers, the exported ones.
+// A makePart makes parts of a pass. Beam copies its exported fields to workers.
 type makePart struct {
 	Pass passOf
-	Of   int // parts
+	Of   int // number of parts
 }
 
 // ProcessElement makes one part.
@@ -56,14 +57,14 @@ func (f *makePart) ProcessElement(ctx context.Context, number int, emit func(int
 	return nil
 }
 
-// A keepPart keeps one copy of each part as a file. A part may have been made several times: all its
-// copies have the same bytes, or the job fails.
+// A keepPart stores each part as a file, once. If an engine makes a part several times, all its bytes must be
+// the same, or the job fails.
 type keepPart struct {
 	Folder string
-	Of     int // parts
+	Of     int // number of parts
 }
 
-// ProcessElement keeps one part.
+// ProcessElement stores one part.
 func (f *keepPart) ProcessElement(_ context.Context, number int, duplicates func(*[]byte) bool) error {
 	path := partFile(f.Folder, number, f.Of)
 	kept, err := durable.ReadSmall(path, "a part", math.MaxInt64)
@@ -86,22 +87,22 @@ func (f *keepPart) ProcessElement(_ context.Context, number int, duplicates func
 	return durable.WriteFile(durable.OS{}, path, first)
 }
 
-// partFile is the file of a part.
+// partFile returns the path of a part's file.
 func partFile(folder string, number, of int) string {
 	return filepath.Join(folder, fmt.Sprintf("part-%d-of-%d", number, of))
 }
 
-// A passOf is a pass of a job: the path of its file, and the SHA-256 of the training state in its output, which
-// names the model of a last pass by its own.
+// A passOf identifies a pass of a job, by the path of the job file and the SHA-256 of the training state in its
+// output. The training state of a last pass names the model by its SHA-256.
 type passOf struct {
 	Job, TrainingState string
 	Name               string // first or last
 }
 
-// passes are those that this process has prepared.
+// passes are the passes that this process has prepared.
 var passes shared[passOf, *pass.Prepared]
 
-// part makes a part of the pass, with all workers of the job.
+// part returns the bytes of one part of the pass, made with all workers of the job.
 func (t passOf) part(ctx context.Context, part pass.Part) ([]byte, error) {
 	var data bytes.Buffer
 	err := passes.lend(t, func() (*pass.Prepared, error) { return t.prepare(ctx) }, func(p *pass.Prepared) error {
@@ -121,7 +122,8 @@ func (t passOf) forget() {
 	}
 }
 
-// Shared values are made once in this process, not for each part or shard, and lent to one caller at a time.
+// A shared holds values that are made once in this process, instead of once for each part or shard, and lent to
+// one caller at a time.
 type shared[K comparable, V any] struct {
 	mu   sync.Mutex
 	made map[K]V
@@ -144,7 +146,7 @@ func (s *shared[K, V]) lend(key K, prepare func() (V, error), use func(V) error)
 	return use(v)
 }
 
-// take removes a value.
+// take removes a value, and returns it if there was one.
 func (s *shared[K, V]) take(key K) (v V, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +155,8 @@ func (s *shared[K, V]) take(key K) (v V, there bool) {
 	return v, there
 }
 
-// prepare reads job and training state, and the model of a last pass. Those of another program or training are
-// refused.
+// prepare reads job and training state and, for a last pass, the model. Those of another program or another
+// training are an error.
 func (t passOf) prepare(ctx context.Context) (*pass.Prepared, error) {
 	task, err := readJob(ctx, t.Job)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// Flags next to those of Beam.
+// Flags in addition to those of Beam.
 var (
 	outputFlag   = flag.String("o", "", "of predict: the folder to write")
 	intervalFlag = flag.Float64("interval", 0, "of predict: write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
@@ -37,26 +37,26 @@ var (
 	}()
 )
 
-// The record of predictions is next to their files; readers of lakes pass over its name.
+// The record of predictions is in their folder. Readers of lakes skip its name.
 const (
 	recordName   = "_predictions.json"
 	recordFormat = "pacsgp-predictions/1"
-	mostRecord   = 1 << 20
+	mostRecord   = 1 << 20 // bytes
 )
 
-// A record says what the predictions in a folder are.
+// A record describes the predictions in a folder.
 type record struct {
 	Format string          `json:"format"`
 	Run    string          `json:"run"`    // SHA-256 of Of
-	Of     json.RawMessage `json:"of"`     // what they follow from
-	Shards int             `json:"shards"` // each in a file
-	Files  string          `json:"files"`  // SHA-256 of their names, in order
+	Of     json.RawMessage `json:"of"`     // what the predictions follow from: see [Scoring.follows]
+	Shards int             `json:"shards"` // number of shards, with one file each
+	Files  string          `json:"files"`  // SHA-256 of the names of the files, in order
 	config.RowCounts
 }
 
 const shardFormat = "pacsgp-predicted/1"
 
-// encode writes a shard for the engine.
+// encode returns the shard as bytes for the engine.
 func (s shard) encode() ([]byte, error) {
 	text, err := json.Marshal(s)
 	var out bytes.Buffer
@@ -75,10 +75,11 @@ func decodeShard(data []byte) (s shard, err error) {
 	return s, err
 }
 
-// digestOf is the digest of the names of files.
+// digestOf returns the digest of file names.
 func digestOf(names []string) string { return digest.Of([]byte(strings.Join(names, "\n"))) }
 
-// complete reads the record of the predictions in a folder, and demands their files, and no other one.
+// complete reads the record of the predictions in a folder. It is an error unless the folder has exactly the
+// files of the record.
 func complete(folder, run string) (found record, err error) {
 	data, err := durable.ReadSmall(filepath.Join(folder, recordName), "a record of predictions", mostRecord)
 	if err == nil {
@@ -106,13 +107,14 @@ func complete(folder, run string) (found record, err error) {
 	return found, nil
 }
 
-// A location is the folder of predictions, which appears as a whole. Only one process fills it at a time.
+// A location is a folder of predictions that appears as a whole. Only one process fills it at a time.
 type location struct {
 	folder, staging string
 	lock            io.Closer
 }
 
-// hold replaces a folder. What killed processes have left next to it is removed.
+// hold locks a folder, which must not exist or be empty, and makes a staging folder for it. It removes what
+// killed processes have left.
 func hold(folder string) (*location, error) {
 	parent, begin := filepath.Dir(folder), "."+filepath.Base(folder)+".new-"
 	if found, err := (durable.OS{}).List(folder); len(found) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -141,9 +143,10 @@ func hold(folder string) (*location, error) {
 	return p, nil
 }
 
-// publish makes what was staged the folder, in one step. Workers that go on fail from now on.
+// publish renames the staging folder to the final one, in one step. Workers that are still running fail from
+// now on.
 func (p *location) publish() error {
-	if err := os.Remove(p.folder); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty one
+	if err := os.Remove(p.folder); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty
 		return err
 	}
 	if err := os.Rename(p.staging, p.folder); err != nil {
@@ -152,13 +155,13 @@ func (p *location) publish() error {
 	return durable.SyncDir(durable.OS{}, filepath.Dir(p.folder))
 }
 
-// release gives the location up. What is not published is removed.
+// release unlocks the folder, and removes what is not published.
 func (p *location) release() error { return errors.Join(os.RemoveAll(p.staging), p.lock.Close()) }
 
-// A console is where a command speaks.
+// A console has the outputs of a command.
 type console struct{ stdout, stderr io.Writer }
 
-// say tells something on standard error.
+// say writes a line to standard error.
 func (c console) say(text string) {
 	_, _ = fmt.Fprintf(c.stderr, "pacsgp-beam: %s\n", report.Escape(text))
 }
@@ -175,7 +178,7 @@ func absolute(paths ...*string) (err error) {
 	return err
 }
 
-// artifacts are model, certificate and data that arguments name.
+// artifacts returns the model, the certificate and the data that the arguments name.
 func artifacts(ctx context.Context, args []string) (model, certificate string, data []string, err error) {
 	if model, certificate, data, err = config.ArtifactPaths(ctx, args); err != nil {
 		return "", "", nil, err
@@ -193,7 +196,8 @@ func artifacts(ctx context.Context, args []string) (model, certificate string, d
 	return model, certificate, data, err
 }
 
-// into is the whole path of a folder for predictions, which no later reading of the data may find.
+// into returns the absolute path of a folder for predictions. It is an error if a later reading of the data
+// would find it.
 func (s Scoring) into(folder string) (string, error) {
 	err := absolute(&folder)
 	if err == nil {
@@ -208,7 +212,7 @@ func (s Scoring) into(folder string) (string, error) {
 	return folder, err
 }
 
-// predict is the command.
+// predict runs the command predict.
 func predict(ctx context.Context, args []string, c console) error {
 	if *outputFlag == "" {
 		return config.Argument(errors.New("-o: name the folder to write"))
@@ -252,7 +256,7 @@ func predict(ctx context.Context, args []string, c console) error {
 	return out.Flush()
 }
 
-// write has the predictions of all shards made, and publishes them.
+// write has the engine predict all shards, and publishes the predictions.
 func (s Scoring) write(ctx context.Context, folder string, shards int) (found record, err error) {
 	if shards == 0 {
 		return found, fmt.Errorf("%w: there are no rows to predict", job.ErrData)

@@ -22,30 +22,30 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Scoring says what is predicted. Workers read all of it themselves.
+// A Scoring says what is predicted, with which model. Workers read all of it themselves.
 type Scoring struct {
-	Model, Certificate string   // references
-	Data               []string // arguments
-	Interval           float64  // share of fresh rows; 0: none
-	Of                 string   // what the predictions follow from, as [Scoring.follows] tells it
+	Model, Certificate string   // paths or addresses
+	Data               []string // paths or addresses, as in the arguments
+	Interval           float64  // share of new rows that an interval covers; 0 means no interval
+	Of                 string   // what the predictions follow from: the result of [Scoring.follows]
 }
 
-// A predictor is a model with rows to predict: one shard at a time, with all processors.
+// A predictor is a model with the rows to predict. It predicts one shard at a time, with all processors.
 type predictor struct {
 	by    config.Predictor
 	rows  dataset.Opened
-	model *pipeline.Ready // nil: it only describes them
+	model *pipeline.Ready // nil if nothing is predicted in this process
 }
 
-// predictors are those of this process, by Scoring.Of.
+// predictors are the predictors of this process, by Scoring.Of.
 var predictors shared[string, predictor]
 
-// resources are those of a process.
+// resources returns the resources of a process.
 func resources() job.Resources {
 	return job.Resources{Workers: runtime.GOMAXPROCS(0)}.WithDefaults()
 }
 
-// open reads model and certificate, and lists the rows.
+// open reads model and certificate, and lists the rows. It does not prepare the model for predictions.
 func (s Scoring) open(ctx context.Context, trusted string) (p predictor, err error) {
 	from, err := config.OriginOf(s.Data)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s Scoring) open(ctx context.Context, trusted string) (p predictor, err err
 	return p, err
 }
 
-// follows tells what predictions follow from: program, model, certificate and files.
+// follows returns what the predictions follow from, as JSON: program, model, certificate, interval and files.
 func (s Scoring) follows(p predictor) (string, error) {
 	files := sha256.New()
 	to := json.NewEncoder(files)
@@ -78,7 +78,8 @@ func (s Scoring) follows(p predictor) (string, error) {
 	return string(text), err
 }
 
-// same demands that what was read is what the job was started for.
+// same returns an error unless the predictor follows from the same things as the one for which the job was
+// started.
 func (s Scoring) same(p predictor) error {
 	found, err := s.follows(p)
 	if err == nil && found != s.Of {
@@ -87,7 +88,7 @@ func (s Scoring) same(p predictor) error {
 	return err
 }
 
-// ready reads the predictor of the job.
+// ready opens the predictor of the job, and prepares its model.
 func (s Scoring) ready(ctx context.Context) (p predictor, err error) {
 	if p, err = s.open(ctx, ""); err == nil {
 		err = s.same(p)
@@ -98,10 +99,10 @@ func (s Scoring) ready(ctx context.Context) (p predictor, err error) {
 	return p, err
 }
 
-// A shard is what was predicted of a row group.
+// A shard is the result of predicting a row group.
 type shard struct {
 	Number int    `json:"shard"`
-	File   string `json:"file"` // its name has the digest of its bytes
+	File   string `json:"file"` // a name that has the digest of the file's bytes in it
 	config.RowCounts
 }
 
@@ -127,8 +128,8 @@ func (s Scoring) predict(ctx context.Context, number int, folder string) (out sh
 	return out, err
 }
 
-// scored is the pipeline: numbers of shards -> what was predicted of each, under one key -> the record
-// of them all. Files go into the folder.
+// scored returns the pipeline of predictions: numbers of shards -> the result of each, under one key -> the
+// record of them all. Files go into the folder.
 func scored(s Scoring, folder string, numbers []int, of int) *beam.Pipeline {
 	p, root := beam.NewPipelineWithRoot()
 	made := beam.ParDo(root, &predictShard{Scoring: s, Folder: folder}, beam.Reshuffle(root, beam.CreateList(root, numbers)))
@@ -136,7 +137,7 @@ func scored(s Scoring, folder string, numbers []int, of int) *beam.Pipeline {
 	return p
 }
 
-// run is the id of the predictions.
+// run returns the id of the predictions.
 func (s Scoring) run() string { return digest.Of([]byte(s.Of)) }
 
 // A predictShard predicts shards.
@@ -156,8 +157,8 @@ func (f *predictShard) ProcessElement(ctx context.Context, number int, emit func
 	return err
 }
 
-// A recordShards makes the record of predictions from what was predicted of each shard. A shard may have been
-// predicted several times: its files are the same, or the job fails.
+// A recordShards makes the record of predictions from the results of all shards. If an engine predicts a shard
+// several times, all its files must be the same, or the job fails.
 type recordShards struct {
 	Run, Of, Folder string
 	Shards          int
