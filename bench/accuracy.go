@@ -15,21 +15,22 @@ import (
 )
 
 const (
-	accuracyRows     = 6000 // of a job, at most
+	accuracyRows     = 6000 // at most, of a job
 	accuracyInducing = 200
-	accuracyEpsilon  = 0.6 // standard deviations of the target
+	accuracyEpsilon  = 0.6 // in standard deviations of the target
 	accuracyDelta    = 0.01
 )
 
-// A variant of ours: trained by an objective, without or with a column of boosted trees for the mean.
+// A variant is a way of training our model: by an objective, with or without a column of boosted trees as prior
+// mean.
 type variant struct {
 	objective string
-	trees     string // what they were fitted on; empty: no column
+	trees     string // the rows that the trees are fitted on; empty means no trees
 }
 
 const (
-	treesOfAll     = "all"     // rows but the held-out rows
-	treesOfOutside = "outside" // rows alone, three tenths of all
+	treesOfAll     = "all"     // all rows but the held-out rows
+	treesOfOutside = "outside" // only outside rows, three tenths of all
 )
 
 var variants = []variant{{"bound", ""}, {"elbo", ""}, {"elbo", treesOfAll}, {"elbo", treesOfOutside}}
@@ -44,7 +45,7 @@ func (v variant) String() string {
 	return v.objective
 }
 
-// rows is the name of the folder of rows that a variant takes, of those of the job or of those kept apart.
+// rows returns the name of the folder of rows that a variant reads; of is "train" or "test".
 func (v variant) rows(of string) string {
 	if v.trees != "" {
 		return v.trees + "-" + of
@@ -52,7 +53,7 @@ func (v variant) rows(of string) string {
 	return of
 }
 
-// job is the job file of a variant, for the rows of a folder.
+// job returns the job file of a variant, for the rows of a folder.
 func (v variant) job(c accuracyCase, folder string) string {
 	mean := ""
 	if v.trees != "" {
@@ -65,18 +66,19 @@ func (v variant) job(c accuracyCase, folder string) string {
 		folder, c.Target, mean, c.Epsilon, c.Delta, c.Inducing, v.objective, v.output())
 }
 
-// output is the folder of a variant: all are tested on the same held-out rows.
+// output returns the output folder of a variant.
 func (v variant) output() string { return "artifact-" + v.rows(v.objective) }
 
-// boostedColumn is what accuracy.py calls the predictions of the trees.
+// boostedColumn is the column in which accuracy.py writes the predictions of the trees.
 const boostedColumn = "boosted"
 
-// accuratePeers are peers by name, the slowest last; those of ourHoldout are the trees of treesOfAll, tested on the rows that ours hold out.
+// accuratePeers are the names of peers, the slowest last. ourHoldout is the trees of treesOfAll, tested on the
+// rows that our jobs hold out.
 var accuratePeers = []string{"boosting", ourHoldout, "exact", "svgp"}
 
 const ourHoldout = "boosting, our held-out rows"
 
-// An accuracyCase is a question to accuracy.py.
+// An accuracyCase is a request to accuracy.py.
 type accuracyCase struct {
 	Do          string  `json:"do"`
 	Data        string  `json:"data"`
@@ -89,10 +91,10 @@ type accuracyCase struct {
 	Inducing    int     `json:"inducing"`
 	Epsilon     float64 `json:"epsilon"`
 	Delta       float64 `json:"delta"`
-	Share       float64 `json:"share"` // of the rows that are held out
+	Share       float64 `json:"share"` // the part of the rows that is held out
 }
 
-// accuracy compares risks, errors and intervals.
+// accuracy compares risks, errors and intervals with those of peers.
 func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 	p, err := b.start(ctx, "accuracy", []string{"OMP_NUM_THREADS=1"}, "accuracy.py")
 	if err != nil || p == nil {
@@ -136,8 +138,8 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 	return text.String(), nil
 }
 
-// accuracyQuestions have a table each, of the means of what accuracy.py answers and certificates say; draw is the
-// bound of a draw, which peers have none of.
+// accuracyQuestions are the tables. A cell is made from means over the splits of what accuracy.py returns and
+// certificates state. Only our variants have a bound of a draw.
 var accuracyQuestions = []struct {
 	what string
 	cell func(mean func(string) float64) string
@@ -150,7 +152,7 @@ var accuracyQuestions = []struct {
 	{"bound of a draw", func(mean func(string) float64) string { return number(mean("draw"), "%.4f") }},
 }
 
-// mean is that of one value over all rounds.
+// mean returns the mean of one value over all rounds.
 func (r rounds) mean(name string) (mean float64) {
 	for _, x := range r {
 		mean += x[name] / float64(len(r))
@@ -158,7 +160,7 @@ func (r rounds) mean(name string) (mean float64) {
 	return mean
 }
 
-// accuracySplit adds what all make of one split.
+// accuracySplit adds the results of our variants and of the peers on one split.
 func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set set, seed int, found map[string]rounds) error {
 	work, err := filepath.Abs(filepath.Join(b.work, fmt.Sprintf("accuracy-%s-%d", set.name, seed)))
 	if err != nil {
@@ -198,7 +200,7 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set s
 	return nil
 }
 
-// boost has trees fitted on the rows that they may see, and their predictions added to all.
+// boost has accuracy.py fit trees on the rows that they may use, and add their predictions to all rows.
 func boost(ctx context.Context, binary string, p *peer, c accuracyCase) error {
 	path, v := filepath.Join(c.Work, "split.yaml"), variant{variants[0].objective, c.Trees}
 	if err := os.WriteFile(path, []byte(v.job(c, "train")), 0o644); err != nil {
@@ -212,8 +214,8 @@ func boost(ctx context.Context, binary string, p *peer, c accuracyCase) error {
 	return p.answer(c, &struct{}{})
 }
 
-// ourAccuracy trains, predicts the rows kept apart, and scores the predictions. It also
-// returns the share of the rows that were held out.
+// ourAccuracy trains, predicts the test rows, and has the predictions scored. It also returns the part of the
+// rows that was held out.
 func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v variant) (a round, share float64, err error) {
 	r, err := measured.Train(ctx, binary, c.Work, v.job(c, v.rows("train")))
 	if err != nil {
@@ -237,7 +239,7 @@ func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v 
 		return a, 0, err
 	}
 	a["bound"] = cert.About(certify.PredictorMean).Bound
-	if draw := cert.About(certify.PredictorDraw); draw.Status != certify.StatusVoid { // trees that know the training rows
+	if draw := cert.About(certify.PredictorDraw); draw.Status != certify.StatusVoid { // void if trees were fitted on training rows
 		a["draw"] = draw.Bound
 	}
 	a["seconds"] = (r.Process.UserTime() + r.Process.SystemTime()).Seconds()

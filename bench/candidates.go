@@ -19,22 +19,23 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// A bench is shared by all measures.
+// A bench has what all measures share.
 type bench struct {
 	rounds int
 	work   string // folder for binaries and data
 	data   string // folder of the data sets
-	docs   string // folder for pictures
-	python string // the peers' interpreter, or "" if there is none
+	docs   string // folder to which pictures are written
+	python string // interpreter for the peers; empty if there is none
 	log    io.Writer
 }
 
 func (b *bench) logf(format string, args ...any) { fmt.Fprintf(b.log, format+"\n", args...) }
 
-// peersFolder holds the peers' programs, and their interpreter, which make bench makes.
+// peersFolder has the programs of the peers, and their interpreter once make bench has installed it.
 var peersFolder = filepath.Join("bench", "peers")
 
-// prepare finds the peers' interpreter, if it is there, and says with what and where the tables are made.
+// prepare finds the interpreter of the peers, if it is installed, and returns the sentence about machine and
+// versions below each table.
 func (b *bench) prepare(ctx context.Context) (about string, err error) {
 	python, err := filepath.Abs(filepath.Join(peersFolder, ".venv", "bin", "python"))
 	if err != nil {
@@ -59,7 +60,7 @@ print("Python " + platform.python_version(), *(f"{p} {m.version(p)}" for p in ("
 // A goBench is a test binary with benchmarks.
 type goBench string // its path
 
-// buildBench makes the test binary of a package of ours.
+// buildBench builds the test binary of one of our packages.
 func (b *bench) buildBench(ctx context.Context, pkg string) (goBench, error) {
 	binary, err := filepath.Abs(filepath.Join(b.work, filepath.Base(pkg)+".test"))
 	if err != nil {
@@ -71,8 +72,8 @@ func (b *bench) buildBench(ctx context.Context, pkg string) (goBench, error) {
 	return goBench(binary), cmd.Run()
 }
 
-// run runs one benchmark, named with its sub-benchmarks, for about the given time, and returns
-// its reports by unit.
+// run runs one benchmark, named with its sub-benchmarks, for about the given time. It returns the reported
+// values by unit.
 func (g goBench) run(ctx context.Context, name, benchtime string, env ...string) (map[string]float64, error) {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
@@ -112,7 +113,7 @@ func parseBenchmark(line string) (map[string]float64, bool) {
 	return values, true
 }
 
-// A peer is a running Python program that answers cases, one line of JSON each.
+// A peer is a running Python program. It reads requests and writes answers, each as one line of JSON.
 type peer struct {
 	name    string
 	process *exec.Cmd
@@ -120,8 +121,8 @@ type peer struct {
 	answers *bufio.Reader
 }
 
-// start starts a peer's script, or returns nil without Python. The environment sets threads and
-// instruction sets of the libraries.
+// start starts the script of a peer, or returns nil without Python. env sets the threads and the instruction
+// set of its libraries.
 func (b *bench) start(ctx context.Context, name string, env []string, script string, args ...string) (*peer, error) {
 	if b.python == "" {
 		return nil, nil
@@ -140,7 +141,7 @@ func (b *bench) start(ctx context.Context, name string, env []string, script str
 	return &peer{name, cmd, stdin, bufio.NewReader(stdout)}, cmd.Start()
 }
 
-// answer takes a peer's answer to a case.
+// answer sends a request to the peer and decodes its answer into to.
 func (p *peer) answer(question, to any) error {
 	line, err := json.Marshal(question)
 	if err != nil {
@@ -165,7 +166,7 @@ func (p *peer) answer(question, to any) error {
 	return nil
 }
 
-// stop ends the peers.
+// stop ends the peers, of which some may be nil.
 func stop(peers []*peer) error {
 	var failed error
 	for _, p := range peers {
@@ -176,7 +177,7 @@ func stop(peers []*peer) error {
 	return failed
 }
 
-// median is the middle of some values, 0 of none.
+// median returns the median of values; 0 if there are none.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {
@@ -185,19 +186,19 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// A round has the result of each candidate, by name, 0 without one.
+// A round has the value of each candidate by name; 0 means that it was not measured.
 type round map[string]float64
 
-// rounds are those of one case.
+// rounds are all rounds of one case.
 type rounds []round
 
-// median is that of one candidate.
+// median returns the median value of one candidate.
 func (r rounds) median(name string) float64 {
 	return r.medianOf(func(x round) float64 { return x[name] })
 }
 
-// medianOf is the median of f over the rounds, without zeros, which were not measured. A ratio of neighbours in time
-// depends less on other programs than one of medians.
+// medianOf returns the median of f over the rounds, without zeros, which mean "not measured". A median of
+// ratios within rounds depends less on other programs than a ratio of medians.
 func (r rounds) medianOf(f func(round) float64) float64 {
 	var values []float64
 	for _, x := range r {
@@ -208,7 +209,7 @@ func (r rounds) medianOf(f func(round) float64) float64 {
 	return median(values)
 }
 
-// A measurement is of one candidate.
+// A measurement measures one candidate.
 type measurement struct {
 	name    string
 	measure func() (float64, error)
@@ -234,7 +235,7 @@ func (b *bench) interleave(ctx context.Context, measurements []measurement) (rou
 	return all, nil
 }
 
-// measurement is that of a Go benchmark, by its reports in a unit.
+// measurement returns the measurement of a Go benchmark by the value that it reports in a unit.
 func (g goBench) measurement(ctx context.Context, name, unit string) measurement {
 	return measurement{"ours", func() (float64, error) {
 		values, err := g.run(ctx, name, "100ms")
@@ -245,7 +246,7 @@ func (g goBench) measurement(ctx context.Context, name, unit string) measurement
 	}}
 }
 
-// peerMeasurements are those of the running peers.
+// peerMeasurements returns the measurements of the running peers.
 func peerMeasurements(peers []*peer, question any) []measurement {
 	var measurements []measurement
 	for _, p := range peers {

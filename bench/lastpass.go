@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// lastPass compares the way from rows to their expected losses.
+// lastPass compares how fast rows become expected losses.
 func lastPass(ctx context.Context, b *bench) (_ string, err error) {
 	ours, err := b.buildBench(ctx, "./model")
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// libraryEnvironment holds the peers' libraries to threads and to the instruction set of ours.
-// OpenBLAS takes processors that it does not know for older ones: the variable names this one's.
+// libraryEnvironment returns the environment that limits the peers' libraries to a number of threads and to the
+// instruction set that ours uses. OpenBLAS takes processors that it does not know for older ones, so a variable
+// names the right one.
 func libraryEnvironment(threads int) []string {
 	n := strconv.Itoa(threads)
 	env := []string{"OPENBLAS_NUM_THREADS=" + n, "MKL_NUM_THREADS=" + n, "OMP_NUM_THREADS=" + n}
@@ -22,7 +23,7 @@ func libraryEnvironment(threads int) []string {
 	return env
 }
 
-// startLibraries starts the dgemm of OpenBLAS and that of MKL.
+// startLibraries starts two peers: the dgemm of OpenBLAS and that of MKL.
 func (b *bench) startLibraries(ctx context.Context, threads int) ([]*peer, error) {
 	var peers []*peer
 	var failed error

@@ -1,5 +1,6 @@
-// Bench compares this program with its best alternatives, in one run on one machine, in rounds that measure one
-// after another: the tables of docs/explanation/results.md, section "Side by side". README.md lists the measures.
+// Bench compares this program with its best alternatives, in one run on one machine. Candidates are measured
+// one after another, in several rounds. It makes the tables of docs/explanation/results.md, section "Side by
+// side". README.md lists the measures.
 //
 //	go -C bench run . [-only lastpass,accuracy,svgp,gradient,parquet,scale,sweep] [-rounds 5] [-write]
 package main
@@ -17,7 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
-// A measure makes one part of the page.
+// A measure makes one section of the page.
 type measure struct {
 	name string
 	run  func(context.Context, *bench) (string, error)
@@ -76,7 +77,7 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 	return failed
 }
 
-// choose returns the measures of a list of names, all for none.
+// choose returns the measures of a list of names; all for an empty list.
 func choose(only string) ([]measure, error) {
 	if only == "" {
 		return measures, nil

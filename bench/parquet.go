@@ -9,13 +9,13 @@ import (
 	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
-// parquet compares Parquet files to float64 blocks, on one core.
+// parquet compares how fast Parquet files become blocks of float64, on one core.
 func parquet(ctx context.Context, b *bench) (_ string, err error) {
 	ours, err := b.buildBench(ctx, "./ingest/lake")
 	if err != nil {
 		return "", err
 	}
-	// Our benchmark writes the files there; they are made again, for its cases may have changed.
+	// Our benchmark writes the files there. Old ones are removed, because its cases may have changed.
 	files, err := filepath.Abs(filepath.Join(b.work, "parquet"))
 	if err != nil {
 		return "", err
@@ -42,7 +42,7 @@ func parquet(ctx context.Context, b *bench) (_ string, err error) {
 			if err != nil {
 				return "", err
 			}
-			if pyarrow != nil { // adds the speeds of its ways
+			if pyarrow != nil { // it adds its own speeds to found
 				if err := pyarrow.answer(map[string]any{"path": filepath.Join(files, c.name+".parquet"), "seconds": 1.5}, &found); err != nil {
 					return "", err
 				}

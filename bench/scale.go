@@ -14,16 +14,16 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/synth"
 )
 
-// The jobs of scale.
+// Settings of the jobs of scale.
 const (
 	scaleInducing = 200
 	scaleFeatures = 3
-	scaleBudget   = 256 // MiB
-	scaleFile     = 1_000_000
+	scaleBudget   = 256       // MiB
+	scaleFile     = 1_000_000 // rows of a file
 )
 
-// scale shows that memory stays within the budget and the last pass takes the
-// same time a row, however many rows there are.
+// scale shows that, for any number of rows, memory stays within the budget and the last pass takes the same
+// time for a row.
 func scale(ctx context.Context, b *bench) (string, error) {
 	binary, err := measured.Build(ctx, b.work, b.log)
 	if err != nil {
@@ -35,7 +35,7 @@ func scale(ctx context.Context, b *bench) (string, error) {
 	}
 	sizes := []struct {
 		n    int64
-		runs int // a round: short passes say little alone
+		runs int // in a round: one short pass says little
 	}{{100_000, 5}, {1_000_000, 2}, {10_000_000, 1}}
 	var found []rounds
 	var perRow []float64 // µs of the last pass
@@ -65,11 +65,11 @@ func scale(ctx context.Context, b *bench) (string, error) {
 	return fmt.Sprintf("Generated rows of %d features in zstd files on disk, M = %d, a pass of joint steps, `memory: %dMiB`.\n\n", scaleFeatures, scaleInducing, scaleBudget) + t.String(), nil
 }
 
-// scaleOverhead is what the process takes in addition to the rows: program, batch,
-// shuffle buffer, matrices. MiB.
+// scaleOverhead is the memory, in MiB, that the process needs in addition to the rows: program, batch, shuffle
+// buffer, matrices.
 const scaleOverhead = 64
 
-// scaleRows writes the rows, unless an earlier run has.
+// scaleRows writes the rows, unless an earlier run has done so.
 func scaleRows(ctx context.Context, g *synth.Generator, dir string, n int64) error {
 	done := filepath.Join(dir, "rows", "_SUCCESS")
 	if _, err := os.Stat(done); err == nil {

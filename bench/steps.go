@@ -8,8 +8,8 @@ import (
 	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
-// compare measures a benchmark of the model next to a script with one thread and with two, for each
-// question: on a machine that is not quiet, a team of two can be slower than one.
+// compare measures a benchmark of package model and a script with one thread and with two, for each question.
+// On a busy machine, two threads can be slower than one.
 func (b *bench) compare(ctx context.Context, benchmark, unit, script string, questions ...any) (found []rounds, err error) {
 	ours, err := b.buildBench(ctx, "./model")
 	if err != nil {
@@ -34,12 +34,12 @@ func (b *bench) compare(ctx context.Context, benchmark, unit, script string, que
 	return found, nil
 }
 
-// betterOfThreads is the time of the better of 1 and 2 threads over ours.
+// betterOfThreads returns the time of the peer with one or two threads, whichever is less, divided by ours.
 func betterOfThreads(m rounds) float64 {
 	return m.medianOf(func(r round) float64 { return over(min(r["1"], r["2"]), r["ours"]) })
 }
 
-// svgp compares an epoch of mini-batch training.
+// svgp compares the time of an epoch of mini-batch training.
 func svgp(ctx context.Context, b *bench) (string, error) {
 	type question struct {
 		Dtype string `json:"dtype"`
@@ -56,7 +56,7 @@ func svgp(ctx context.Context, b *bench) (string, error) {
 	return "32,000 rows of 8 features, M = 500, batches of 1,024: our joint steps in float64 (2 workers), and GPyTorch's tutorial SVGP.\n\n" + t.String(), nil
 }
 
-// gradient compares a gradient of kl-PAC-SGP, as L-BFGS asks for it.
+// gradient compares the time of a gradient of kl-PAC-SGP, as L-BFGS needs it.
 func gradient(ctx context.Context, b *bench) (string, error) {
 	found, err := b.compare(ctx, "BenchmarkGradient", "cpu-s/gradient", "collapsed.py", struct{}{})
 	if err != nil {

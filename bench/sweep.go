@@ -19,13 +19,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// A set is one that is no series, with its target and the largest number of keys of a sweep.
+// A set is a data set whose rows have no order in time, with its target and the largest number of keys of a
+// sweep.
 type set struct {
 	name, target string
 	keys         int
 }
 
-// sets are all, the slowest last.
+// sets are all data sets, the slowest last.
 var sets = []set{
 	{"boston", "MEDV", 10},
 	{"concrete", "y", 10},
@@ -37,22 +38,22 @@ var sets = []set{
 	{"kin40k", "y", 4},
 }
 
-// sweepObjectives have the largest numbers of keys.
+// sweepObjectives are the objectives, each with its largest number of keys.
 var sweepObjectives = []struct {
 	name string
 	keys int
 }{{"bound", 10}, {"elbo", 3}}
 
-// A swept is one run: what its certificate says, and what happens on rows kept apart.
+// A swept is the result of one run: the bounds of its certificate, and what happens on test rows.
 type swept struct {
 	draw, held promise
-	rmse       float64 // in deviations of the target over the job's rows, as the half-width of intervals
-	coverage   float64 // of intervals of 1.96 predictive deviations
-	half       float64
-	missing    int // rows without a prediction or a deviation
+	rmse       float64 // in standard deviations of the target over the job's rows
+	coverage   float64 // share of test rows within 1.96 predictive deviations
+	half       float64 // mean half-width of these intervals, in the unit of rmse
+	missing    int     // test rows without a prediction or a deviation
 }
 
-// sweep trains default jobs with one key after another, by both objectives.
+// sweep trains default jobs with different keys, by both objectives.
 func sweep(ctx context.Context, b *bench) (string, error) {
 	t := measured.Table{{"set", "objective", "keys", "bound of a draw", "worst ÷ median", "draws miss", "bound of predictions", "predictions miss", "RMSE", "coverage of 95 % intervals", "half-width"}}
 	var names []string
@@ -84,7 +85,7 @@ func sweep(ctx context.Context, b *bench) (string, error) {
 	return "Default jobs, ε = 0.6 standard deviations of the target, δ = 0.01, `duplicates: keep`: medians over keys, each of which keeps another fifth of the rows apart.\n\n" + t.String(), nil
 }
 
-// line is the line of an objective, and its promises: of a draw, of predictions.
+// line returns a line of the table, and the promises about a draw and about predictions.
 func line(set, objective string, found []swept) (cells []string, shown [2]promise) {
 	middle := func(of func(swept) float64) float64 {
 		values := make([]float64, len(found))
@@ -105,7 +106,7 @@ func line(set, objective string, found []swept) (cells []string, shown [2]promis
 	}, [2]promise{draw, held}
 }
 
-// sweepRun trains on four fifths of the rows, and predicts the others.
+// sweepRun trains on four fifths of the rows, and predicts the others, which are the test rows.
 func sweepRun(ctx context.Context, rows measured.Dataset, target, objective string, key int) (s swept, err error) {
 	order := rand.New(rand.NewPCG(uint64(key), 2)).Perm(rows.Rows()) //nolint:gosec // the same rows each time
 	fifth := len(order) / 5

@@ -13,15 +13,14 @@ import (
 	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
-// A promise is what a certificate promises, and what happens on rows kept apart: the median
-// shares of misses over the keys.
+// A promise is the bound of a certificate, and the risk on test rows: median shares of misses over the keys.
 type promise struct{ bound, risk float64 }
 
-// leastShown stands for every smaller share.
+// leastShown is drawn for every smaller share.
 const leastShown = 1e-4
 
-// promisePlot draws promises by set, from top to bottom, of draws and of predictions: a line from each risk, a ring
-// or a disc, to its bound, a bar.
+// promisePlot draws the promises of each set, from top to bottom: a line from the risk to the bound, which is a
+// bar. The risk of draws is a ring, that of predictions a disc.
 func promisePlot(sets []string, promises [][2]promise) *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text = "What a certificate promises (bar), and what new rows show (ring, disc)", "share of rows that are off by more than 0.6 standard deviations"
@@ -48,7 +47,7 @@ func promisePlot(sets []string, promises [][2]promise) *plot.Plot {
 	return p
 }
 
-// A bar is a vertical one.
+// A bar is a glyph: a vertical bar.
 type bar struct{}
 
 // DrawGlyph implements draw.GlyphDrawer.

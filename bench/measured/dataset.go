@@ -7,14 +7,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// A Dataset is a data set, by columns.
+// A Dataset is a data set in memory, column by column. All columns have the same length.
 type Dataset struct {
 	Names   []string
 	Columns [][]float64
 }
 
-// ReadDataset reads a data set, a file or a folder of files, with its columns in the order of
-// its first file.
+// ReadDataset reads a data set from a file or from a folder of files. The columns are in the order of the first
+// file.
 func ReadDataset(ctx context.Context, path string) (Dataset, error) {
 	files, _, err := lake.Files(ctx, []string{path})
 	if err != nil {
@@ -37,10 +37,10 @@ func ReadDataset(ctx context.Context, path string) (Dataset, error) {
 	})
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (t Dataset) Rows() int { return len(t.Columns[0]) }
 
-// Pick returns some rows.
+// Pick returns a copy of the rows with these indices.
 func (t Dataset) Pick(rows []int) Dataset {
 	out := Dataset{t.Names, make([][]float64, len(t.Columns))}
 	for c, column := range t.Columns {

@@ -1,5 +1,5 @@
-// Package measured is shared by the programs that fill results.md and paper.md of docs/explanation: the folder of the
-// data, the measured command and its runs, and the sections of the page.
+// Package measured has what the programs share that fill results.md and paper.md in docs/explanation: the
+// folder of the data, the command under test and its runs, and the sections of a page.
 package measured
 
 import (
@@ -26,8 +26,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// Main runs a program until it ends or is interrupted. It goes from the module's folder, where go -C bench run
-// starts it, to the root of the tree: all paths are relative to it.
+// Main runs a program until it ends or is interrupted. It changes from the module's folder, where go -C bench
+// run starts it, to the root of the tree, to which all paths are relative.
 func Main(program string, run func(context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	_, err := os.Stat("peers")
@@ -43,7 +43,7 @@ func Main(program string, run func(context.Context) error) {
 	}
 }
 
-// Data is the folder of the data sets, as for the tests.
+// Data returns the folder of the data sets, which tests use too.
 func Data() string {
 	if dir := os.Getenv("PACSGP_DATA"); dir != "" {
 		return dir
@@ -51,7 +51,7 @@ func Data() string {
 	return filepath.Join("..", "shared", "data")
 }
 
-// Build makes the command, as it is shipped, in a folder, and returns its path.
+// Build builds the command, as it is shipped, in a folder, and returns its path.
 func Build(ctx context.Context, folder string, log io.Writer) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
@@ -66,7 +66,7 @@ func Build(ctx context.Context, folder string, log io.Writer) (string, error) {
 	return binary, build.Run()
 }
 
-// A Run is what pacsgp train --json says of a run, and its process.
+// A Run is what pacsgp train --json prints about a run, with its process.
 type Run struct {
 	Certificate string `json:"certificate"`
 	Model       string `json:"model"`
@@ -77,8 +77,8 @@ type Run struct {
 	Process *os.ProcessState `json:"-"`
 }
 
-// Train writes a job into a folder, removes its earlier output, artifact, and runs the command on
-// it. A run without a certified guarantee is a result. The error of one that failed has its log.
+// Train writes a job into a folder, removes the folder artifact of an earlier run, and runs the command. A run
+// without a certified claim is no error. The error of a failed run has its log.
 func Train(ctx context.Context, binary, dir, job string) (r Run, err error) {
 	path := filepath.Join(dir, "job.yaml")
 	if err := errors.Join(os.WriteFile(path, []byte(job), 0o644), os.RemoveAll(filepath.Join(dir, "artifact"))); err != nil {
@@ -96,7 +96,7 @@ func Train(ctx context.Context, binary, dir, job string) (r Run, err error) {
 	return r, json.Unmarshal(out, &r)
 }
 
-// Peak is the peak memory of a finished process in MiB.
+// Peak returns the peak memory of a finished process in MiB; 0 if it is unknown.
 func Peak(p *os.ProcessState) float64 {
 	if u, ok := p.SysUsage().(*syscall.Rusage); ok {
 		return float64(u.Maxrss) / 1024
@@ -104,7 +104,7 @@ func Peak(p *os.ProcessState) float64 {
 	return 0
 }
 
-// Machine names the machine with its instruction set, and the day.
+// Machine returns a text that names the machine, its instruction set, and today's date.
 func Machine(instructions string) string {
 	processor := cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH)
 	if cpuid.CPU.BrandName != "" {
@@ -114,13 +114,13 @@ func Machine(instructions string) string {
 		processor, runtime.NumCPU(), instructions, runtime.Version(), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format(time.DateOnly))
 }
 
-// A Table is one of Markdown, its head first.
+// A Table is a Markdown table. Its first line is the head.
 type Table [][]string
 
 // Add adds a line.
 func (t *Table) Add(cells ...string) { *t = append(*t, cells) }
 
-// String is the table.
+// String returns the table as Markdown.
 func (t Table) String() string {
 	var out strings.Builder
 	for i, line := range t {
@@ -132,7 +132,7 @@ func (t Table) String() string {
 	return out.String()
 }
 
-// SavePNG writes a picture.
+// SavePNG writes a picture as a PNG file.
 func SavePNG(path string, picture *vgimg.Canvas) error {
 	var out bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: picture}).WriteTo(&out); err != nil {
@@ -141,7 +141,7 @@ func SavePNG(path string, picture *vgimg.Canvas) error {
 	return durable.WriteFile(durable.OS{}, path, out.Bytes())
 }
 
-// ReplaceSection replaces the text between the two lines of a page that name a section.
+// ReplaceSection replaces the text of a section of a page, which is between two comment lines with its name.
 func ReplaceSection(path, name, text string) error {
 	begin, end := []byte("<!-- "+name+": begin -->"), []byte("<!-- "+name+": end -->")
 	page, err := os.ReadFile(path)

@@ -17,7 +17,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// fitCurve fits the unit's method to rows of one feature by the paper's protocol, but from its own centres.
+// fitCurve fits the unit's method to rows of one feature by the paper's protocol, except that the model chooses
+// the centres.
 func (u unit) fitCurve(ctx context.Context, rows model.Rows, o options, seed uint64, lnNoise float64) (*model.Collapsed, *model.Posterior, error) {
 	c, err := u.collapsed(rows)
 	if err != nil {
@@ -29,7 +30,7 @@ func (u unit) fitCurve(ctx context.Context, rows model.Rows, o options, seed uin
 	return minimised(ctx, c, rows)
 }
 
-// snelsonRows are the raw rows of the one-dimensional set, every step-th of them.
+// snelsonRows returns every step-th raw row of the one-dimensional data set.
 func snelsonRows(ctx context.Context, o options, step int) (model.Rows, error) {
 	t, err := measured.ReadDataset(ctx, filepath.Join(o.data, "snelson", "train.parquet"))
 	if err != nil {
@@ -59,7 +60,7 @@ func predict(p *model.Posterior, lo, hi float64) (curve, error) {
 	return c, r.Predict(c.x, c.mean, c.variance)
 }
 
-// shifted is the mean, moved by so much at each input.
+// shifted returns the mean, moved by by(i) at input i.
 func (c curve) shifted(by func(i int) float64) plotter.XYs {
 	points := make(plotter.XYs, len(c.x))
 	for i, x := range c.x {
@@ -68,7 +69,7 @@ func (c curve) shifted(by func(i int) float64) plotter.XYs {
 	return points
 }
 
-// addBand draws the mean and two deviations next to it.
+// addBand draws the mean, and a band of two standard deviations around it.
 func (c curve) addBand(p *plot.Plot, col color.NRGBA, noise float64) {
 	deviation := func(i int) float64 { return 2 * math.Sqrt(max(0, c.variance[i])+noise) }
 	lower := c.shifted(func(i int) float64 { return -deviation(i) })
@@ -78,7 +79,7 @@ func (c curve) addBand(p *plot.Plot, col color.NRGBA, noise float64) {
 	p.Add(&plotter.Polygon{XYs: []plotter.XYs{slices.Concat(c.shifted(deviation), lower)}, Color: faint(col)}, line)
 }
 
-// addCrosses marks inducing points at a height.
+// addCrosses draws crosses at the inducing points z, all at one height.
 func addCrosses(p *plot.Plot, z []float64, at float64, col color.NRGBA) {
 	var crosses plotter.XYs
 	for _, v := range z {

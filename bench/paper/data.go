@@ -12,11 +12,11 @@ import (
 	"github.com/pacsgp/pacsgp/bench/paper/mersenne"
 )
 
-// targets are the targets of the data sets.
+// targets are the target columns of the data sets.
 var targets = map[string]string{"boston": "MEDV", "pol": "y", "kin40k": "y", "sarcos": "y"}
 
-// readTable reads the files of a data set below a folder. All its columns have mean 0 and
-// deviation 1 over all rows, train and test, as in the published experiments.
+// readTable reads a data set from a folder. All its columns have mean 0 and standard deviation 1 over all rows,
+// train and test, as in the published experiments.
 func readTable(ctx context.Context, data, name string) (measured.Dataset, error) {
 	all, err := measured.ReadDataset(ctx, filepath.Join(data, name))
 	if err != nil {
@@ -29,7 +29,8 @@ func readTable(ctx context.Context, data, name string) (measured.Dataset, error)
 	return t, nil
 }
 
-// standardised has the features by name, without constant ones, and then the target.
+// standardised returns the standardised features, sorted by name and without constant ones, and then the
+// target.
 func standardised(all measured.Dataset, target string) (measured.Dataset, error) {
 	names := slices.DeleteFunc(slices.Sorted(slices.Values(all.Names)), func(name string) bool { return name == target })
 	var t measured.Dataset
@@ -55,9 +56,9 @@ func standardised(all measured.Dataset, target string) (measured.Dataset, error)
 	return t, nil
 }
 
-// split draws the split of a seed as the paper's experiments do: the first ⌈n/5⌉ entries of
-// the permutation that numpy's RandomState(seed) makes are the test rows, and the others, in
-// its order, those for training.
+// split returns the split of a seed as the paper's experiments draw it. The first ⌈n/5⌉ entries of the
+// permutation that numpy's RandomState(seed) makes are the test rows; the others, in its order, are the
+// training rows.
 func split(t measured.Dataset, seed int) (train, test []int) {
 	order := mersenne.Permutation(t.Rows(), uint64(seed)) //nolint:gosec // not negative
 	cut := (len(order) + 4) / 5

@@ -15,19 +15,19 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/synth"
 )
 
-// What the paper says of its experiment on the discretisation of θ: three features, uniform
-// on [−3, 3], lengthscales between 1/e and e (those of synth), rows for training and testing. What it does not
-// say: the noise and the tolerance.
+// The paper's experiment on the discretisation of θ. The paper states three features, uniform on [−3, 3],
+// lengthscales between 1/e and e (those of synth), and the numbers of rows. It does not state the noise and the
+// tolerance.
 const (
 	discretisedFeatures = 3
 	discretisedTrain    = 2000
 	discretisedTest     = 10_000
-	discretisedNoise    = 0.1 // deviation
+	discretisedNoise    = 0.1 // standard deviation
 	discretisedEpsilon  = 0.6
 )
 
-// discretisations are kl-PAC-GP, or with another -inducing kl-PAC-SGP, on coarser and finer grids of
-// θ. The last is that of two digits within the widest limit.
+// discretisations returns the rows for kl-PAC-GP on coarser and finer grids of θ, or for kl-PAC-SGP if
+// -inducing is set. The last grid has two digits within the widest limit.
 func discretisations(o options) (rows []row) {
 	u := unit{
 		Table: "discretisation", Dataset: "generated", Loss: "01", Epsilon: discretisedEpsilon, Method: "kl-PAC-GP", ARD: true,
@@ -46,8 +46,8 @@ func discretisations(o options) (rows []row) {
 	return rows
 }
 
-// runDiscretisation takes coarser and finer grids of θ, and draws what they cost next to the last,
-// function by function.
+// runDiscretisation fits on coarser and finer grids of θ, and draws the differences from the last grid,
+// averaged over functions.
 func runDiscretisation(ctx context.Context, o options) error {
 	rows, err := o.chosen(discretisations(o))
 	if err != nil {
@@ -86,7 +86,7 @@ func runDiscretisation(ctx context.Context, o options) error {
 	}, [][]*plot.Plot{panels}, o)
 }
 
-// minus is the row with the differences from another on the same splits for numbers.
+// minus returns the row with its numbers replaced by the differences from another row on the same splits.
 func (r row) minus(other row) row {
 	ours := map[string]estimate{}
 	for _, c := range columns {
@@ -104,7 +104,7 @@ func (r row) minus(other row) row {
 	return r
 }
 
-// generated are rows of a function that is drawn from a Gaussian process.
+// generated returns rows of a function that is drawn from a Gaussian process.
 func generated(seed int) (t measured.Dataset, err error) {
 	g, err := synth.New(synth.Config{Seed: uint64(seed), Features: discretisedFeatures, Noise: discretisedNoise}) //nolint:gosec // not negative
 	if err != nil {
@@ -113,7 +113,7 @@ func generated(seed int) (t measured.Dataset, err error) {
 	return measured.Dataset{Names: g.Columns(), Columns: g.Rows(0, discretisedTrain+discretisedTest)}, nil
 }
 
-// lnTheta is ln |Θ| of a row: four hyper-parameters on its grid.
+// lnTheta returns ln |Θ| of a row: the number of grid points of four hyper-parameters.
 func (r row) lnTheta() float64 {
 	return (discretisedFeatures + 1) * math.Log(1+2*float64(r.Limit)*math.Pow10(r.Digits))
 }

@@ -25,7 +25,7 @@ func faint(c color.NRGBA) color.NRGBA {
 	return c
 }
 
-// savePanels writes panels side by side as PNG.
+// savePanels writes panels side by side to PNG files.
 func savePanels(paths []string, panels [][]*plot.Plot, width, height vg.Length) error {
 	image := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))
 	tiles := draw.Tiles{Rows: len(panels), Cols: len(panels[0]), PadX: vg.Points(14), PadY: vg.Points(14), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
@@ -44,8 +44,8 @@ func savePanels(paths []string, panels [][]*plot.Plot, width, height vg.Length) 
 	return err
 }
 
-// The parts of panels are made without the plotter's constructors, which return errors about
-// points that are NaN: there are none, or their rows have been left out.
+// The parts of panels are made without the plotter's constructors, whose errors report NaN points: there are
+// none here, because rows with NaN are left out.
 
 func newPanel(title, x, y string) *plot.Plot {
 	p := plot.New()
@@ -62,14 +62,14 @@ func newDots(points plotter.XYs, shape draw.GlyphDrawer, radius float64, c color
 	return &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: c, Radius: vg.Points(radius), Shape: shape}}
 }
 
-// addSeries joins points by a line.
+// addSeries draws points, joined by a line.
 func addSeries(p *plot.Plot, points plotter.XYs, radius float64, c color.Color) (*plotter.Line, *plotter.Scatter) {
 	line, dots := newLine(points, c), newDots(points, draw.CircleGlyph{}, radius, c)
 	p.Add(line, dots)
 	return line, dots
 }
 
-// grouped are rows by a title, and the titles in their order.
+// grouped returns the rows by title, and the titles in the order of their first rows.
 func grouped(rows []row, title func(r row) string) (order []string, groups map[string][]row) {
 	groups = map[string][]row{}
 	for _, r := range rows {
@@ -82,13 +82,13 @@ func grouped(rows []row, title func(r row) string) (order []string, groups map[s
 	return order, groups
 }
 
-// quantities are the panels of a figure.
+// quantities are the numbers that a figure shows, one in each panel.
 var quantities = []struct{ name, title string }{
 	{"B", "bound B"}, {"R_train", "training risk"}, {"R_test", "test risk"}, {"mse", "squared error"}, {"kl_per_n", "KL/N"},
 }
 
-// curves draws a panel for each quantity over x, with standard errors: a line a series, and the
-// paper's numbers as crosses. Rows are in the order of x.
+// curves draws a panel for each quantity over x, with standard errors. Each series is a line; the paper's
+// numbers are crosses. Rows must be in the order of x.
 func curves(title, xTitle string, rows []row, x func(row) float64, series func(row) string) []*plot.Plot {
 	var panels []*plot.Plot
 	for i, q := range quantities {
@@ -130,7 +130,7 @@ func curves(title, xTitle string, rows []row, x func(row) float64, series func(r
 	return panels
 }
 
-// oneScale gives the panels of a column the same vertical scale.
+// oneScale gives all panels of a column the same vertical scale.
 func oneScale(panels [][]*plot.Plot) {
 	for j := range panels[0] {
 		top := 0.0
@@ -143,7 +143,7 @@ func oneScale(panels [][]*plot.Plot) {
 	}
 }
 
-// drawBoston draws the rows of boston over the tolerance.
+// drawBoston draws the rows of the data set boston over the tolerance.
 func drawBoston(rows []row, o options) error {
 	panels := [][]*plot.Plot{curves("boston", "ε", rows, func(r row) float64 { return r.Epsilon }, func(r row) string { return r.Method })}
 	return savePanels(o.paths("boston.png"), panels, vg.Points(1150), vg.Points(260))

@@ -7,9 +7,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// runInducing draws the bound and the risk of the sparse methods over the number of inducing
-// points: -inducing, 500 in the paper, and four fifths of it and fewer. With as many points the
-// units are those of the table.
+// runInducing draws the bound and the risk of the sparse methods over the number of inducing points: -inducing,
+// 500 in the paper, and one to four fifths of it. With all points, the units are those of the table.
 func runInducing(ctx context.Context, o options) error {
 	most := o.inducing
 	var rows []row

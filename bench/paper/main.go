@@ -1,10 +1,10 @@
-// Paper repeats the experiments of Reeb et al. 2018 (NeurIPS): the same splits, the same
-// protocol, every row of its tables, and its figures.
+// Paper repeats the experiments of Reeb et al. 2018 (NeurIPS): the same splits and protocol, all rows of its
+// tables, and its figures.
 //
 //	go -C bench run ./paper NAME [flags]
 //
-// NAME is boston, sparse, inducing, exp-loss, snelson, overfit, discretisation or all. Results in -out
-// are not computed again: an interrupted run resumes.
+// NAME is boston, sparse, inducing, exp-loss, snelson, overfit, discretisation or all. Results that are in -out
+// already are not computed again, so that an interrupted run resumes.
 package main
 
 import (

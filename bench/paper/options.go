@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// options are the choices of a user.
+// options are the values of the flags.
 type options struct {
 	data, out, only, page       string
 	start                       string
 	reps, evaluations, inducing int
 	write                       bool
-	command                     string // for the page
+	command                     string // the command line, for the page
 }
 
-// Those of the published experiments.
+// Values of the published experiments.
 const (
 	defaultEvaluations = 1000
 	defaultInducing    = 500
 )
 
-// check finds what no experiment of the name can do.
+// check returns an error for values that the experiment cannot use.
 func (o options) check(name string) error {
 	switch {
 	case o.reps < 1 || o.evaluations < 1:
@@ -40,12 +40,13 @@ func (o options) check(name string) error {
 	return nil
 }
 
-// pathOf is the path of a file next to the page.
+// pathOf returns the path of a file next to the page.
 func (o options) pathOf(name string) string {
 	return filepath.Join(filepath.Dir(o.page), "paper-"+name)
 }
 
-// paths are those of a file of results: in the folder for them and, with -write, next to the page.
+// paths returns the paths to which a file of results is written: in the folder for results and, with -write,
+// next to the page.
 func (o options) paths(file string) []string {
 	all := []string{filepath.Join(o.out, file)}
 	if o.write {

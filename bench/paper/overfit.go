@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// runOverfit starts FITC and kl-PAC-SGP from many noise variances on every second row, and
-// draws where they end: the evidence of FITC is best where the noise is next to none.
+// runOverfit fits FITC and kl-PAC-SGP to every second row from many start values of the noise variance, and
+// draws where they end. The evidence of FITC is best where there is almost no noise.
 func runOverfit(ctx context.Context, o options) error {
 	rows, err := snelsonRows(ctx, o, 2)
 	if err != nil {
@@ -59,12 +59,12 @@ func runOverfit(ctx context.Context, o options) error {
 	return writeFigure("overfit", records, ends, [][]*plot.Plot{panels}, 640, 280, o)
 }
 
-// lowest is the end with the lowest objective.
+// lowest returns the point with the lowest objective.
 func lowest(points plotter.XYs) plotter.XY {
 	return slices.MinFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.Y, b.Y) })
 }
 
-// summary says where searches have ended.
+// summary returns the cells that say where the searches of a method have ended.
 func summary(points plotter.XYs) []string {
 	best := lowest(points)
 	near, small := 0, 0

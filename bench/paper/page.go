@@ -16,8 +16,8 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// writeFigure writes the numbers of a figure, the figure, and its section of the page: a table, or for none the
-// numbers next to the page.
+// writeFigure writes the numbers of a figure, the figure, and its section of the page. The section has the
+// table shown; if that is nil, the numbers are also written next to the page.
 func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, width, height float64, o options) error {
 	text, csv := fmt.Sprintf("`%s`; %s", o.command, measured.Machine(model.InstructionSet())), o.paths(name+".csv")
 	if shown != nil {
@@ -26,8 +26,8 @@ func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, 
 	return errors.Join(writeCSV(csv, records), savePanels(o.paths(name+".png"), panels, vg.Points(width), vg.Points(height)), o.onPage(name, text))
 }
 
-// writeCurves writes a figure of panels as curves draws them; of names a row, and more says what the
-// quantities are next to their names.
+// writeCurves writes a figure of panels that curves has drawn. of returns the cells that name a row, and more
+// is added to the names of the quantities.
 func writeCurves(name string, head []string, more string, digits int, rows []row, of func(row) []string, panels [][]*plot.Plot, o options) error {
 	records := [][]string{append(head, "repetitions")}
 	for _, q := range quantities {
@@ -43,7 +43,7 @@ func writeCurves(name string, head []string, more string, digits int, rows []row
 	return writeFigure(name, records, nil, panels, 1150, 250*float64(len(panels)), o)
 }
 
-// onPage writes a section of the page, with -write.
+// onPage writes a section of the page if -write is set.
 func (o options) onPage(name, text string) error {
 	if !o.write {
 		return nil
@@ -58,8 +58,8 @@ func (o options) onPage(name, text string) error {
 	return measured.ReplaceSection(o.page, "paper conclusions", strings.TrimSuffix(table, "\n"))
 }
 
-// section is a table of the page, made from the stored results and the paper's: one row for each of the paper's and
-// of ours, but those after pre-training.
+// section returns a table of the page, made from the stored results and the paper's numbers. It has one line
+// for each of the paper's rows and of ours, except those with pre-training.
 func (o options) section(name string) (rows []row, text string, err error) {
 	all, err := o.results(name)
 	if err != nil {
@@ -83,8 +83,8 @@ func (o options) section(name string) (rows []row, text string, err error) {
 	return rows, lines.String(), nil
 }
 
-// thorough are the rows without those of which there is one with more splits, or as many and more
-// gradients.
+// thorough returns the rows without those for which there is a row of more splits, or of as many splits and
+// more gradients.
 func thorough(rows []row) []row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool {
 		return slices.ContainsFunc(rows, func(s row) bool {
@@ -95,8 +95,8 @@ func thorough(rows []row) []row {
 	})
 }
 
-// conclusions compares the paper's bounds with what holding out a fifth of the training rows gives for
-// its most accurate baseline, whose risk after training on the others is taken to be 15 % higher.
+// conclusions compares the paper's bounds with held-out bounds of its most accurate baseline: a fifth of the
+// training rows is held out, and the risk after training on the others is taken to be 15 % higher.
 func (o options) conclusions() (string, error) {
 	const higher = 1.15
 	lines := measured.Table{{"set", "kl-PAC in the paper", "ours", "by mini-batches", "the paper's baseline", "its test risk there", "held-out rows", "held-out bound"}}

@@ -22,10 +22,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// publishedCentres are the inducing points at which the published searches start: scipy's
-// kmeans2 with its defaults, ten rounds from draws of a Gaussian with the mean and covariance of
-// the rows, by numpy's generator with the seed of the published code. A centre without rows stays
-// where it is: empty is their number. Rows whose features depend on each other are an error.
+// publishedCentres returns the inducing points at which the published searches start. They are those of scipy's
+// kmeans2 with its defaults: ten rounds from draws of a Gaussian with the mean and covariance of the rows, by
+// numpy's generator with the seed of the published code. A centre without rows stays where it is; empty is the
+// number of these. Rows with linearly dependent features are an error.
 func publishedCentres(rows model.Rows, m int) (z []float64, empty int, err error) {
 	d := rows.Dim
 	x := mat.NewDense(rows.Len(), d, rows.X)
@@ -51,8 +51,8 @@ func publishedCentres(rows model.Rows, m int) (z []float64, empty int, err error
 	return centres.RawMatrix().Data, empty, nil
 }
 
-// recentre moves each centre to the mean of the rows that it is nearest to, and counts those of
-// none.
+// recentre moves each centre to the mean of the rows that are nearest to it. It returns the number of centres
+// without rows, which stay.
 func recentre(rows model.Rows, centres *mat.Dense) (empty int) {
 	m, d := centres.Dims()
 	sums, counts := mat.NewDense(m, d, nil), make([]float64, m)
@@ -76,7 +76,7 @@ func recentre(rows model.Rows, centres *mat.Dense) (empty int) {
 	return empty
 }
 
-// A searched is the end of a search.
+// A searched is the result of a search.
 type searched struct {
 	Theta, Z []float64
 	LnNoise  float64
@@ -85,8 +85,8 @@ type searched struct {
 	Seconds  float64
 }
 
-// search minimises from the published start: hyper-parameters and noise of 1, published centres. Its end is kept in
-// a folder, for other units too.
+// search minimises from the published start: hyper-parameters and noise of 1, and published centres. The result
+// is stored in a folder, where other units find it.
 func (u unit) search(ctx context.Context, dir string, c model.CollapsedConfig, rows model.Rows) (searched, error) {
 	return cached(filepath.Join(dir, u.ofSearch().name()), func() (found searched, err error) {
 		began := time.Now()
@@ -115,7 +115,8 @@ func (u unit) search(ctx context.Context, dir string, c model.CollapsedConfig, r
 	})
 }
 
-// end is the end of the unit's search.
+// end returns the result of the unit's search. With a limit on θ that is the search within the widest limit,
+// unless its θ is beyond the unit's own limit.
 func (u unit) end(ctx context.Context, dir string, c model.CollapsedConfig, rows model.Rows) (searched, error) {
 	if u.Limit == 0 {
 		return u.search(ctx, dir, c, rows)
@@ -129,7 +130,7 @@ func (u unit) end(ctx context.Context, dir string, c model.CollapsedConfig, rows
 	return found, err
 }
 
-// collapsed is the configuration of a method.
+// collapsed returns the configuration of the unit's method.
 func (u unit) collapsed(rows model.Rows) (model.CollapsedConfig, error) {
 	kind := loss.ZeroOne
 	if u.Loss == "exp" {
@@ -174,7 +175,8 @@ func (u unit) published(ctx context.Context, dir string, train, test measured.Da
 	return found, nil
 }
 
-// posterior is that of the end of a search, on the grid of the configuration.
+// posterior computes and measures the posterior at the end of a search, with θ rounded to the grid of the
+// configuration.
 func (u unit) posterior(ctx context.Context, c model.CollapsedConfig, end searched, rows, test model.Rows) (result, error) {
 	began := time.Now()
 	c.Z, c.Starts, c.Evaluations = end.Z, []model.Start{{Theta: end.Theta, LnNoise: end.LnNoise}}, 1
@@ -195,7 +197,7 @@ func (u unit) posterior(ctx context.Context, c model.CollapsedConfig, end search
 	return found, err
 }
 
-// flat is a grid of equal weights.
+// flat returns a grid of equal weights.
 func flat(g job.GridDecl) model.Grid {
 	return model.Grid{Min: g.Min, Step: g.Step, Count: 1 + int(math.Round((g.Max-g.Min)/g.Step))}
 }
@@ -219,7 +221,7 @@ func minimised(ctx context.Context, c model.CollapsedConfig, rows model.Rows) (*
 	return t, p, err
 }
 
-// measure predicts the test rows for the 0-1 risk of a draw, and the squared error of the mean.
+// measure sets the 0-1 risk of a draw and the squared error of the mean on the test rows.
 func (f *result) measure(p *model.Posterior, rows model.Rows) error {
 	r, err := model.NewPredictor(p, runtime.NumCPU())
 	if err != nil {
@@ -242,7 +244,7 @@ func (f *result) measure(p *model.Posterior, rows model.Rows) error {
 	return nil
 }
 
-// matrix has the rows of a data set whose last column is the target.
+// matrix returns the rows of a data set whose last column is the target.
 func matrix(t measured.Dataset) model.Rows {
 	d := len(t.Columns) - 1
 	rows := model.Rows{Dim: d, Y: t.Columns[d]}

@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// readRows reads rows from CSV: numbers and their standard errors.
+// readRows reads the rows of a table from CSV: numbers and their standard errors.
 func readRows(text, table string) ([]row, error) {
 	reader := csv.NewReader(strings.NewReader(text))
 	reader.Comment = '#'
@@ -58,7 +58,7 @@ func readRows(text, table string) ([]row, error) {
 	return rows, nil
 }
 
-// writeRows writes rows as readRows reads them.
+// writeRows writes rows in the form that readRows reads.
 func writeRows(path string, rows []row) error {
 	records := [][]string{{"table", "dataset", "loss", "epsilon", "method", "ard", "alpha", "inducing", "evaluations", "start", "repetitions", "made"}}
 	for _, c := range columns {
@@ -84,7 +84,8 @@ func writeRows(path string, rows []row) error {
 	return writeCSV([]string{path}, records)
 }
 
-// keep puts rows into the stored results, instead of those of the same units.
+// keep adds rows to the stored results if -write is set. They replace those of the same units, which must not
+// have more splits.
 func (o options) keep(rows []row) error {
 	if !o.write {
 		return nil
@@ -113,7 +114,7 @@ func (o options) keep(rows []row) error {
 	return writeRows(o.pathOf("results.csv"), all)
 }
 
-// results are the stored rows of a table, with the paper's numbers.
+// results returns the stored rows of a table, with the paper's numbers.
 func (o options) results(table string) ([]row, error) {
 	text, err := os.ReadFile(o.pathOf("results.csv"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -150,12 +151,12 @@ func writeCSV(paths []string, records [][]string) error {
 	return err
 }
 
-// publishedTables has the cells of the paper's tables, as CSV with comments.
+// publishedTables are the numbers of the paper's tables, as CSV with comments.
 //
 //go:embed paper.csv
 var publishedTables string
 
-// publishedRows are the paper's rows of a table.
+// publishedRows returns the paper's rows of a table.
 func publishedRows(table string) ([]row, error) {
 	rows, err := readRows(publishedTables, table)
 	for i := range rows {

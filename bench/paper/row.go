@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A column is one number of a row, and its value in a result.
+// A column is one number of a row. of returns its value in one result.
 type column struct {
 	name string
 	of   func(result) float64
@@ -30,7 +30,7 @@ var columns = []column{
 		}
 		return f.Noise
 	}},
-	{"B_xi", func(f result) float64 { return f.Bound }}, // of the certificate; no number of the paper
+	{"B_xi", func(f result) float64 { return f.Bound }}, // as in the certificate; the paper has no such number
 	{"M", func(f result) float64 { return float64(f.Points) }},
 	{"empty", func(f result) float64 { return float64(f.Empty) }},
 	{"gradients", func(f result) float64 { return float64(f.Steps) }},
@@ -43,22 +43,22 @@ var columns = []column{
 	{"seconds", func(f result) float64 { return f.Seconds }},
 }
 
-// An estimate is a mean with its standard error; NaN where there is none.
+// An estimate is a mean with its standard error. NaN means that there is none.
 type estimate struct{ mean, se float64 }
 
-// A row is a row of a table: the unit without its seed, and its numbers.
+// A row is a row of a table: the unit without its seed, and its numbers by column.
 type row struct {
 	unit
 	paper, ours map[string]estimate
 	reps        int
-	made        string // the command, and the machine
+	made        string // the command and the machine
 	found       []result
 }
 
-// freeForm is how a job names the method that is its default.
+// freeForm is the name in jobs of the default method.
 const freeForm = "free-form"
 
-// gather takes the mean over splits.
+// gather sets the numbers of the row to means over splits.
 func (r *row) gather(found []result) {
 	for _, f := range found {
 		r.made = f.Instructions
@@ -73,7 +73,7 @@ func (r *row) gather(found []result) {
 	}
 }
 
-// estimated is the mean of independent values.
+// estimated returns the mean of independent values, with its standard error.
 func estimated(values []float64) estimate {
 	mean, deviation := stat.MeanStdDev(values, nil)
 	if len(values) < 2 {
@@ -82,7 +82,7 @@ func estimated(values []float64) estimate {
 	return estimate{mean, deviation / math.Sqrt(float64(len(values)))}
 }
 
-// label names a row for people.
+// label returns the name of a row for tables and -only.
 func (r row) label() string {
 	words := []string{r.Dataset, fmt.Sprintf("ε %g", r.Epsilon), r.Method}
 	if r.Loss == "exp" {
@@ -106,8 +106,8 @@ func (r row) label() string {
 	return strings.Join(words, " ")
 }
 
-// verdict compares the bound with the paper's, in standard errors of the difference. The
-// paper prints three digits: half of the last one is no difference. A bound may be lower.
+// verdict compares our bound with the paper's, in standard errors of the difference. The paper prints three
+// digits, so a difference of half the last digit does not count.
 func (r row) verdict() string {
 	ours, paper := r.ours["B"], r.paper["B"]
 	difference, own := ours.mean-paper.mean, ours.se
@@ -133,7 +133,7 @@ func (r row) verdict() string {
 	return words
 }
 
-// setting is the row of the paper that a row is compared with.
+// setting returns the paper's row with which a row is compared.
 func (r row) setting() unit {
 	s := unit{Table: r.Table, Dataset: r.Dataset, Loss: r.Loss, Epsilon: r.Epsilon, Method: r.Method, ARD: r.ARD}
 	if s.Method == freeForm && s.Table == "boston" {
@@ -147,7 +147,7 @@ func (r row) setting() unit {
 // extra reports whether the paper has no such row.
 func (r row) extra() bool { return r.Method == freeForm || r.Method == "VFE" && r.Alpha == 0 }
 
-// text is a mean with its standard error, if there is one.
+// text returns a mean with its standard error, if there is one; an empty text if there is no mean.
 func (e estimate) text(digits int) string {
 	if math.IsNaN(e.mean) {
 		return ""
@@ -159,7 +159,7 @@ func (e estimate) text(digits int) string {
 	return text
 }
 
-// ofSet is the title of a panel.
+// ofSet returns the title of a panel: the data set, and whether lengthscales are one for each feature.
 func (r row) ofSet() string {
 	if r.ARD {
 		return r.Dataset + ", ARD"
@@ -167,7 +167,7 @@ func (r row) ofSet() string {
 	return r.Dataset
 }
 
-// written is a number of a CSV file, none of NaN.
+// written returns a number for a CSV file; an empty text for NaN.
 func written(v float64) string {
 	if math.IsNaN(v) {
 		return ""

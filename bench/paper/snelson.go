@@ -15,18 +15,18 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// A snelson is the figure of the rows in one dimension.
+// A snelson makes the figure of the one-dimensional data set.
 type snelson struct {
 	options
 
 	rows    model.Rows
-	lo, hi  float64
-	noise   float64    // deviation of the full GP's
-	full    curve      // of it
-	records [][]string // what the figure says, in numbers
+	lo, hi  float64    // range of x
+	noise   float64    // standard deviation of the full GP's noise
+	full    curve      // the full GP's
+	records [][]string // the numbers of the figure
 }
 
-// fit fits a method for a tolerance, and records the result. The full GP is the first.
+// fit fits a method for a tolerance, and records the result. The full GP must come first.
 func (s *snelson) fit(ctx context.Context, method string, epsilon float64) (*model.Collapsed, *model.Posterior, error) {
 	u := unit{Method: method, Epsilon: epsilon, Inducing: 15}
 	if method == "full-GP" {
@@ -47,8 +47,8 @@ func (s *snelson) fit(ctx context.Context, method string, epsilon float64) (*mod
 	return t, p, nil
 }
 
-// panel draws a posterior next to the full GP, with its tolerance, if there is one, and its own
-// noise.
+// panel draws a posterior and the full GP. epsilon, if above 0, is a tolerance to draw, and own the variance of
+// the posterior's noise.
 func (s *snelson) panel(title string, t *model.Collapsed, p *model.Posterior, epsilon float64, col color.NRGBA, own float64) (*plot.Plot, error) {
 	fig := newPanel(title, "x", "y")
 	s.full.addBand(fig, grey, s.noise*s.noise)
@@ -69,12 +69,12 @@ func (s *snelson) panel(title string, t *model.Collapsed, p *model.Posterior, ep
 	fig.Add(newDots(rows, draw.CircleGlyph{}, 1, color.NRGBA{0x60, 0x60, 0x60, 0xff}))
 	addCrosses(fig, t.StartInducing(), 3.1, grey)
 	addCrosses(fig, slices.DeleteFunc(slices.Clone(p.Z), func(v float64) bool { return v < s.lo || v > s.hi }), -3.1, col)
-	fig.X.Min, fig.X.Max, fig.Y.Min, fig.Y.Max = s.lo, s.hi, -3.4, 3.4 // adding has made room for more
+	fig.X.Min, fig.X.Max, fig.Y.Min, fig.Y.Max = s.lo, s.hi, -3.4, 3.4 // plotting has changed the ranges
 	return fig, nil
 }
 
-// scan fits kl-PAC-SGP for several tolerances and draws three of them, and last KL/N over the tolerance with the
-// three numbers of the paper.
+// scan fits kl-PAC-SGP for several tolerances and draws three of them. The last panel is KL/N over the
+// tolerance, with the paper's three numbers.
 func (s *snelson) scan(ctx context.Context) (panels []*plot.Plot, last *plot.Plot, err error) {
 	var points plotter.XYs
 	for _, ratio := range []float64{0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6} {
@@ -103,9 +103,9 @@ func (s *snelson) scan(ctx context.Context) (panels []*plot.Plot, last *plot.Plo
 	return panels, last, nil
 }
 
-// runSnelson draws the predictive distributions of kl-PAC-SGP for three tolerances next to
-// the full GP, and of FITC and VFE, and scans KL/N over the tolerance. The paper does not
-// say which three tolerances its figure has: those drawn have its KL/N, .109, .097 and .031.
+// runSnelson draws the predictive distributions of kl-PAC-SGP for three tolerances, of FITC and of VFE, each
+// with the full GP, and KL/N over the tolerance. The paper does not state the three tolerances of its figure:
+// those drawn here have its KL/N of .109, .097 and .031.
 func runSnelson(ctx context.Context, o options) error {
 	rows, err := snelsonRows(ctx, o, 1)
 	if err != nil {

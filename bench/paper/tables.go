@@ -14,12 +14,12 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// more times the paper's inducing points, beyond the default, make a further row of a free-form
-// Q.
+// more is a factor of the paper's number of inducing points. Rows of free-form Q also exist with so many
+// points.
 var more = map[string]int{"pol": 3, "kin40k": 6}
 
-// tableRows are the paper's rows of a table, those after pre-training and by mini-batches, VFE with
-// its own posterior, and our default in the same protocol.
+// tableRows returns the rows of a table: the paper's, the same after pre-training and by mini-batches, VFE with
+// its own posterior, and our default method in the same protocol.
 func tableRows(table string, o options) ([]row, error) {
 	rows, err := publishedRows(table)
 	if err != nil {
@@ -79,7 +79,7 @@ func runTable(ctx context.Context, table string, o options) error {
 	return writeTable(table, rows, o)
 }
 
-// made computes the chosen rows with data.
+// made computes the chosen rows, except those whose data set is missing.
 func (o options) made(ctx context.Context, rows []row) ([]row, error) {
 	rows, err := o.chosen(rows)
 	if err != nil {
@@ -111,7 +111,7 @@ func (o options) made(ctx context.Context, rows []row) ([]row, error) {
 	return rows, err
 }
 
-// chosen are the rows that -only names.
+// chosen returns the rows that match -only. None is an error.
 func (o options) chosen(rows []row) ([]row, error) {
 	only, err := regexp.Compile(o.only)
 	if err != nil {
@@ -123,8 +123,8 @@ func (o options) chosen(rows []row) ([]row, error) {
 	return rows, nil
 }
 
-// complete computes the missing units of rows, on data that split gives, and gathers their
-// means.
+// complete computes the missing units of rows, on the data that split returns, and sets the numbers of the
+// rows.
 func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test measured.Dataset, err error)) error {
 	units, searches := filepath.Join(o.out, "units"), filepath.Join(o.out, "searches")
 	for _, dir := range []string{units, searches} {
@@ -160,7 +160,7 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 	return nil
 }
 
-// writeTable writes the rows, the figure of boston and, with -write, the stored results and the page.
+// writeTable writes the rows, for boston the figure, and with -write the stored results and the page.
 func writeTable(name string, rows []row, o options) error {
 	err := errors.Join(writeRows(filepath.Join(o.out, name+".csv"), rows), o.keep(rows))
 	if err != nil {

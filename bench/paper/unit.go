@@ -23,8 +23,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// A unit is one method on one split, computed as a whole. All fields but Seed are those of a row
-// of the paper's tables.
+// A unit is one method on one split, which is computed as a whole. All fields except Seed are those of a row of
+// the paper's tables.
 type unit struct {
 	Table    string  `json:"table"`
 	Dataset  string  `json:"dataset"`
@@ -32,19 +32,20 @@ type unit struct {
 	Epsilon  float64 `json:"epsilon"`
 	Method   string  `json:"method"`
 	ARD      bool    `json:"ard"`
-	Alpha    float64 `json:"alpha"` // of the posterior, if other than the method's own; else −1
-	Inducing int     `json:"inducing"`
-	Most     int     `json:"evaluations"`
+	Alpha    float64 `json:"alpha"`       // α of the posterior if it is not the method's own; else −1
+	Inducing int     `json:"inducing"`    // 0 means the exact process or, for free-form, a number that the job chooses
+	Most     int     `json:"evaluations"` // greatest number of gradients
 	Seed     int     `json:"seed"`
-	Start    string  `json:"start,omitempty"` // of a method of the paper
+	Start    string  `json:"start,omitempty"` // one of the starts below; empty for free-form
 
-	// Of the experiment on discretisation: ln θ is rounded to so many digits within ±Limit.
+	// For the experiment on discretisation: ln θ is rounded to so many digits within ±Limit. A Limit of 0 means
+	// the paper's grid.
 	Limit  int `json:"limit,omitempty"`
 	Digits int `json:"digits,omitempty"`
 }
 
-// The starts: the published one, the better one of it and what pre-training finds, and from there by
-// mini-batches.
+// The starts: the published one; the better one of that and of the result of pre-training; and a search by
+// mini-batches from there.
 const (
 	published  = "published"
 	pretrained = "pre-trained"
@@ -56,7 +57,7 @@ const (
 	batch = 4096 // rows of a mini-batch
 )
 
-// name is the unit's file name.
+// name returns the name of the unit's file.
 func (u unit) name() string {
 	ard := "iso"
 	if u.ARD {
@@ -72,8 +73,8 @@ func (u unit) name() string {
 	return fmt.Sprintf("%s-%s-%s-%g-%s-%s-a%g-m%d-e%d%s-%d.json", u.Table, u.Dataset, u.Loss, u.Epsilon, u.Method, ard, u.Alpha, u.Inducing, u.Most, grid, u.Seed)
 }
 
-// ofSearch is the unit that the end of a search is kept for: an evidence knows no loss, and grids
-// within the same limits share a search.
+// ofSearch returns the unit under which the result of a search is stored. An evidence does not depend on the
+// loss, and grids within the same limits share a search.
 func (u unit) ofSearch() unit {
 	u.Table, u.Digits = "search", 0
 	if u.byEvidence() {
@@ -82,7 +83,7 @@ func (u unit) ofSearch() unit {
 	return u
 }
 
-// grid is the grid of each hyper-parameter.
+// grid returns the grid of each hyper-parameter.
 func (u unit) grid() job.GridDecl {
 	g := job.PaperGrid
 	if u.Limit > 0 {
@@ -96,39 +97,39 @@ func (u unit) byEvidence() bool {
 	return u.Method == "VFE" || u.Method == "FITC" || u.Method == "full-GP"
 }
 
-// A result is that of a unit.
+// A result has the numbers of a unit.
 type result struct {
 	unit
 	N            int64   `json:"n"`
 	Bound        float64 `json:"bound"`
 	Train        float64 `json:"risk_train"`
-	Test         float64 `json:"risk_test"` // Gibbs, 0-1, as in all tables of the paper
+	Test         float64 `json:"risk_test"` // 0-1 risk of a draw, as in all tables of the paper
 	MSE          float64 `json:"mse"`
 	KL           float64 `json:"kl_per_n"`
-	Weight       float64 `json:"ln_inverse_weight"` // of θ
+	Weight       float64 `json:"ln_inverse_weight"` // ln 1/p_θ
 	Noise        float64 `json:"noise_variance"`
-	Points       int     `json:"points"` // M
-	Empty        int     `json:"empty"`  // points that are the centres of no row at the start
+	Points       int     `json:"points"` // M, the number of inducing points
+	Empty        int     `json:"empty"`  // start centres without rows
 	Steps        int     `json:"steps"`
 	Seconds      float64 `json:"seconds"`
 	Instructions string  `json:"instruction_set"`
 }
 
-// exponent is that of a bound, (KL + ln 1/p_θ + ln ξ/δ)/N.
+// exponent returns that of a bound, (KL + ln 1/p_θ + ln ξ/δ)/N.
 func (f result) exponent(lnXi float64) float64 {
 	return f.KL + (f.Weight+lnXi-math.Log(delta))/float64(f.N)
 }
 
-// printed is the exponent by the paper's formula, which has 2√N instead of ξ(N).
+// printed returns the exponent by the paper's formula, which has 2√N instead of ξ(N).
 func (f result) printed() float64 { return f.exponent(math.Log(4*float64(f.N)) / 2) }
 
-// cut reports whether the limit of gradients has ended a search that ends by itself.
+// cut reports whether the limit of gradients has ended a search that would have ended by itself.
 func (f result) cut() bool { return f.ends() && f.Steps >= f.Most }
 
-// ends reports whether the unit's search ends by itself.
+// ends reports whether the unit's search can end by itself.
 func (u unit) ends() bool { return u.Method != freeForm && u.Start != minibatch }
 
-// cached returns the value in a file, which it makes if there is none.
+// cached returns the value stored in a file. If there is no file, it computes the value and stores it.
 func cached[T any](path string, value func() (T, error)) (v T, err error) {
 	text, err := os.ReadFile(path) //nolint:gosec // below the folder that the user named
 	if err == nil {
@@ -149,7 +150,7 @@ func cached[T any](path string, value func() (T, error)) (v T, err error) {
 	return v, durable.WriteFile(durable.OS{}, path, append(text, '\n'))
 }
 
-// job is the paper's protocol, with the scaling of the table and a flat prior.
+// job returns a job with the paper's protocol, without scaling of its own and with a flat prior.
 func (u unit) job(names []string, n int) job.Job {
 	target := names[len(names)-1]
 	j := job.Job{
@@ -175,8 +176,8 @@ func (u unit) job(names []string, n int) job.Job {
 	return j
 }
 
-// fit trains and certifies the unit, and then predicts the test rows. No job can name the published
-// start.
+// fit trains and certifies the unit, and measures it on the test rows. Units with the published start are no
+// jobs, because no job can have that start.
 func (u unit) fit(ctx context.Context, dir string, train, test measured.Dataset) (result, error) {
 	if u.Start == published {
 		return u.published(ctx, dir, train, test)
@@ -215,11 +216,11 @@ func (u unit) certified(ctx context.Context, train, test measured.Dataset) (resu
 	return f, err
 }
 
-// widestLimit is the greatest limit of ln θ.
+// widestLimit is the greatest limit of the sizes of ln θ.
 const widestLimit = 8
 
-// searchGrids are those of a search. A search for several grids has close values, and the ln |Θ| of
-// two digits.
+// searchGrids returns the grids of a search. A search that serves several grids has close values, and the ln
+// |Θ| of two digits.
 func (u unit) searchGrids(parameters int) []model.Grid {
 	g := flat(u.grid())
 	if u.Limit > 0 {

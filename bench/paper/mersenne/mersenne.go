@@ -1,5 +1,5 @@
-// Package mersenne draws the permutations that numpy's legacy generator draws, by which
-// published experiments split their rows.
+// Package mersenne draws the same permutations and normal numbers as numpy's legacy generator, which published
+// experiments use.
 package mersenne
 
 import (
@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mathext/prng"
 )
 
-// Permutation is numpy.random.RandomState(seed).permutation(n).
+// Permutation returns numpy.random.RandomState(seed).permutation(n).
 func Permutation(n int, seed uint64) []int {
 	source := prng.NewMT19937()
 	source.Seed(seed)
@@ -30,8 +30,8 @@ func Permutation(n int, seed uint64) []int {
 	return p
 }
 
-// Normals is numpy.random.RandomState(seed).standard_normal(n): Marsaglia's polar method, which
-// returns the second of a pair first.
+// Normals returns numpy.random.RandomState(seed).standard_normal(n). That is Marsaglia's polar method, which
+// returns the second number of a pair first.
 func Normals(n int, seed uint64) []float64 {
 	source := prng.NewMT19937()
 	source.Seed(seed)
