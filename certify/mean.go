@@ -2,8 +2,8 @@ package certify
 
 import "fmt"
 
-// A Mean describes the column that is the prior's mean function. Its sums add up the column's distance from the
-// target in each row, in standard deviations of the target; a larger distance counts as 1.
+// A Mean describes the column that is the prior's mean function. Each of its sums adds up, over some rows, the
+// distance of the column from the target, in standard deviations of the target. A distance above 1 counts as 1.
 type Mean struct {
 	Column    string  `json:"column"`
 	Reference RiskSum `json:"prior"`    // over the prior rows

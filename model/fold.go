@@ -27,8 +27,8 @@ type fold struct {
 	duplicates float64 // weight of each row: 1, or N/n for n rows that represent N
 
 	// The evaluated point.
-	alpha, noise float64
-	bigQ         linalg.Mat // [M×M]
+	alpha, noise float64    // α and σ_n²
+	bigQ         linalg.Mat // [M×M]: Q
 	// Derivative by a kernel column: dF/dk = weight·(g a + 2w A k) + (y/D) pullB + (2/D) pullA k − 2α D̄ Q k,
 	// where D̄ = dF/dD.
 	weight float64 // c: dF/d(loss of a row)

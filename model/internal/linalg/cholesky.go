@@ -33,8 +33,8 @@ func (p *Pool) cholesky(a Mat) bool {
 	return p.cholesky(rest)
 }
 
-// factorBlock factors a small matrix column by column. Row j of mem holds column j: what the earlier columns
-// leave of a's column, divided by a root. Elements of a row before its diagonal have no meaning.
+// factorBlock factors a small matrix column by column. Row j of mem holds column j of the factor, from its
+// diagonal element on; what is before that in the row has no meaning.
 func (s *kernelSet) factorBlock(a Mat, mem []float64) bool {
 	const width = choleskyBlock
 	n := a.Rows
