@@ -107,7 +107,7 @@ func splitMutants() []mutant {
 		{"the split that a training state has", "pipeline", "TestTrainingStateHasTheSplitOfItsKey", []edit{{"pipeline/pass/trainingstate.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
 		{"subset separation: prior rows are held-out rows too", "pipeline", "TestHoldoutSplit", []edit{{"pipeline/dataset/split.go", "r.HeldOutRows.Add(x.Ordinal)", "r.HeldOutRows.Add(x.Ordinal); return false"}}},
 		{"the rule for the baseline's constant", "pipeline", "TestScalingDoesNotChooseTheConstant", []edit{
-			{"pipeline/pass/firstpass.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
+			{"pipeline/pass/firstpass.go", "bestConstant(s.targets, j.LossSpec(s.Target))", "s.Target.Centre"},
 			{"pipeline/pass/lastpass.go", "= bestConstant(kept.Column(p.of.columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
 		}},
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -29,11 +28,11 @@ func Fit(ctx context.Context, j job.Job, env Environment) (*pass.TrainingState, 
 	if err != nil {
 		return nil, err
 	}
-	src, s, attempt, err := begin(ctx, j, env)
+	src, s, h, err := begin(ctx, j, env)
 	if err != nil {
 		return nil, err
 	}
-	j.Repeats = s.Repeats
+	j.Repeats = h.Repeats
 	took := time.Since(began)
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseStart, Elapsed: job.Seconds(took)})
 	t, err := NewTraining(ctx, src, s, j, env, began)
@@ -44,28 +43,19 @@ func Fit(ctx context.Context, j job.Job, env Environment) (*pass.TrainingState, 
 	if err != nil {
 		return nil, err
 	}
-	configuration, err := j.Canonical()
-	if err != nil {
-		return nil, err
-	}
-	h := &pass.TrainingState{
-		Format: pass.TrainingStateFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: dataset.SegmentsOf(src), Reference: s.Reference.Digest(s.Used), Constant: s.Constant(m.Meta.Loss), Groups: s.Groups, Attempt: attempt, Sequence: j.Numbering, Repeats: s.Repeats, Secret: dataset.NewSecret().String(),
-		Training: training, Warnings: s.Warnings, FirstPassSeconds: took.Seconds(), TrainSeconds: (time.Since(began) - took).Seconds(),
-	}
-	h.NoteSplit(j, s.Split)
+	h.Training, h.FirstPassSeconds, h.TrainSeconds = training, took.Seconds(), (time.Since(began) - took).Seconds()
 	if h.Model, err = env.Sink.PutModel(ctx, m); err != nil {
 		return nil, err
 	}
-	h.Reuse, err = reuse(j, s, h.Model, env.Log)
+	h.Reuse, err = reuse(j, s, h, env.Log)
 	return h, err
 }
 
 // begin makes the first pass of a job, and records the attempt before there is any result.
-func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source, s *pass.FirstPass, n certify.Attempt, err error) {
+func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source, s *pass.FirstPass, h *pass.TrainingState, err error) {
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseFirstPass})
 	if src, err = env.Open(ctx, nil); err != nil {
-		return nil, nil, n, err
+		return nil, nil, nil, err
 	}
 	s, err = pass.First(ctx, src, j, env.Resources, env.FirstPass)
 	if err == nil && env.FirstPass != nil && !j.FiltersRows() && !s.Repeats {
@@ -75,27 +65,30 @@ func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source,
 		err = errors.Join(err, s.PutAway(ctx, src, env.Rejects, env.Resources))
 	}
 	if err != nil {
-		return nil, nil, n, err
+		return nil, nil, nil, err
 	}
-	for _, text := range s.Warnings {
+	if h, err = s.TrainingState(j, src); err != nil {
+		return nil, nil, nil, err
+	}
+	for _, text := range h.Warnings {
 		env.Observer.ReportWarning(text)
 	}
 	log, err := env.Log.Log()
 	if err != nil {
-		return nil, nil, n, err
+		return nil, nil, nil, err
 	}
 	if j.Split.Holdout > 0 && slices.ContainsFunc(log.Uses, func(o Use) bool { return o.Curve && o.Rows == s.Held.Digest() }) {
 		env.Observer.ReportWarning("an earlier run into this output has shown a curve of these held-out rows: nothing can be certified from them about another model (hint: add rows, or use guarantees: [pac-bayes])")
 	}
 	configuration, err := j.Digest()
 	if err != nil {
-		return nil, nil, n, err
+		return nil, nil, nil, err
 	}
-	if n, err = (Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration}).record(env.Log); err != nil {
-		return nil, nil, n, err
+	if h.Attempt, err = (Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration}).record(env.Log); err != nil {
+		return nil, nil, nil, err
 	}
-	env.Observer.ReportEvent(fmt.Sprintf("attempt %d on these rows, %d in this output", n.OnTheseRows, n.InThisLog))
-	return src, s, n, nil
+	env.Observer.ReportEvent(fmt.Sprintf("attempt %d on these rows, %d in this output", h.Attempt.OnTheseRows, h.Attempt.InThisLog))
+	return src, s, h, nil
 }
 
 // leftOut returns an error unless the columns that a first pass in parts leaves out, for their one value on

@@ -67,20 +67,20 @@ type Use struct {
 	Shown  job.Digest `json:"shown"`            // of the model, and of its part of δ if the bound is shown without a count
 }
 
-// reuse records the use of the held-out rows for a model, and returns its price: the different uses of
-// the same rows before it. It is called before the number that will be shown is computed.
-func reuse(j job.Job, s *pass.FirstPass, model string, in Logs) (paid *certify.Reuse, err error) {
+// reuse records the use of the held-out rows for the model of a training state, and returns its price:
+// the different uses of the same rows before it. It is called before the number that will be shown is computed.
+func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *certify.Reuse, err error) {
 	u := Use{Rows: s.Held.Digest(), Count: s.Split.Holdout(), Curve: j.Spends().Applies(certify.MethodCurve)}
 	if u.Count == 0 {
 		return nil, nil
 	}
-	shown := append([]byte("pacsgp/shown/2\x00"), model...)
+	shown := append([]byte("pacsgp/shown/2\x00"), h.Model...)
 	if !j.ShowsCount() { // a count implies its bounds at every δ; a bound alone discloses more at another δ
 		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
 	}
 	if j.Groups.Given() {
-		u.Groups = len(s.Groups) + 1
-		shown = fmt.Appendf(shown, "groups %q %v", j.Groups.Column, s.Groups)
+		u.Groups = len(h.Groups) + 1
+		shown = fmt.Appendf(shown, "groups %q %v", j.Groups.Column, h.Groups)
 	}
 	u.Shown = sha256.Sum256(shown)
 	log, err := in.Log()

@@ -3,7 +3,6 @@ package fit
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -40,7 +39,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 	again := ""
 	most := model.Config{N: t.firstPass.Split.Train(), Dim: t.start.Dim}.Scheduled().Inducing // the largest default number
 	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
-	case !slices.Equal(meta.FeatureNames(), dataset.NamesOf(t.firstPass.Features)) || meta.Target.Name != t.firstPass.Target.Name || meta.Mean != t.job.Mean.Column || !reflect.DeepEqual(meta.Encode.Openly(), t.firstPass.Encode.Openly()):
+	case !t.firstPass.HasColumns(meta, t.job):
 		again = "other columns"
 	case meta.Isotropic != t.job.Kernel.Isotropic || !slices.Contains(t.job.Kernel.Family, meta.Kernel):
 		again = "another kernel"

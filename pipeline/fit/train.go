@@ -365,9 +365,7 @@ func (t *Training) finish(c candidate, state []byte) (m pass.Model, how pass.Tra
 	for i := range theta {
 		theta[i].Index = indices[i]
 	}
-	job := t.job
-	job.Encode = t.firstPass.Encode
-	meta, err := pass.Describe(job, t.firstPass.Features, t.firstPass.Target, theta, posterior)
+	meta, err := t.firstPass.Describe(t.job, theta, posterior)
 	if err != nil {
 		return m, how, fmt.Errorf("pipeline: %w", err)
 	}

@@ -71,10 +71,10 @@ func Certify(job job.Job, configuration []byte, m Model, modelDigest string, fou
 	return certify.Certify(ev)
 }
 
-// Describe derives the description of a model from job, scaling and the model itself: its kernel's
+// describe derives the description of a model from job, scaling and the model itself: its kernel's
 // family, grid values, peaks of the grid's weights, jitter and size. Training writes it;
 // verification derives it again and compares.
-func Describe(job job.Job, features []job.Affine, target job.Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
+func describe(job job.Job, features []job.Affine, target job.Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
 	meta := ModelMeta{
 		Format: ModelFormat, Kernel: p.Kernel.Family.Name, Isotropic: job.Kernel.Isotropic,
 		Features: slices.Clone(features), Encode: job.Encode, Target: target, RowRules: certify.RowRules(),
@@ -140,7 +140,7 @@ func follows(job job.Job, m Model, found *Found) error {
 	}
 	job.Encode = found.encode
 	features, target := found.scaling(job, m.Meta)
-	want, err := Describe(job, features, target, m.Meta.Theta, m.Posterior)
+	want, err := describe(job, features, target, m.Meta.Theta, m.Posterior)
 	if err != nil {
 		return fmt.Errorf("the model does not follow from the job: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -172,8 +173,30 @@ func (p *Pass) summaries() []summary {
 	return all
 }
 
-// Constant is the best constant prediction, in raw units: see [bestConstant].
-func (s *FirstPass) Constant(l certify.Loss) float64 { return bestConstant(s.targets, l) }
+// TrainingState is the training state of the job, without the results of training.
+func (s *FirstPass) TrainingState(j job.Job, src dataset.Source) (*TrainingState, error) {
+	j.Repeats = s.Repeats
+	h, err := newTrainingState(j, s.Split, dataset.NewSecret())
+	if err != nil {
+		return nil, err
+	}
+	h.Sample, h.Targets, h.Segments = s.Digest.String(), s.Targets.String(), dataset.SegmentsOf(src)
+	h.Reference, h.Groups, h.Warnings = s.Reference.Digest(s.Used), s.Groups, s.Warnings
+	h.Constant = bestConstant(s.targets, j.LossSpec(s.Target))
+	return h, nil
+}
+
+// Describe derives the description of a model from the job, the first pass and the model itself.
+func (s *FirstPass) Describe(j job.Job, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
+	j.Encode = s.Encode
+	return describe(j, s.Features, s.Target, theta, p)
+}
+
+// HasColumns reports whether a model has the features, the target and the column of the mean of the job's rows.
+func (s *FirstPass) HasColumns(m ModelMeta, j job.Job) bool {
+	return slices.Equal(m.FeatureNames(), dataset.NamesOf(s.Features)) && m.Target.Name == s.Target.Name && m.Mean == j.Mean.Column &&
+		reflect.DeepEqual(m.Encode.Openly(), s.Encode.Openly())
+}
 
 // scale decides the constants of the scaling and the features that are used.
 func (s *FirstPass) scale(j job.Job) error {

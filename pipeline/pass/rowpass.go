@@ -439,15 +439,11 @@ func (p *Prepared) usable(kept []float64) bool {
 
 // inParts has the pass made in parts.
 func (p *Prepared) inParts(ctx context.Context, job job.Job, columns []string, parts Parts, see func(*Pass) error) error {
-	configuration, err := job.Canonical()
+	h, err := newTrainingState(job, p.split, p.secret)
 	if err != nil {
 		return err
 	}
-	h := &TrainingState{
-		Format: TrainingStateFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sequence: job.Numbering,
-		Columns: columns, Distinct: p.columns, Secret: p.secret.String(),
-	}
-	h.NoteSplit(job, p.split)
+	h.Columns, h.Distinct = columns, p.columns
 	return parts(ctx, h, p.shards, see)
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -64,6 +65,17 @@ type TrainingState struct {
 	Warnings         []string `json:"warnings,omitempty"`
 	FirstPassSeconds float64  `json:"first_pass_seconds"`
 	TrainSeconds     float64  `json:"train_seconds"`
+}
+
+// newTrainingState is the training state of a job before its training.
+func newTrainingState(j job.Job, split dataset.Split, secret dataset.Secret) (*TrainingState, error) {
+	configuration, err := j.Canonical()
+	h := &TrainingState{
+		Format: TrainingStateFormat, Arithmetic: model.Arithmetic, Configuration: configuration,
+		Sequence: j.Numbering, Repeats: j.Repeats, Secret: secret.String(),
+	}
+	h.noteSplit(j, split)
+	return h, err
 }
 
 // ParseTrainingState reads the JSON form of a TrainingState.
@@ -146,8 +158,8 @@ func (h *TrainingState) Owns(job job.Job, pass *Pass) error {
 	return want.same(pass.of)
 }
 
-// NoteSplit notes the split in the training state, unless it depends on the rows' values.
-func (h *TrainingState) NoteSplit(job job.Job, r dataset.Split) {
+// noteSplit notes the split in the training state, unless it depends on the rows' values.
+func (h *TrainingState) noteSplit(job job.Job, r dataset.Split) {
 	if job.FiltersRows() {
 		return
 	}
@@ -192,7 +204,7 @@ func (h *TrainingState) SameSplit(ctx context.Context, job job.Job, p *Pass, res
 		return err
 	}
 	var found TrainingState
-	if found.NoteSplit(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != p.of.outside {
+	if found.noteSplit(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != p.of.outside {
 		return fmt.Errorf("%w: the training state has another split than that of %d rows under the key of the job", ErrPart, n)
 	}
 	return nil
