@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -59,7 +58,7 @@ func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source,
 	}
 	s, err = pass.First(ctx, src, j, env.Resources, env.FirstPass)
 	if err == nil && env.FirstPass != nil && !j.FiltersRows() && !s.Repeats {
-		err = leftOut(ctx, s, env)
+		err = s.CheckLeftOut(ctx, env.Open, env.Resources.Workers)
 	}
 	if s != nil {
 		err = errors.Join(err, s.PutAway(ctx, src, env.Rejects, env.Resources))
@@ -89,48 +88,6 @@ func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source,
 	}
 	env.Observer.ReportEvent(fmt.Sprintf("attempt %d on these rows, %d in this output", h.Attempt.OnTheseRows, h.Attempt.InThisLog))
 	return src, s, h, nil
-}
-
-// leftOut returns an error unless the columns that a first pass in parts leaves out, for their one value on
-// the prior rows, have these values there. The prior may not depend on other rows, and the features are
-// a part of it. It reads no other column but the target, and only shards with prior rows.
-func leftOut(ctx context.Context, s *pass.FirstPass, env Environment) error {
-	var names []string
-	var at []int
-	for c, name := range s.Columns {
-		if !slices.Contains(s.Used, c) {
-			names, at = append(names, name), append(at, c)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	src, err := env.Open(ctx, names)
-	if err != nil {
-		return err
-	}
-	var order []int
-	for i, shard := range src.Shards() {
-		if len(shard.Among(s.Split.PriorRows)) > 0 {
-			order = append(order, i)
-		}
-	}
-	next := 0 // prior row
-	err = dataset.Stream(ctx, src, order, env.Resources.Workers, func(b dataset.Block) error {
-		for _, ordinal := range (dataset.Shard{First: b.First, Rows: int64(b.Rows)}).Among(s.Split.PriorRows) {
-			for i, c := range at {
-				if v, before := b.Columns[i][ordinal-b.First], s.Reference.Row(next)[c]; math.Float64bits(v) != math.Float64bits(before) {
-					return fmt.Errorf("%w: column %q is %v in row %d, a prior row, and the first pass had %v", job.ErrChanged, names[i], v, ordinal, before)
-				}
-			}
-			next++
-		}
-		return nil
-	})
-	if err == nil && next != s.Reference.N {
-		err = fmt.Errorf("%w: there are %d of %d prior rows", job.ErrChanged, next, s.Reference.N)
-	}
-	return err
 }
 
 // Checkpoints keeps the one latest checkpoint of a job. It outlives the process.

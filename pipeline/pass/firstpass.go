@@ -385,6 +385,48 @@ func (s *FirstPass) identifies(i int) string {
 	return ""
 }
 
+// CheckLeftOut returns an error unless the columns that a first pass in parts leaves out, for their one value on
+// the prior rows, have these values there. The prior may not depend on other rows, and the features are
+// a part of it. It reads no other column but the target, and only shards with prior rows.
+func (s *FirstPass) CheckLeftOut(ctx context.Context, open func(ctx context.Context, features []string) (dataset.Source, error), workers int) error {
+	var names []string
+	var at []int
+	for c, name := range s.Columns {
+		if !slices.Contains(s.Used, c) {
+			names, at = append(names, name), append(at, c)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	src, err := open(ctx, names)
+	if err != nil {
+		return err
+	}
+	var order []int
+	for i, shard := range src.Shards() {
+		if len(shard.Among(s.Split.PriorRows)) > 0 {
+			order = append(order, i)
+		}
+	}
+	next := 0 // prior row
+	err = dataset.Stream(ctx, src, order, workers, func(b dataset.Block) error {
+		for _, ordinal := range (dataset.Shard{First: b.First, Rows: int64(b.Rows)}).Among(s.Split.PriorRows) {
+			for i, c := range at {
+				if v, before := b.Columns[i][ordinal-b.First], s.Reference.Row(next)[c]; math.Float64bits(v) != math.Float64bits(before) {
+					return fmt.Errorf("%w: column %q is %v in row %d, a prior row, and the first pass had %v", job.ErrChanged, names[i], v, ordinal, before)
+				}
+			}
+			next++
+		}
+		return nil
+	})
+	if err == nil && next != s.Reference.N {
+		err = fmt.Errorf("%w: there are %d of %d prior rows", job.ErrChanged, next, s.Reference.N)
+	}
+	return err
+}
+
 // PutAway puts the rejected rows of a first pass where they belong. It reads shards with rejected rows
 // again, one after the other: there is no memory for all of them.
 func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.Rejects, res job.Resources) error {

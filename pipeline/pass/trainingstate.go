@@ -231,7 +231,7 @@ type Training struct {
 // rows, two readings would be needed, and training reads the rows itself.
 //
 // What parts say of the rows makes features, scaling, start values and the model. The last pass finds all of
-// it again that the certificate claims, but does not read the columns that are left out: see leftOut.
+// it again that the certificate claims, but does not read the columns that are left out: see [FirstPass.CheckLeftOut].
 
 // ErrUntrained is the error of a training state that is for a first pass, where that of a last one is needed.
 var ErrUntrained = errors.New("the training state is for a first pass, of a training that has not ended: train again")
