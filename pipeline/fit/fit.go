@@ -57,7 +57,7 @@ func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source,
 		return nil, nil, nil, err
 	}
 	s, err = pass.First(ctx, src, j, env.Resources, env.FirstPass)
-	if err == nil && env.FirstPass != nil && !j.FiltersRows() && !s.Repeats {
+	if err == nil && env.FirstPass != nil && !j.FiltersRows() {
 		err = s.CheckLeftOut(ctx, env.Open, env.Resources.Workers)
 	}
 	if s != nil {

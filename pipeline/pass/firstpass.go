@@ -21,41 +21,43 @@ import (
 // A FirstPass is what the first pass has found over a sample: its digest, split, scaling and start
 // rows. Prior, scaling and loss depend on prior rows alone.
 type FirstPass struct {
-	Columns    []string // of the source; the target is last
-	Used       []int    // the columns that count: features in order, those next to them or of units, the target
-	Split      dataset.Split
-	Features   []job.Affine
-	Encode     job.Encodings // of some features
-	Target     job.Affine
-	Digest     job.Digest
-	Targets    job.Digest // of the multiset of the target's values
-	duplicates job.Duplicates
-	Repeats    bool // the job drops duplicates, and there are some
-	Warnings   []string
+	Split    dataset.Split
+	Features []job.Affine
+	Target   job.Affine
+	Digest   job.Digest
+	Targets  job.Digest       // of the multiset of the target's values
+	Held     dataset.Multiset // the held-out rows
 
-	means  []job.Meaning    // of the columns, where the source states them
-	mean   int              // column of the mean; -1: none
-	Groups []float64        // values with a group of their own
-	Held   dataset.Multiset // the held-out rows
-
-	bad       string          // which rows are bad, in words
 	Reference dataset.RawRows // in ordinal order
 	Start     dataset.RawRows // the startRows rows of lowest rank, in the order of rank
-	targets   []float64       // those that the baseline's constant is chosen on
+
+	columns    []string      // of the source; the target is last
+	used       []int         // the columns that count: features in order, those next to them or of units, the target
+	encode     job.Encodings // of some features
+	duplicates job.Duplicates
+	repeats    bool // the job drops duplicates, and there are some
+	warnings   []string
+
+	means  []job.Meaning // of the columns, where the source states them
+	mean   int           // column of the mean; -1: none
+	groups []float64     // values with a group of their own
+
+	bad     string    // which rows are bad, in words
+	targets []float64 // those that the baseline's constant is chosen on
 }
 
 // First makes the first pass. With the error of too many rejected rows it also returns the result. If the
 // job leaves rows out, it reads the rows twice, because a row's subset must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
 func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*FirstPass, error) {
-	s := &FirstPass{Columns: src.Columns(), means: meanings(src), mean: -1}
+	s := &FirstPass{columns: src.Columns(), means: meanings(src), mean: -1}
 	if j.Mean.Given() {
-		s.mean = len(s.Columns) - 2
+		s.mean = len(s.columns) - 2
 	}
-	if err := j.Suits(s.Columns, dataset.RowsOf(src)); err != nil {
+	if err := j.Suits(s.columns, dataset.RowsOf(src)); err != nil {
 		return nil, err
 	}
-	used := dataset.Indices(len(s.Columns))
+	used := dataset.Indices(len(s.columns))
 	for passes := 0; ; passes++ {
 		same, err := s.pass(ctx, src, j, used, res, parts)
 		if errors.Is(err, job.ErrData) && s.Split.Out.Bad != nil {
@@ -71,30 +73,30 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		if same {
 			break
 		}
-		if passes > len(s.Columns) {
+		if passes > len(s.columns) {
 			return nil, fmt.Errorf("%w: which rows are left out depends on which columns are constant on the prior rows, and that on the rows left out: name the features", job.ErrData)
 		}
-		used = s.Used
+		used = s.used
 	}
 	if err := j.Duplicates.Allow(s.duplicates.OfRows(), s.duplicates.Rows); err != nil {
 		return nil, err
 	}
 	var err error
-	if s.Groups, err = dataset.GroupValues(j, s.Columns, s.Reference); err != nil {
+	if s.groups, err = dataset.GroupValues(j, s.columns, s.Reference); err != nil {
 		return nil, err
 	}
-	s.Warnings = append(s.Warnings, dataset.StrangeGroups(j.Groups, s.Columns, s.Reference)...)
-	s.Warnings = slices.Concat(s.Warnings, s.warned(), j.Warned())
+	s.warnings = append(s.warnings, dataset.StrangeGroups(j.Groups, s.columns, s.Reference)...)
+	s.warnings = slices.Concat(s.warnings, s.warned(), j.Warned())
 	bad, all := s.Split.Out.Bad.Size(), s.Split.Rows
 	if err := j.Rejected.Stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them
 	}
 	if bad > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, words.Count(all, "row"), s.bad))
+		s.warnings = append(s.warnings, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, words.Count(all, "row"), s.bad))
 	}
-	s.Repeats = j.Repeats
+	s.repeats = j.Repeats
 	if text := j.Duplicates.Warning(s.duplicates); text != "" {
-		s.Warnings = append(s.Warnings, text)
+		s.warnings = append(s.warnings, text)
 	}
 	return s, nil
 }
@@ -121,7 +123,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 		return err
 	}
 	if parts != nil && !job.FiltersRows() {
-		err = rows.inParts(ctx, job, s.Columns, parts, see)
+		err = rows.inParts(ctx, job, s.columns, parts, see)
 		return same, err
 	}
 	found, err := rows.Pass(ctx, Whole)
@@ -144,14 +146,14 @@ func (s *FirstPass) see(ctx context.Context, job job.Job, rows *Prepared, found 
 	}
 	s.Held = *found.held
 	s.Reference, s.Start = found.picked(kept, s.Split.PriorRows), found.picked(kept, rows.wanted).Ranked(rows.wanted, s.Split.Starts())
-	s.targets = found.picked(kept, s.Split.BaselineRows()).Column(len(s.Columns) - 1)
+	s.targets = found.picked(kept, s.Split.BaselineRows()).Column(len(s.columns) - 1)
 	summaries := found.summaries()
 	if err := s.scale(job); err != nil {
 		return false, err
 	}
-	s.Digest, s.Targets = found.digests(s.Used)
+	s.Digest, s.Targets = found.digests(s.used)
 	for c, each := range summaries {
-		if slices.Contains(rows.columns, c) != slices.Contains(s.Used, c) && !each.one {
+		if slices.Contains(rows.columns, c) != slices.Contains(s.used, c) && !each.one {
 			return false, nil
 		}
 	}
@@ -175,43 +177,43 @@ func (p *Pass) summaries() []summary {
 
 // TrainingState is the training state of the job, without the results of training.
 func (s *FirstPass) TrainingState(j job.Job, src dataset.Source) (*TrainingState, error) {
-	j.Repeats = s.Repeats
+	j.Repeats = s.repeats
 	h, err := newTrainingState(j, s.Split, dataset.NewSecret())
 	if err != nil {
 		return nil, err
 	}
 	h.Sample, h.Targets, h.Segments = s.Digest.String(), s.Targets.String(), dataset.SegmentsOf(src)
-	h.Reference, h.Groups, h.Warnings = s.Reference.Digest(s.Used), s.Groups, s.Warnings
+	h.Reference, h.Groups, h.Warnings = s.Reference.Digest(s.used), s.groups, s.warnings
 	h.Constant = bestConstant(s.targets, j.LossSpec(s.Target))
 	return h, nil
 }
 
 // Describe derives the description of a model from the job, the first pass and the model itself.
 func (s *FirstPass) Describe(j job.Job, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
-	j.Encode = s.Encode
+	j.Encode = s.encode
 	return describe(j, s.Features, s.Target, theta, p)
 }
 
 // HasColumns reports whether a model has the features, the target and the column of the mean of the job's rows.
 func (s *FirstPass) HasColumns(m ModelMeta, j job.Job) bool {
 	return slices.Equal(m.FeatureNames(), dataset.NamesOf(s.Features)) && m.Target.Name == s.Target.Name && m.Mean == j.Mean.Column &&
-		reflect.DeepEqual(m.Encode.Openly(), s.Encode.Openly())
+		reflect.DeepEqual(m.Encode.Openly(), s.encode.Openly())
 }
 
 // scale decides the constants of the scaling and the features that are used.
 func (s *FirstPass) scale(j job.Job) error {
-	s.Features, s.Used = nil, nil
-	last := len(s.Columns) - 1
+	s.Features, s.used = nil, nil
+	last := len(s.columns) - 1
 	var err error
-	if s.Encode, err = dataset.LevelsSeen(j.Encode, s.Columns, s.Reference); err != nil {
+	if s.encode, err = dataset.LevelsSeen(j.Encode, s.columns, s.Reference); err != nil {
 		return err
 	}
-	s.Reference.Encoded = s.Encode.By(s.Columns)
+	s.Reference.Encoded = s.encode.By(s.columns)
 	s.Start.Encoded = s.Reference.Encoded
-	s.Warnings = s.filled()
-	for i, name := range s.Columns {
+	s.warnings = s.filled()
+	for i, name := range s.columns {
 		if i < last && i >= last-len(j.NotAFeature())-len(j.Labels()) {
-			s.Used = append(s.Used, i)
+			s.used = append(s.used, i)
 			continue
 		}
 		a, constant, err := s.affine(j, i)
@@ -219,7 +221,7 @@ func (s *FirstPass) scale(j job.Job) error {
 			return err
 		}
 		a.Name = name
-		encoded := s.Encode.Of(name) != nil
+		encoded := s.encode.Of(name) != nil
 		switch {
 		case i == last && constant:
 			return fmt.Errorf("%w: the target %q has one value, %v, on all prior rows: there is nothing to learn", job.ErrData, name, a.Centre)
@@ -230,7 +232,7 @@ func (s *FirstPass) scale(j job.Job) error {
 			}
 			s.Target.Centre = j.Mean.Centre(s.Target.Centre)
 		case constant && encoded: // its value may stand for text
-			return fmt.Errorf("%w: feature %q has one value on all prior rows: leave it out of %s and of features", job.ErrData, name, s.Encode.Of(name).Key())
+			return fmt.Errorf("%w: feature %q has one value on all prior rows: leave it out of %s and of features", job.ErrData, name, s.encode.Of(name).Key())
 		case constant && slices.Contains(j.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all prior rows: leave it out of features", job.ErrData, name, a.Centre)
 		case name == j.Groups.Column && s.means != nil && s.means[i] == job.MeansText:
@@ -238,10 +240,10 @@ func (s *FirstPass) scale(j job.Job) error {
 		case constant && name == j.Groups.Column:
 			return fmt.Errorf("%w: groups: %q has one value, %v, on all prior rows: there are no groups, unless you leave it out of the features and list values", job.ErrData, name, a.Centre)
 		case constant:
-			s.Warnings = append(s.Warnings, fmt.Sprintf("column %q is left out: it has one value, %v, on all prior rows", name, a.Centre))
+			s.warnings = append(s.warnings, fmt.Sprintf("column %q is left out: it has one value, %v, on all prior rows", name, a.Centre))
 			continue
 		case j.Features == nil && !encoded && name != j.Groups.Column && s.identifies(i) != "":
-			s.Warnings = append(s.Warnings, fmt.Sprintf("column %q is left out: it %s; if it is a quantity, name it in features", name, s.identifies(i)))
+			s.warnings = append(s.warnings, fmt.Sprintf("column %q is left out: it %s; if it is a quantity, name it in features", name, s.identifies(i)))
 			continue
 		default:
 			if s.means != nil {
@@ -249,9 +251,9 @@ func (s *FirstPass) scale(j job.Job) error {
 			}
 			s.Features = append(s.Features, a)
 		}
-		s.Used = append(s.Used, i)
+		s.used = append(s.used, i)
 	}
-	s.Features = s.Encode.Unscaled(s.Features)
+	s.Features = s.encode.Unscaled(s.Features)
 	if len(s.Features) == 0 {
 		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the prior rows", job.ErrData)
 	}
@@ -277,21 +279,21 @@ func (s *FirstPass) affine(j job.Job, i int) (a job.Affine, constant bool, err e
 		return a, true, nil
 	}
 	a = dataset.Standardise(x)
-	if i == len(s.Columns)-1 {
+	if i == len(s.columns)-1 {
 		a.Centre = dataset.Centre(x, a.Centre)
 	}
 	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {
-		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", job.ErrData, s.Columns[i])
+		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", job.ErrData, s.columns[i])
 	}
 	if a.Scale == 0 && slices.Min(x) < slices.Max(x) {
-		return a, false, fmt.Errorf("%w: column %q: its differences, up to %.3g, vanish in float64 when squared; change its unit", job.ErrData, s.Columns[i], slices.Max(x)-slices.Min(x))
+		return a, false, fmt.Errorf("%w: column %q: its differences, up to %.3g, vanish in float64 when squared; change its unit", job.ErrData, s.columns[i], slices.Max(x)-slices.Min(x))
 	}
 	return a, !(a.Scale > 0), nil
 }
 
 // Scaler scales the rows of the source.
 func (s *FirstPass) Scaler() dataset.Scaler {
-	return dataset.NewScaler(s.Used[:len(s.Features)], s.Features, s.Encode, s.mean, s.Target)
+	return dataset.NewScaler(s.used[:len(s.Features)], s.Features, s.encode, s.mean, s.Target)
 }
 
 // Scaled are raw rows as the trainer gets them.
@@ -303,7 +305,7 @@ func (s *FirstPass) Scaled(raw dataset.RawRows) model.Rows {
 
 // Scales are the features' lengthscales.
 func (s *FirstPass) Scales(job job.Job) model.Scales {
-	return model.Scales{ARD: !job.Kernel.Isotropic, Widths: s.Encode.Widths(s.Features)}
+	return model.Scales{ARD: !job.Kernel.Isotropic, Widths: s.encode.Widths(s.Features)}
 }
 
 // filled says what replaces missing values of the prior rows; nil: nothing is filled.
@@ -311,8 +313,8 @@ func (s *FirstPass) filled() []string {
 	raw := s.Reference
 	raw.Encoded = nil
 	var all []string
-	for i, name := range s.Columns {
-		if e := s.Encode.Of(name); e.Fills() {
+	for i, name := range s.columns {
+		if e := s.encode.Of(name); e.Fills() {
 			n := len(slices.DeleteFunc(raw.Column(i), func(v float64) bool { return !job.Missing(v) }))
 			all = append(all, fmt.Sprintf("%d without %q (filled with %.4g)", n, name, *e.Fill.With))
 		}
@@ -332,13 +334,13 @@ func (s *FirstPass) warned() (all []string) {
 	if s.Reference.N < leastDetected {
 		return nil
 	}
-	y := s.Reference.Column(len(s.Columns) - 1)
-	for _, i := range s.Used[:len(s.Features)] {
+	y := s.Reference.Column(len(s.columns) - 1)
+	for _, i := range s.used[:len(s.Features)] {
 		if how := s.identifies(i); how != "" {
-			all = append(all, fmt.Sprintf("column %q %s; fresh rows have others, so leave it out (exclude), unless it is a quantity", s.Columns[i], how))
+			all = append(all, fmt.Sprintf("column %q %s; fresh rows have others, so leave it out (exclude), unless it is a quantity", s.columns[i], how))
 		}
 		if onLine(s.Reference.Column(i), y) {
-			all = append(all, fmt.Sprintf("column %q is the target, or a straight line of it, %s: if it is made from the target, it says nothing of rows whose target is not known yet, so leave it out (exclude)", s.Columns[i], s.onAll()))
+			all = append(all, fmt.Sprintf("column %q is the target, or a straight line of it, %s: if it is made from the target, it says nothing of rows whose target is not known yet, so leave it out (exclude)", s.columns[i], s.onAll()))
 		}
 	}
 	low, high := slices.Min(y), slices.Max(y)
@@ -377,7 +379,7 @@ func (s *FirstPass) identifies(i int) string {
 	}
 	why := "seems to be an identifier: its values are whole numbers, all different " + s.onAll() + ", and "
 	switch {
-	case IDName.MatchString(s.Columns[i]):
+	case IDName.MatchString(s.columns[i]):
 		return why + "it is named like one"
 	case slices.IsSorted(column) && sorted[len(sorted)-1]-sorted[0] <= 2*float64(s.Split.Rows):
 		return why + "they count the rows"
@@ -389,10 +391,13 @@ func (s *FirstPass) identifies(i int) string {
 // the prior rows, have these values there. The prior may not depend on other rows, and the features are
 // a part of it. It reads no other column but the target, and only shards with prior rows.
 func (s *FirstPass) CheckLeftOut(ctx context.Context, open func(ctx context.Context, features []string) (dataset.Source, error), workers int) error {
+	if s.repeats { // one process has read all rows
+		return nil
+	}
 	var names []string
 	var at []int
-	for c, name := range s.Columns {
-		if !slices.Contains(s.Used, c) {
+	for c, name := range s.columns {
+		if !slices.Contains(s.used, c) {
 			names, at = append(names, name), append(at, c)
 		}
 	}
@@ -443,7 +448,7 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 	if order == nil {
 		order = []int{} // no shard; nil would be all
 	}
-	err := to.Put(ctx, s.Columns, shards, func(use func(dataset.RejectedRow) error) error {
+	err := to.Put(ctx, s.columns, shards, func(use func(dataset.RejectedRow) error) error {
 		return dataset.Stream(ctx, src, order, res.Workers, func(b dataset.Block) error {
 			for i := range b.Rows {
 				ordinal := b.First + int64(i)
