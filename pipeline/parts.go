@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -32,10 +31,7 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 		return nil, pass.ErrUntrained
 	}
 	env.Resources = env.Resources.WithDefaults()
-	if err := errors.Join(h.Owns(j, all), all.Missing()); err != nil {
-		return nil, err
-	}
-	if err := h.SameSplit(ctx, j, all, env.Resources); err != nil {
+	if err := h.Owns(ctx, j, all, env.Resources); err != nil {
 		return nil, err
 	}
 	j.Reuse = h.Reuse
@@ -43,24 +39,10 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 	if err != nil {
 		return nil, err
 	}
-	found, err := all.Result(ctx, j, m)
+	found, err := h.Result(ctx, j, m, all)
 	if err != nil {
 		return nil, err
 	}
-	if found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets {
-		return nil, fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
-			"the source was changed meanwhile; run again on a source that does not change", job.ErrChanged, found.Sample.Digest, h.Sample)
-	}
-	if found.Referred != h.Reference {
-		return nil, fmt.Errorf("%w: the last pass read other prior rows than training had: run again", job.ErrChanged)
-	}
-	if found.Constant.Value != h.Constant {
-		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", job.ErrChanged, found.Constant.Value, h.Constant)
-	}
-	if !slices.Equal(found.GroupValues(), h.Groups) {
-		return nil, fmt.Errorf("%w: the prior rows give the groups %v, training found %v", job.ErrChanged, found.GroupValues(), h.Groups)
-	}
-	found.Sample.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, shards: all.ShardDigests(nil)}
 	r.Diagnostics = diagnostics{
 		Unproven: found.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),

@@ -19,7 +19,7 @@ type Found struct {
 	certify.Evidence
 
 	reference []job.Affine  // scaling by the prior rows: features, then target
-	Referred  string        // digest of the prior rows
+	referred  string        // digest of the prior rows
 	encode    job.Encodings // by the prior rows and the job; nil without rows
 
 	Kept dataset.RawRows // prior rows, or start rows if there are none, in the order of their ordinals
@@ -39,17 +39,17 @@ func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, constan
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, pass.Close()) }()
-	if found, err = pass.Result(ctx, job, m); err != nil {
+	if found, err = pass.result(ctx, job, m); err != nil {
 		return nil, err
 	}
 	found.Sample.Segments = dataset.SegmentsOf(src)
 	return found, nil
 }
 
-// Result is what a pass over all rows found. Parts that do not fit together are [ErrPart].
-func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
+// result is what a pass over all rows found. Parts that do not fit together are [ErrPart].
+func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	columns := columnsOf(j, m.Meta)
-	if err := p.Missing(); err != nil {
+	if err := p.missing(); err != nil {
 		return nil, err
 	}
 	if p.of.columns != len(columns) {
@@ -73,7 +73,7 @@ func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	if want == 0 {
 		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Counts.Training), certify.OriginStart
 	}
-	found.Referred = reference.Digest(dataset.Indices(p.of.columns))
+	found.referred = reference.Digest(dataset.Indices(p.of.columns))
 	if kept.N == 0 || int64(kept.N) != want {
 		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.N, want)
 	}

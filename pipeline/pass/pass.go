@@ -138,8 +138,8 @@ func (s subject) same(other subject) error {
 	}
 }
 
-// Missing returns an error that names the first missing shards, nil if there are none.
-func (p *Pass) Missing() error {
+// missing returns an error that names the first missing shards, nil if there are none.
+func (p *Pass) missing() error {
 	if len(p.shards) == p.of.shards {
 		if _, rows := p.Size(); rows != p.of.rows {
 			return fmt.Errorf("%w: their shards have %d rows, and the sample %d", ErrPart, rows, p.of.rows)

@@ -62,7 +62,7 @@ func FuzzPass(f *testing.F) {
 		if err := p.Write(t.Context(), &again); err != nil || !bytes.Equal(again.Bytes(), data) {
 			t.Errorf("written again it has other bytes: %v", err)
 		}
-		if p.Missing() == nil {
+		if p.missing() == nil {
 			if _, err := p.counted(t.Context()); err != nil {
 				t.Errorf("its duplicates cannot be counted: %v", err)
 			}
@@ -96,7 +96,7 @@ func TestForgedPartsAreErrors(t *testing.T) {
 			of: subject{rows: 3, shards: 1, columns: c.columns}, duplicates: job.Duplicates{Rows: 3, Distinct: 3}, lossSums: c.lossSums,
 			shards: map[int]*ShardPass{0: {rows: 3, Columns: make([]dataset.ColumnDigest, c.columns), targets: dataset.Multiset{Count: 3}, Kept: c.kept}},
 		}
-		if _, err := p.Result(t.Context(), job.Job{}, m); !errors.Is(err, ErrPart) {
+		if _, err := p.result(t.Context(), job.Job{}, m); !errors.Is(err, ErrPart) {
 			t.Errorf("%s: %v, want ErrPart", name, err)
 		}
 	}

@@ -408,7 +408,7 @@ func (p *Prepared) isFirst() {
 // owns returns an error unless a first pass over all rows has what this one is for, the rows with these
 // ordinals among it.
 func (p *Prepared) owns(found *Pass, kept []int64) error {
-	if err := errors.Join(p.of.same(found.of), found.Missing()); err != nil {
+	if err := errors.Join(p.of.same(found.of), found.missing()); err != nil {
 		return err
 	}
 	for i, shard := range p.shards {

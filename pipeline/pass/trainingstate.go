@@ -140,14 +140,14 @@ func (h *TrainingState) known() (s subject, hidden dataset.Secret, err error) {
 	return s, hidden, err
 }
 
-// Owns returns an error unless the pass belongs to this training state, as far as that is known
-// without the rows.
-func (h *TrainingState) Owns(job job.Job, pass *Pass) error {
+// Owns returns an error unless a pass is over all rows, belongs to this training state, as far as that is
+// known without the rows, and has the split of the job.
+func (h *TrainingState) Owns(ctx context.Context, job job.Job, p *Pass, res job.Resources) error {
 	known, hidden, err := h.known()
 	if err != nil {
 		return err
 	}
-	want := pass.of
+	want := p.of
 	want.model, want.sample, want.constant, want.groups = known.model, known.sample, known.constant, known.groups
 	if want.configuration, err = job.Digest(); err != nil {
 		return err
@@ -155,7 +155,33 @@ func (h *TrainingState) Owns(job job.Job, pass *Pass) error {
 	if !job.Drops() {
 		want.secret = hidden.Digest()
 	}
-	return want.same(pass.of)
+	if err := errors.Join(want.same(p.of), p.missing()); err != nil {
+		return err
+	}
+	return h.sameSplit(ctx, job, p, res)
+}
+
+// Result is what a last pass has found, if it has read the rows that training has read.
+func (h *TrainingState) Result(ctx context.Context, j job.Job, m Model, all *Pass) (*Found, error) {
+	found, err := all.result(ctx, j, m)
+	if err != nil {
+		return nil, err
+	}
+	if found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets {
+		return nil, fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
+			"the source was changed meanwhile; run again on a source that does not change", job.ErrChanged, found.Sample.Digest, h.Sample)
+	}
+	if found.referred != h.Reference {
+		return nil, fmt.Errorf("%w: the last pass read other prior rows than training had: run again", job.ErrChanged)
+	}
+	if found.Constant.Value != h.Constant {
+		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", job.ErrChanged, found.Constant.Value, h.Constant)
+	}
+	if !slices.Equal(found.GroupValues(), h.Groups) {
+		return nil, fmt.Errorf("%w: the prior rows give the groups %v, training found %v", job.ErrChanged, found.GroupValues(), h.Groups)
+	}
+	found.Sample.Segments = h.Segments
+	return found, nil
 }
 
 // noteSplit notes the split in the training state, unless it depends on the rows' values.
@@ -189,8 +215,8 @@ func (h *TrainingState) split(job job.Job, n int64) (dataset.Split, error) {
 	return r, nil
 }
 
-// SameSplit demands that the split that the training state gave to the parts is that of their rows.
-func (h *TrainingState) SameSplit(ctx context.Context, job job.Job, p *Pass, res job.Resources) error {
+// sameSplit demands that the split that the training state gave to the parts is that of their rows.
+func (h *TrainingState) sameSplit(ctx context.Context, job job.Job, p *Pass, res job.Resources) error {
 	if !h.hasSplit(job) {
 		return nil
 	}
