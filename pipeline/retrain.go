@@ -66,17 +66,13 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 	if err != nil {
 		return err
 	}
-	env := fit.Environment{Resources: res, Observer: observer, StoppedAfter: &said.StoppedAfter}
+	env := fit.Environment{Resources: res, Observer: observer}
 	if said.Parent != nil {
 		if env.Parent, err = parentOf(*said.Parent, parent, digest); err != nil {
 			return err
 		}
 	}
-	t, err := fit.NewTraining(ctx, src, s, j, env, time.Now())
-	if err != nil {
-		return err
-	}
-	again, _, err := t.Run(ctx)
+	again, _, err := fit.Train(ctx, src, s, j, env, time.Now(), &said.StoppedAfter)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ const (
 
 // resume restores the stored checkpoint if it belongs to this training, and nominates the
 // candidates: the checkpoint has the centre of their prior, which takes long to find.
-func (t *Training) resume(ctx context.Context) error {
+func (t *training) resume(ctx context.Context) error {
 	var data []byte
 	if t.env.Checkpoints != nil {
 		var err error
@@ -156,7 +156,7 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 }
 
 // resumable reports whether the trainers of a checkpoint can be restored.
-func (t *Training) resumable(stored checkpoint) bool {
+func (t *training) resumable(stored checkpoint) bool {
 	states := stored.finished
 	if stored.trainer != nil {
 		states = append(slices.Clone(states), stored.trainer)
@@ -175,7 +175,7 @@ func (t *Training) resumable(stored checkpoint) bool {
 }
 
 // checkpoint saves the state between two steps.
-func (t *Training) checkpoint(ctx context.Context, trainer trainer) error {
+func (t *training) checkpoint(ctx context.Context, trainer trainer) error {
 	var err error
 	if t.state.trainer, err = trainer.MarshalBinary(); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (t *Training) checkpoint(ctx context.Context, trainer trainer) error {
 }
 
 // save stores the state, also after ctx is canceled.
-func (t *Training) save(ctx context.Context) error {
+func (t *training) save(ctx context.Context) error {
 	if t.env.Checkpoints == nil {
 		return nil
 	}

@@ -34,15 +34,11 @@ func Fit(ctx context.Context, j job.Job, env Environment) (*pass.TrainingState, 
 	j.Repeats = h.Repeats
 	took := time.Since(began)
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseStart, Elapsed: job.Seconds(took)})
-	t, err := NewTraining(ctx, src, s, j, env, began)
+	m, how, err := Train(ctx, src, s, j, env, began, nil)
 	if err != nil {
 		return nil, err
 	}
-	m, training, err := t.Run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	h.Training, h.FirstPassSeconds, h.TrainSeconds = training, took.Seconds(), (time.Since(began) - took).Seconds()
+	h.Training, h.FirstPassSeconds, h.TrainSeconds = how, took.Seconds(), (time.Since(began) - took).Seconds()
 	if h.Model, err = env.Sink.PutModel(ctx, m); err != nil {
 		return nil, err
 	}
@@ -112,15 +108,13 @@ type Environment struct {
 	Open        func(ctx context.Context, features []string) (dataset.Source, error)
 	Sink        pass.Sink
 	Log         Logs
-	Checkpoints Checkpoints     // [NewTraining] alone may do without
+	Checkpoints Checkpoints
 	Parent      *Parent         // of a job with warm starts: training begins with its posterior; nil: none
 	Rejects     dataset.Rejects // of rejected rows; nil: they are counted only
 	FirstPass   pass.Parts      // makes the first pass in parts, if the job allows it; nil: one process reads all rows
 	Resources   job.Resources
 	Observer    job.Observer
 	Software    string // names the program in the certificate
-
-	StoppedAfter *int64 // steps before the time limit, of a repeated training; nil: the clock decides
 }
 
 // Untrainable reports whether an error of training is a fault of the rows, which no retry mends.

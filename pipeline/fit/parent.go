@@ -25,7 +25,7 @@ type Parent struct {
 
 // warmUp converts the parent's posterior to the scales of this sample. An unsuitable one is skipped
 // with a warning. The parent must not have seen held-out rows.
-func (t *Training) warmUp(src dataset.Source) error {
+func (t *training) warmUp(src dataset.Source) error {
 	a := t.env.Parent
 	if a == nil || !t.job.Train.WarmStart {
 		return nil
@@ -57,7 +57,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 
 // begins reports whether a candidate begins with the parent's posterior: one of its
 // kernel, and of its number of inducing points where numbers are named.
-func (t *Training) begins(c model.Config) bool {
+func (t *training) begins(c model.Config) bool {
 	return t.warm != nil && t.warm.Kernel.Family.Name == c.Kernel.Name &&
 		(len(t.job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
 }

@@ -20,8 +20,31 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A Training holds what all candidates share.
-type Training struct {
+// Train makes a model from a first pass over a source, from the checkpoint if there is one. It fits the
+// candidates one after the other and returns the best. Q may depend on all rows: choosing among candidates by
+// the bound is free. The ports of env may be nil. If steps is not nil, the time limit is reached after so many
+// steps; else the clock decides.
+func Train(ctx context.Context, src dataset.Source, s *pass.FirstPass, j job.Job, env Environment, began time.Time, steps *int64) (m pass.Model, how pass.Training, err error) {
+	t, err := newTraining(ctx, src, s, j, env, began, steps)
+	if err != nil {
+		return m, how, err
+	}
+	for t.state.candidate < len(t.candidates) {
+		if t.state.stoppedAfter > 0 && len(t.state.finished) > 0 {
+			c := t.candidates[t.state.candidate]
+			t.env.Observer.ReportWarning("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
+			t.state.candidate++
+			continue
+		}
+		if err := t.fit(ctx); err != nil {
+			return m, how, err
+		}
+	}
+	return t.best(ctx)
+}
+
+// A training holds what all candidates share.
+type training struct {
 	job        job.Job // for the rows
 	env        Environment
 	firstPass  *pass.FirstPass
@@ -38,19 +61,19 @@ type Training struct {
 	late       func() bool // whether the time limit has been reached
 }
 
-// NewTraining prepares a training, from its checkpoint if there is one.
-func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job job.Job, env Environment, began time.Time) (*Training, error) {
+// newTraining prepares a training: see [Train].
+func newTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job job.Job, env Environment, began time.Time, steps *int64) (*training, error) {
 	job = job.ForRows(s.Split.Rows)
 	f, err := NewFeed(ctx, src, s, env.Resources)
 	if err != nil {
 		return nil, err
 	}
-	t := &Training{job: job, env: env, firstPass: s, feed: f, began: began, entered: time.Now(), saved: time.Now()}
+	t := &training{job: job, env: env, firstPass: s, feed: f, began: began, entered: time.Now(), saved: time.Now()}
 	t.late = func() bool {
 		limit := time.Duration(job.Train.Time)
 		return limit > 0 && t.spent() > limit
 	}
-	if steps := env.StoppedAfter; steps != nil {
+	if steps != nil {
 		t.late = func() bool { return int64(len(t.state.trace)) == *steps }
 	}
 	if err := dataset.NearMean(job.Mean, s.BaselineRows(), s.Target.Scale); err != nil {
@@ -74,23 +97,6 @@ func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 	return t, t.resume(ctx)
 }
 
-// Run fits the candidates one after the other and returns the best. Q may depend on all rows:
-// choosing among candidates by the bound is free.
-func (t *Training) Run(ctx context.Context) (m pass.Model, how pass.Training, err error) {
-	for t.state.candidate < len(t.candidates) {
-		if t.state.stoppedAfter > 0 && len(t.state.finished) > 0 {
-			c := t.candidates[t.state.candidate]
-			t.env.Observer.ReportWarning("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
-			t.state.candidate++
-			continue
-		}
-		if err := t.fit(ctx); err != nil {
-			return m, how, err
-		}
-	}
-	return t.best(ctx)
-}
-
 // A candidate is a posterior that may be fitted: of a family of kernels, with a number of
 // inducing points.
 type candidate struct {
@@ -108,7 +114,7 @@ func (c candidate) words(inducing int) string {
 }
 
 // nominate lists the candidates: each number of inducing points with each family.
-func (t *Training) nominate() error {
+func (t *training) nominate() error {
 	s, j := t.firstPass, t.job
 	numbers := j.Inducing
 	if len(numbers) == 0 {
@@ -193,7 +199,7 @@ func Estimate(job job.Job, s *pass.FirstPass, family *kernel.Family, workers int
 }
 
 // fit trains the current candidate to its end, from its checkpoint if there is one.
-func (t *Training) fit(ctx context.Context) error {
+func (t *training) fit(ctx context.Context) error {
 	trainer, err := t.newTrainer(t.candidates[t.state.candidate], t.state.trainer)
 	if err != nil {
 		return err
@@ -230,7 +236,7 @@ func (t *Training) fit(ctx context.Context) error {
 }
 
 // newTrainer returns the trainer of a candidate, from its state if there is one.
-func (t *Training) newTrainer(c candidate, state []byte) (trainer, error) {
+func (t *training) newTrainer(c candidate, state []byte) (trainer, error) {
 	if t.job.Train.Method == job.MethodFreeForm {
 		if state != nil {
 			return model.ResumeTrainer(c.config, state)
@@ -251,7 +257,7 @@ func (t *Training) newTrainer(c candidate, state []byte) (trainer, error) {
 }
 
 // step makes one step of a trainer: a full pass or a mini-batch.
-func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled) error {
+func (t *training) step(ctx context.Context, trainer trainer, batches *Shuffled) error {
 	if err := trainer.Begin(); err != nil {
 		return err
 	}
@@ -294,10 +300,10 @@ func (t *Training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 
 // best returns the fitted candidate with the lowest bound. With several candidates a full pass
 // computes the risk of each.
-func (t *Training) best(ctx context.Context) (m pass.Model, how pass.Training, err error) {
+func (t *training) best(ctx context.Context) (m pass.Model, how pass.Training, err error) {
 	least := math.Inf(1)
 	for i, state := range t.state.finished {
-		one, training, err := t.finish(t.candidates[i], state)
+		one, its, err := t.finish(t.candidates[i], state)
 		if err != nil {
 			return m, how, err
 		}
@@ -306,17 +312,17 @@ func (t *Training) best(ctx context.Context) (m pass.Model, how pass.Training, e
 			if bound, err = t.bound(ctx, one); err != nil {
 				return m, how, err
 			}
-			t.env.Observer.ReportEvent(fmt.Sprintf("%s: bound about %.4f", t.candidates[i].words(training.Inducing), bound))
+			t.env.Observer.ReportEvent(fmt.Sprintf("%s: bound about %.4f", t.candidates[i].words(its.Inducing), bound))
 		}
 		if bound < least || i == 0 {
-			m, how, least = one, training, bound
+			m, how, least = one, its, bound
 		}
 	}
 	return m, how, t.predictor(ctx, &m)
 }
 
 // bound is about the bound of a model, by its risk on the training rows or enough of them.
-func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
+func (t *training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	s, err := pass.NewScorer(m, t.env.Resources.Workers)
 	if err != nil {
 		return 0, err
@@ -348,7 +354,7 @@ func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
 }
 
 // finish makes the model of a finished trainer.
-func (t *Training) finish(c candidate, state []byte) (m pass.Model, how pass.Training, err error) {
+func (t *training) finish(c candidate, state []byte) (m pass.Model, how pass.Training, err error) {
 	trainer, err := t.newTrainer(c, state)
 	if err != nil {
 		return m, how, err
@@ -386,7 +392,7 @@ func (t *Training) finish(c candidate, state []byte) (m pass.Model, how pass.Tra
 }
 
 // predictor completes a fitted model.
-func (t *Training) predictor(ctx context.Context, m *pass.Model) error {
+func (t *training) predictor(ctx context.Context, m *pass.Model) error {
 	t.env.Observer.ReportProgress(job.Progress{Phase: job.PhasePredictor, Elapsed: job.Seconds(time.Since(t.began))})
 	c, err := t.feed.Choose(ctx, m.Posterior, t.firstPass, t.job, t.env.Resources.Workers, t.env.Observer.Fitting)
 	if err != nil {
@@ -403,7 +409,7 @@ func (t *Training) predictor(ctx context.Context, m *pass.Model) error {
 }
 
 // spent is the time of training without the first pass, in this process and earlier ones.
-func (t *Training) spent() time.Duration { return t.state.spent + time.Since(t.entered) }
+func (t *training) spent() time.Duration { return t.state.spent + time.Since(t.entered) }
 
 // Machine names what decides how training rounds: the architecture, its level where the
 // compiler may use one that fuses multiplication and addition, and the instruction set
