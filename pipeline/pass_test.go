@@ -304,33 +304,3 @@ func TestRowsThatChangeBeforeAPartAreRefused(t *testing.T) {
 		t.Errorf("Certify = %v, want ErrChanged", err)
 	}
 }
-
-// Pairs at the borders of shards count, at every lag, wherever the shards end.
-func TestSeriesInAnyShards(t *testing.T) {
-	rng := rand.New(rand.NewPCG(95, 1))
-	for range 50 {
-		values := make([]int64, 2+rng.IntN(300))
-		var want certify.Series
-		for i := range values {
-			v := int64(rng.IntN(2049) - 1024)
-			values[i] = v
-			want.Rows, want.Sum, want.Squares = want.Rows+1, want.Sum+v, want.Squares+v*v
-			for lag := 1; lag <= min(i, certify.Lags); lag++ {
-				want.Products[lag-1] += v * values[i-lag]
-			}
-		}
-		var all pass.Series
-		for rest := values; len(rest) > 0; {
-			var shard pass.Series
-			k := rng.IntN(min(len(rest), 1+rng.IntN(60)) + 1)
-			for _, v := range rest[:k] {
-				shard.Add(v)
-			}
-			all.Merge(shard)
-			rest = rest[k:]
-		}
-		if got := all.Series; got != want {
-			t.Fatalf("%d values in shards: %+v, want %+v", len(values), got, want)
-		}
-	}
-}
