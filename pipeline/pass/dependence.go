@@ -6,9 +6,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Series is a [certify.Series] of consecutive rows, with the numbers at both ends to join the
+// A series is a [certify.Series] of consecutive rows, with the numbers at both ends to join the
 // series of shards: small row groups hide nothing. docs/reference/formats.md, section 7, specifies it.
-type Series struct {
+type series struct {
 	certify.Series
 
 	first [certify.Lags]int64 // the first numbers
@@ -20,8 +20,8 @@ func inSteps(v float64) int64 {
 	return int64(math.Floor(certify.SeriesOne * max(-1, min(1, v))))
 }
 
-// Add appends a number, in steps.
-func (s *Series) Add(v int64) {
+// add appends a number, in steps.
+func (s *series) add(v int64) {
 	if s.Rows < certify.Lags {
 		s.first[s.Rows] = v
 	}
@@ -35,8 +35,8 @@ func (s *Series) Add(v int64) {
 	s.Squares += v * v
 }
 
-// Merge adds the series that follows.
-func (s *Series) Merge(next Series) {
+// merge adds the series that follows.
+func (s *series) merge(next series) {
 	for i, v := range next.first[:min(next.Rows, certify.Lags)] {
 		for lag := i + 1; lag <= certify.Lags; lag++ {
 			s.Products[lag-1] += v * s.last[lag-1-i]

@@ -196,9 +196,9 @@ func bestConstant(targets []float64, spec certify.Loss) float64 {
 
 // dependence says how alike the targets of near rows are.
 func (p *Pass) dependence() certify.Series {
-	var targets Series
+	var targets series
 	for _, s := range p.InOrder() {
-		targets.Merge(s.targetsInOrder)
+		targets.merge(s.targetsInOrder)
 	}
 	return targets.Series
 }

@@ -63,9 +63,9 @@ func suspicious(s certify.Series) bool {
 func orderOf(rows dataset.RawRows) certify.Series {
 	y := rows.Column(1)
 	target := dataset.Standardise(y[:len(y)/20])
-	var targets Series
+	var targets series
 	for _, v := range y {
-		targets.Add(inSteps((v - target.Centre) / target.Scale))
+		targets.add(inSteps((v - target.Centre) / target.Scale))
 	}
 	return targets.Series
 }
@@ -109,14 +109,14 @@ func TestSeriesInAnyShards(t *testing.T) {
 				want.Products[lag-1] += v * values[i-lag]
 			}
 		}
-		var all Series
+		var all series
 		for rest := values; len(rest) > 0; {
-			var shard Series
+			var shard series
 			k := rng.IntN(min(len(rest), 1+rng.IntN(60)) + 1)
 			for _, v := range rest[:k] {
-				shard.Add(v)
+				shard.add(v)
 			}
-			all.Merge(shard)
+			all.merge(shard)
 			rest = rest[k:]
 		}
 		if got := all.Series; got != want {

@@ -63,7 +63,7 @@ type ShardPass struct {
 	summaries   []summary // one a column, if wanted
 
 	// Of scored rows, in their order.
-	targetsInOrder Series // of reference and training rows
+	targetsInOrder series // of reference and training rows
 }
 
 // A summary describes a column's values in a shard.

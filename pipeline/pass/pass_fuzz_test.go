@@ -33,7 +33,7 @@ func FuzzPass(f *testing.F) {
 			of: subject{rows: 9, shards: 4, columns: 2, model: job.Digest{1}, constant: 0.25},
 			shards: map[int]*ShardPass{2: {
 				first: 4, rows: 3, Columns: make([]dataset.ColumnDigest, 2), targets: dataset.Multiset{Count: 3},
-				targetsInOrder: Series{Series: certify.Series{Rows: 3, Sum: -5}, first: [certify.Lags]int64{1, 2}}, Kept: []float64{2, 3, 4, 5},
+				targetsInOrder: series{Series: certify.Series{Rows: 3, Sum: -5}, first: [certify.Lags]int64{1, 2}}, Kept: []float64{2, 3, 4, 5},
 				summaries: []summary{{one: true}, {first: 1}},
 			}},
 			lossSums: certify.LossSums{
