@@ -3,7 +3,6 @@ package pipeline
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
@@ -45,7 +44,7 @@ func NewPlan(j job.Job, s fit.Sample, res job.Resources) (Plan, error) {
 		return Plan{}, fmt.Errorf("%w: unit: a plan needs the number of units of the job", job.ErrConfig)
 	}
 	n, d := s.Rows, s.Features
-	j, res = j.ForRows(n), res.WithDefaults()
+	j = j.ForRows(n)
 	o := Plan{Rows: n, Train: s.Train(j), Holdout: s.Apart(j.Split.Holdout), Outside: s.Apart(j.Split.Outside), Features: d, Units: s.Units}
 	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if u := s.Units; u != nil {
@@ -58,15 +57,8 @@ func NewPlan(j job.Job, s fit.Sample, res job.Resources) (Plan, error) {
 	if err := o.bounds(j); err != nil {
 		return o, err
 	}
-	var work float64
-	for _, c := range fit.Candidates(j, s) {
-		o.Inducing = max(o.Inducing, c.Inducing)
-		work += fit.WorkOf(j.Train, c, len(j.Inducing) == 0, res.Workers) + fit.RowWork(c.Inducing, float64(o.Train))
-	}
-	measured, err := fit.Rate(s.Inputs(j), res.Workers)
-	if o.Seconds = work / measured; j.Train.Time > 0 {
-		o.Seconds = min(o.Seconds, time.Duration(j.Train.Time).Seconds()+fit.RowWork(o.Inducing, float64(o.Train))/measured)
-	}
+	var err error
+	o.Inducing, o.Seconds, err = s.Duration(j, o.Train, res.WithDefaults().Workers)
 	return o, err
 }
 

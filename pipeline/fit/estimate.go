@@ -21,9 +21,6 @@ type Sample struct {
 	Units *certify.UnitCounts // of a job by units, from [pass.CountUnits]
 }
 
-// Inputs is the number of inputs, at most.
-func (s Sample) Inputs(job job.Job) int { return s.Features + job.Encode.More() }
-
 // Train is the number of training rows.
 func (s Sample) Train(job job.Job) int64 {
 	return s.Rows - s.Bad - job.References(s.Rows) - s.Apart(job.Split.Holdout) - s.Apart(job.Split.Outside)
@@ -34,30 +31,40 @@ func (s Sample) Apart(share float64) int64 {
 	return int64(share * float64(s.Rows))
 }
 
-// Candidates are the configurations of a job's trainers in order, as far as they are known before
-// any row is read.
-func Candidates(j job.Job, s Sample) []model.Config {
-	sizes := j.Inducing
-	if len(sizes) == 0 {
-		sizes = []int{0} // the trainer's rule in N
-	}
-	n, d := s.Train(j), s.Inputs(j)
-	var all []model.Config
+// Duration is the usual time of training and last pass in seconds, without reading, and the number of inducing
+// points of the largest candidate. The last pass scores this number of rows. It measures the machine for about
+// a tenth of a second.
+func (s Sample) Duration(j job.Job, scored int64, workers int) (inducing int, seconds float64, err error) {
+	n, d := s.Train(j), s.Features+j.Encode.More()
+	var all float64
 	for _, name := range j.Kernel.Family {
 		family, err := kernel.Named(name)
 		if err != nil {
 			continue // WithDefaults refuses it
 		}
-		for _, m := range sizes {
+		for _, m := range sizes(j) {
 			c := model.Config{N: n, Dim: d, Kernel: family, Inducing: m, ELBO: j.Elbo(), Plan: planOf(j, n, d, m)}.Scheduled()
 			if j.Train.Method != job.MethodFreeForm {
 				c = planned(j.Train, c, m)
 			}
 			c.Inducing = int(min(int64(c.Inducing), s.Rows)) // there are no more different points
-			all = append(all, c)
+			inducing = max(inducing, c.Inducing)
+			all += workOf(j.Train, c, len(j.Inducing) == 0, workers) + rowWork(c.Inducing, float64(scored))
 		}
 	}
-	return all
+	measured, err := rate(d, workers)
+	if seconds = all / measured; j.Train.Time > 0 {
+		seconds = min(seconds, time.Duration(j.Train.Time).Seconds()+rowWork(inducing, float64(scored))/measured)
+	}
+	return inducing, seconds, err
+}
+
+// sizes are the numbers of inducing points of the candidates; 0: the trainer's rule in N.
+func sizes(j job.Job) []int {
+	if len(j.Inducing) == 0 {
+		return []int{0}
+	}
+	return j.Inducing
 }
 
 // planOf translates the training declaration for n rows to fit, of d features and
@@ -82,8 +89,8 @@ const (
 	rowCost, pointCost, elementCost = 14_000, 200, 1200
 )
 
-// RowWork is the cost of the mean, the variance and the loss of rows with m inducing points.
-func RowWork(m int, rows float64) float64 {
+// rowWork is the cost of the mean, the variance and the loss of rows with m inducing points.
+func rowWork(m int, rows float64) float64 {
 	return rows * (float64(m)*float64(m) + pointCost*float64(m) + rowCost)
 }
 
@@ -94,26 +101,26 @@ func work(c model.Config, grown bool, workers int) float64 {
 	step := func(m, batch int, gradient float64) float64 {
 		square := float64(m) * float64(m)
 		squares := 2*gradient*float64(batch) + (6+gradient)*float64(m) + elementCost*float64(workers)*gradient
-		return RowWork(m, float64(batch)) + squares*square
+		return rowWork(m, float64(batch)) + squares*square
 	}
 	const noises, scored, rounds, usual = 3, 4096, 8, 12
 	rows := int(min(c.N, dataset.StartRows))
-	sizes := []int{c.Inducing}
+	tried := []int{c.Inducing}
 	if grown {
-		sizes = model.Doublings(c.Inducing)
+		tried = model.Doublings(c.Inducing)
 	}
 	const estimates = 50
 	first := float64(min(rows, c.Plan.EstimateRows))
 	all := estimates * (1.5*first + pointCost) * first * first // of the hyper-parameters
-	for _, m := range sizes {
-		all += float64(rows*(rounds*m*pointCost+rowCost)) + RowWork(m, float64(rows)) + noises*step(m, min(rows, scored), 0)
+	for _, m := range tried {
+		all += float64(rows*(rounds*m*pointCost+rowCost)) + rowWork(m, float64(rows)) + noises*step(m, min(rows, scored), 0)
 	}
 	return all + float64(c.Plan.Joint)*step(c.Inducing, c.Plan.Batch, 1) + float64(min(c.Plan.Settle, usual))*step(c.Inducing, c.Plan.SettleBatch, 0)
 }
 
-// Rate measures the speed of the last pass, in operations a second, with so many inducing points that M² a row
+// rate measures the speed of the last pass, in operations a second, with so many inducing points that M² a row
 // are most of it. It is the fastest of a few readings: the others have shared the processors.
-func Rate(d, workers int) (float64, error) {
+func rate(d, workers int) (float64, error) {
 	const m = 500
 	p := &model.Posterior{
 		Kernel: kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: make([]float64, d), Variance: 1}, Jitter: 1e-6,

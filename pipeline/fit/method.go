@@ -78,9 +78,9 @@ func planned(t job.TrainDecl, c model.Config, m int) model.Config {
 	return c
 }
 
-// WorkOf is the number of operations of training: see [work]. A gradient takes about 6 M² a row and 12 M³ for the
+// workOf is the number of operations of training: see [work]. A gradient takes about 6 M² a row and 12 M³ for the
 // square matrices; L-BFGS rarely converges before the twentieth.
-func WorkOf(t job.TrainDecl, c model.Config, grown bool, workers int) float64 {
+func workOf(t job.TrainDecl, c model.Config, grown bool, workers int) float64 {
 	if t.Method == job.MethodFreeForm {
 		return work(c, grown, workers)
 	}

@@ -116,10 +116,6 @@ func (c candidate) words(inducing int) string {
 // nominate lists the candidates: each number of inducing points with each family.
 func (t *training) nominate() error {
 	s, j := t.firstPass, t.job
-	numbers := j.Inducing
-	if len(numbers) == 0 {
-		numbers = []int{0} // the trainer's rule in N
-	}
 	for _, name := range j.Kernel.Family {
 		family, err := kernel.Named(name)
 		if err != nil {
@@ -146,7 +142,7 @@ func (t *training) nominate() error {
 			}
 			c.Grids = append(c.Grids, g)
 		}
-		for _, m := range numbers {
+		for _, m := range sizes(j) {
 			c.Inducing, c.Plan = m, planOf(j, c.N, c.Dim, m)
 			if t.begins(c) && j.Train.Passes == 0 { // θ and Z move in a quarter of the steps of others
 				c.Plan.Joint = max(1, c.Scheduled().Plan.Joint/4)
