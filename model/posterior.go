@@ -1,16 +1,12 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
-
-// ErrPosterior reports stored numbers that do not make a posterior.
-var ErrPosterior = errors.New("model: invalid posterior")
 
 // A Posterior is the distribution Q over functions: a sparse Gaussian process in whitened form, given by the
 // numbers that a model file stores. M is the number of inducing points.
@@ -43,21 +39,21 @@ func (p *Posterior) inverseScales() []float64 {
 func (p *Posterior) Validate() error {
 	m := len(p.Mean)
 	if err := p.Kernel.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrPosterior, err)
+		return fmt.Errorf("model: invalid posterior: %w", err)
 	}
 	if m == 0 || len(p.Z) != m*p.Dim() || len(p.L) != m*m || len(p.Factor) != m*m {
-		return fmt.Errorf("%w: sizes disagree: mean %d, Z %d (d=%d), L %d, factor %d",
-			ErrPosterior, m, len(p.Z), p.Dim(), len(p.L), len(p.Factor))
+		return fmt.Errorf("model: invalid posterior: sizes disagree: mean %d, Z %d (d=%d), L %d, factor %d",
+			m, len(p.Z), p.Dim(), len(p.L), len(p.Factor))
 	}
 	if !(p.Jitter > 0) || math.IsInf(p.Jitter, 1) {
-		return fmt.Errorf("%w: jitter is %g, want a positive number", ErrPosterior, p.Jitter)
+		return fmt.Errorf("model: invalid posterior: jitter is %g, want a positive number", p.Jitter)
 	}
 	for _, part := range []struct {
 		name   string
 		values []float64
 	}{{"Z", p.Z}, {"mean", p.Mean}, {"L", p.L}, {"factor", p.Factor}} {
 		if i := firstNotFinite(part.values); i >= 0 {
-			return fmt.Errorf("%w: %s, value %d is %g", ErrPosterior, part.name, i, part.values[i])
+			return fmt.Errorf("model: invalid posterior: %s, value %d is %g", part.name, i, part.values[i])
 		}
 	}
 	if err := validateLower("L", p.L, m); err != nil {
@@ -69,11 +65,11 @@ func (p *Posterior) Validate() error {
 func validateLower(name string, a []float64, m int) error {
 	for i := range m {
 		if !(a[i*m+i] > 0) {
-			return fmt.Errorf("%w: %s has %g on the diagonal (row %d), want positive numbers", ErrPosterior, name, a[i*m+i], i)
+			return fmt.Errorf("model: invalid posterior: %s has %g on the diagonal (row %d), want positive numbers", name, a[i*m+i], i)
 		}
 		for j := i + 1; j < m; j++ {
 			if a[i*m+j] != 0 {
-				return fmt.Errorf("%w: %s is not lower triangular: element (%d, %d) is %g", ErrPosterior, name, i, j, a[i*m+j])
+				return fmt.Errorf("model: invalid posterior: %s is not lower triangular: element (%d, %d) is %g", name, i, j, a[i*m+j])
 			}
 		}
 	}

@@ -62,9 +62,6 @@ type Kernel struct {
 	Variance     float64   // σ² > 0
 }
 
-// ErrParameter reports a kernel without a family, or with a parameter that is not positive and finite.
-var ErrParameter = errors.New("kernel: parameter out of range")
-
 // Dim returns the number d of inputs.
 func (k Kernel) Dim() int { return len(k.Lengthscales) }
 
@@ -75,18 +72,18 @@ func (k Kernel) Validate() error {
 		return x > 0 && !math.IsInf(x, 1) && !math.IsInf(1/x, 1)
 	}
 	if k.Family == nil {
-		return fmt.Errorf("%w: no family", ErrParameter)
+		return errors.New("kernel: parameter out of range: no family")
 	}
 	if len(k.Lengthscales) == 0 {
-		return fmt.Errorf("%w: no lengthscales", ErrParameter)
+		return errors.New("kernel: parameter out of range: no lengthscales")
 	}
 	for j, l := range k.Lengthscales {
 		if !usable(l) {
-			return fmt.Errorf("%w: lengthscale %d is %g", ErrParameter, j, l)
+			return fmt.Errorf("kernel: parameter out of range: lengthscale %d is %g", j, l)
 		}
 	}
 	if !usable(k.Variance) {
-		return fmt.Errorf("%w: variance is %g", ErrParameter, k.Variance)
+		return fmt.Errorf("kernel: parameter out of range: variance is %g", k.Variance)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -44,9 +43,6 @@ type Loss interface {
 	upper
 }
 
-// ErrParameter reports an unknown loss or an impossible tolerance.
-var ErrParameter = errors.New("loss: parameter out of range")
-
 // Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{ZeroOne, Band, RelativeZeroOne, Squared, Exponential, Relative}
@@ -60,13 +56,13 @@ func New(kind Kind, epsilon, below, above, offset float64) (Loss, error) {
 	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 	switch {
 	case !slices.Contains(Kinds(), kind):
-		return nil, fmt.Errorf("%w: unknown loss %q (known: %q)", ErrParameter, kind, Kinds())
+		return nil, fmt.Errorf("loss: parameter out of range: unknown loss %q (known: %q)", kind, Kinds())
 	case kind == Band && !(positive(below) && positive(above)):
-		return nil, fmt.Errorf("%w: band loss needs below > 0 and above > 0, got %g and %g", ErrParameter, below, above)
+		return nil, fmt.Errorf("loss: parameter out of range: band loss needs below > 0 and above > 0, got %g and %g", below, above)
 	case (kind == Relative || kind == RelativeZeroOne) && (math.IsNaN(offset) || math.IsInf(offset, 0)):
-		return nil, fmt.Errorf("%w: %s loss needs a finite target offset, got %g", ErrParameter, kind, offset)
+		return nil, fmt.Errorf("loss: parameter out of range: %s loss needs a finite target offset, got %g", kind, offset)
 	case kind != Band && kind != Relative && !positive(epsilon):
-		return nil, fmt.Errorf("%w: %s loss needs a tolerance epsilon > 0, got %g", ErrParameter, kind, epsilon)
+		return nil, fmt.Errorf("loss: parameter out of range: %s loss needs a tolerance epsilon > 0, got %g", kind, epsilon)
 	}
 	switch kind {
 	case ZeroOne:
