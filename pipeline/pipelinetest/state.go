@@ -25,17 +25,11 @@ func kept(t *testing.T, when string, c fit.Checkpoints, want []byte) {
 	}
 }
 
-// save saves a state.
-func save(t *testing.T, c fit.Checkpoints, state []byte) {
-	t.Helper()
-	must(t, "Save", c.Save(t.Context(), state))
-}
-
 func testLatest(t *testing.T, open func(t *testing.T) fit.Checkpoints) {
 	c := open(t)
 	kept(t, "new", c, nil)
-	save(t, c, []byte("a long first state"))
-	save(t, c, []byte("second"))
+	must(t, "Save", c.Save(t.Context(), []byte("a long first state")))
+	must(t, "Save", c.Save(t.Context(), []byte("second")))
 	kept(t, "saved twice", c, []byte("second"))
 	c = open(t)
 	kept(t, "opened again", c, []byte("second"))
@@ -49,7 +43,7 @@ func testLatest(t *testing.T, open func(t *testing.T) fit.Checkpoints) {
 // Neither side shares memory with the other.
 func testStateOwnership(t *testing.T, c fit.Checkpoints) {
 	state := []byte("state")
-	save(t, c, state)
+	must(t, "Save", c.Save(t.Context(), state))
 	state[0] = 'x'
 	kept(t, "the caller changes what it saved", c, []byte("state"))
 	loaded, err := c.Load(t.Context())
@@ -59,7 +53,7 @@ func testStateOwnership(t *testing.T, c fit.Checkpoints) {
 }
 
 func testCanceledState(t *testing.T, c fit.Checkpoints) {
-	save(t, c, []byte("state"))
+	must(t, "Save", c.Save(t.Context(), []byte("state")))
 	canceled(t, func(ctx context.Context) []error {
 		_, loading := c.Load(ctx)
 		return []error{c.Save(ctx, []byte("other")), loading, c.Clear(ctx)}
