@@ -48,10 +48,7 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 		Unproven: found.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
 		Warnings: append([]string{}, h.Warnings...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,
 	}
-	word := certify.Declared{
-		Software: env.Software, Attempt: h.Attempt,
-		Training: certify.Training{Machine: h.Training.Machine, StoppedAfter: int64(h.Training.StoppedAfter), Parent: h.Training.Parent},
-	}
+	word := certify.Declared{Software: env.Software, Attempt: h.Attempt, Training: h.Training.Training}
 	if r.Certificate, err = pass.Certify(j, h.Configuration, m, h.Model, found, word); err != nil {
 		return nil, err
 	}

@@ -372,8 +372,9 @@ func (t *training) finish(c candidate, state []byte) (m pass.Model, how pass.Tra
 		return m, how, fmt.Errorf("pipeline: %w", err)
 	}
 	how = pass.Training{
-		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
-		StoppedAfter: t.state.stoppedAfter, Machine: Machine(), Resumed: t.resumed, Trace: t.state.trace,
+		Training: certify.Training{Machine: Machine(), StoppedAfter: int64(t.state.stoppedAfter)},
+		Kernel:   meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
+		Resumed: t.resumed, Trace: t.state.trace,
 	}
 	if t.warm != nil {
 		how.Parent = &t.env.Parent.Parent

@@ -238,17 +238,15 @@ func (h *TrainingState) sameSplit(ctx context.Context, job job.Job, p *Pass, res
 
 // Training describes the fit, for the run record.
 type Training struct {
-	Kernel       string         `json:"kernel"`                  // of the chosen candidate
-	Inducing     int            `json:"inducing"`                // of the chosen candidate
-	Steps        int            `json:"steps"`                   // made by the chosen candidate
-	StoppedBy    string         `json:"stopped_by"`              // plan (its end, or no more gain) or time
-	StoppedAfter int            `json:"stopped_after,omitempty"` // steps of all candidates up to the time limit; 0: it was not reached
-	Machine      string         `json:"machine"`                 // architecture and instruction set, on which the last bits of results depend
-	Resumed      bool           `json:"resumed"`
-	Noise        float64        `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
-	Trace        []job.Progress `json:"trace"`
+	certify.Training // as a certificate states it
 
-	Parent *certify.Parent `json:"parent,omitempty"` // whose posterior training began with
+	Kernel    string         `json:"kernel"`     // of the chosen candidate
+	Inducing  int            `json:"inducing"`   // of the chosen candidate
+	Steps     int            `json:"steps"`      // made by the chosen candidate
+	StoppedBy string         `json:"stopped_by"` // plan (its end, or no more gain) or time
+	Resumed   bool           `json:"resumed"`
+	Noise     float64        `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
+	Trace     []job.Progress `json:"trace"`
 }
 
 // The first pass can be made in parts, as the last one: a part of either is a [Pass], of the same format,
