@@ -18,26 +18,26 @@ import (
 // and values of the publisher can have any characters.
 type Page struct {
 	ID          string // SHA-256 of the document
-	Claims      []Claim
+	Claims      []claim
 	Warnings    []string
-	Assumptions []Field // each with how it is checked
-	Sections    []Section
+	Assumptions []field // each with how it is checked
+	Sections    []section
 }
 
-// A Claim is a claim as one sentence, and the evidence for it.
-type Claim struct {
+// A claim is a claim as one sentence, and the evidence for it.
+type claim struct {
 	Status          certify.Status
 	Words, Evidence string
 }
 
-// A Section is a group of fields under a title.
-type Section struct {
+// A section is a group of fields under a title.
+type section struct {
 	Title  string
-	Fields []Field
+	Fields []field
 }
 
-// A Field is a name and what it stands for.
-type Field struct{ Name, Words string }
+// A field is a name and what it stands for.
+type field struct{ Name, Words string }
 
 // PageOf returns a certificate in words: its claims, the terms of their bounds, the assumptions,
 // and what the certificate is about.
@@ -48,41 +48,41 @@ func PageOf(c certify.Certificate) (Page, error) {
 	}
 	p := Page{ID: digest.Of(document), Warnings: Warnings(c)}
 	for _, g := range c.Claims {
-		p.Claims = append(p.Claims, Claim{g.Status, Headline(c, g), evidence(c, g)})
-		p.Sections = append(p.Sections, Section{Title: string(g.ID), Fields: terms(c, g)})
+		p.Claims = append(p.Claims, claim{g.Status, Headline(c, g), evidence(c, g)})
+		p.Sections = append(p.Sections, section{Title: string(g.ID), Fields: terms(c, g)})
 	}
-	rests := Section{Title: "Checked by verify"}
+	rests := section{Title: "Checked by verify"}
 	for _, a := range c.Assumptions {
 		text, how := Assumption(c, a)
-		p.Assumptions = append(p.Assumptions, Field{text, how})
+		p.Assumptions = append(p.Assumptions, field{text, how})
 		if a.Checked == certify.CheckVerify {
-			rests.Fields = append(rests.Fields, Field{string(a.ID), text})
+			rests.Fields = append(rests.Fields, field{string(a.ID), text})
 		}
 	}
 	p.Sections = append(p.Sections, rests,
-		Section{Title: "Does not promise", Fields: []Field{
+		section{Title: "Does not promise", Fields: []field{
 			{"one row", "a bound is an average over all new rows, not about one of them or a part of them"},
 			{"another source", "a bound does not hold after the source has changed"},
 			{"certainty", "of many such certificates, each from rows of its own, a share of up to delta may have a bound that is too low"},
 		}},
-		Section{Title: "About", Fields: about(c)},
-		Section{Title: "Stated by the publisher (cannot be checked)", Fields: publisher(c)})
+		section{Title: "About", Fields: about(c)},
+		section{Title: "Stated by the publisher (cannot be checked)", Fields: publisher(c)})
 	return p, nil
 }
 
 // terms returns the numbers behind a claim.
-func terms(c certify.Certificate, g certify.Claim) []Field {
-	all := []Field{
+func terms(c certify.Certificate, g certify.Claim) []field {
+	all := []field{
 		{"status", string(g.Status)},
 		{"bound", limit(c, g.Bound)},
 		{"best constant", limit(c, g.Baseline)},
 		{"n", words.Count(g.N, example(c))},
 	}
 	if g.Risk != nil {
-		all = append(all, Field{"empirical risk", limit(c, *g.Risk)})
+		all = append(all, field{"empirical risk", limit(c, *g.Risk)})
 	}
 	nats := func(name string, x float64) {
-		all = append(all, Field{name, fmt.Sprintf("%s, %s a %s", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), example(c))})
+		all = append(all, field{name, fmt.Sprintf("%s, %s a %s", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), example(c))})
 	}
 	if g.ID == certify.ClaimDraw {
 		nats("KL divergence", c.Model.KL)
@@ -91,11 +91,11 @@ func terms(c certify.Certificate, g certify.Claim) []Field {
 	}
 	nats("the confidence costs", g.LnInverseDelta)
 	for i, of := range g.Groups {
-		all = append(all, Field{group(c, i), fmt.Sprintf("at most %s; %s of %s rows missed", words.PercentUp(of.Bound), words.Number(of.Misses), words.Number(of.N))})
+		all = append(all, field{group(c, i), fmt.Sprintf("at most %s; %s of %s rows missed", words.PercentUp(of.Bound), words.Number(of.Misses), words.Number(of.N))})
 	}
 	for _, percent := range []int{50, 90, 95, 99} {
 		if t, ok := g.Curve.Within(float64(percent) / 100); ok {
-			all = append(all, Field{fmt.Sprintf("%d %% lie within", percent), amount(c, t)})
+			all = append(all, field{fmt.Sprintf("%d %% lie within", percent), amount(c, t)})
 		}
 	}
 	return all
@@ -110,7 +110,7 @@ func example(c certify.Certificate) string {
 }
 
 // about returns the fields about rows, model and settings of the certificate.
-func about(c certify.Certificate) []Field {
+func about(c certify.Certificate) []field {
 	l, kind := c.Counts, "one lengthscale a feature"
 	if c.Model.Kernel.Isotropic {
 		kind = "one lengthscale for all features"
@@ -129,7 +129,7 @@ func about(c certify.Certificate) []Field {
 		unproven += t.Unproven
 	}
 	next, _ := c.Dependence.Correlation(1)
-	fields := []Field{
+	fields := []field{
 		{"rows", rows},
 		{"split", split(c)},
 		{"row rules", "every used value is a finite number of at most 1e30, integers at most 2^53"},
@@ -142,7 +142,7 @@ func about(c certify.Certificate) []Field {
 		{"job", short(c.Job.Digest)},
 	}
 	if positions := offsets(c.Sample.Segments); positions != "" {
-		fields = append(fields, Field{"offsets", positions})
+		fields = append(fields, field{"offsets", positions})
 	}
 	return fields
 }
@@ -191,21 +191,21 @@ func offsets(segments []certify.Segment) string {
 }
 
 // publisher returns the fields that only the publisher states.
-func publisher(c certify.Certificate) []Field {
+func publisher(c certify.Certificate) []field {
 	d := c.Publisher
-	fields := []Field{
+	fields := []field{
 		{"software", d.Software},
 		{"attempt", fmt.Sprintf("%d on these rows, %d in this output", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
 		{"trained on", d.Training.Machine},
 	}
 	if n := d.Training.StoppedAfter; n > 0 {
-		fields = append(fields, Field{"stopped by time limit", "after " + words.Count(n, "step")})
+		fields = append(fields, field{"stopped by time limit", "after " + words.Count(n, "step")})
 	}
 	if a := d.Training.Parent; a != nil {
-		fields = append(fields, Field{"parent model", "of certificate " + short(a.Certificate)})
+		fields = append(fields, field{"parent model", "of certificate " + short(a.Certificate)})
 	}
 	if s := c.Delta.Sequence; s != nil {
-		fields = append(fields, Field{"run", fmt.Sprintf("%d of %s, on which the bounds depend", s.Number, words.Name(s.Name))})
+		fields = append(fields, field{"run", fmt.Sprintf("%d of %s, on which the bounds depend", s.Number, words.Name(s.Name))})
 	}
 	return fields
 }
