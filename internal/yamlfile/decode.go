@@ -46,7 +46,7 @@ func (t *File) value(key string, node ast.Node, v reflect.Value) {
 		}
 	default:
 		if err := yaml.NodeToValue(node, v.Addr().Interface()); err != nil {
-			t.add(key, At(node, "want "+wanted(v.Type())))
+			t.add(key, at(node, "want "+wanted(v.Type())))
 		}
 	}
 }
@@ -59,7 +59,7 @@ func (t *File) formed(key string, node ast.Node, v Formed, of reflect.Type) bool
 		if HasKeys(of) && (want == "" || len(Entries(node)) > 0) {
 			return false
 		}
-		err = At(node, want)
+		err = at(node, want)
 	}
 	t.add(key, err)
 	return true
@@ -74,7 +74,7 @@ func (t *File) section(key string, node ast.Node, v reflect.Value) {
 		if example, ok := t.Kind.Examples[key]; ok {
 			want += ", as in " + key + ": " + example
 		}
-		t.add(key, At(node, want))
+		t.add(key, at(node, want))
 		return
 	}
 	for _, entry := range Entries(node) {
@@ -91,7 +91,7 @@ func (t *File) section(key string, node ast.Node, v reflect.Value) {
 			t.value(below, entry.Value, of)
 			if formed, ok := reflect.TypeAssert[Formed](of.Addr()); ok && entry.Value.Type() == ast.NullType {
 				_, want := formed.Form()
-				t.add(below, At(entry.Value, want))
+				t.add(below, at(entry.Value, want))
 			}
 			v.SetMapIndex(reflect.ValueOf(name), of)
 			continue
@@ -117,7 +117,7 @@ func (t *File) section(key string, node ast.Node, v reflect.Value) {
 func (t *File) list(key string, node ast.Node, v reflect.Value) {
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
-		t.add(key, At(node, "want "+wanted(v.Type())))
+		t.add(key, at(node, "want "+wanted(v.Type())))
 		return
 	}
 	all := reflect.MakeSlice(v.Type(), len(list.Values), len(list.Values))
@@ -201,9 +201,9 @@ func WholeNumber(node ast.Node, unsigned bool) (int64, error) {
 		}
 	}
 	if unsigned {
-		return 0, At(node, "want a whole number from 0 to 2⁶⁴−1")
+		return 0, at(node, "want a whole number from 0 to 2⁶⁴−1")
 	}
-	return 0, At(node, "want a whole number")
+	return 0, at(node, "want a whole number")
 }
 
 // keysBelow returns the names of the keys of a type, with the path of the first key of each name.

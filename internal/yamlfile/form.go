@@ -148,7 +148,7 @@ func List[T any](to *[]T, want string, one func(to *T) Form) Form {
 			if want == "" {
 				return ErrOther
 			}
-			faults = append(faults, At(each, want))
+			faults = append(faults, at(each, want))
 		}
 		*to = values
 		return errors.Join(faults...)
@@ -225,7 +225,7 @@ func (s *Duration) Form() (Form, string) {
 		case err != nil || parsed != nil:
 			return ErrOther
 		case d < 0:
-			return At(node, d.String()+" is negative: want a time such as 90s, 15m, 2h or 30d")
+			return at(node, d.String()+" is negative: want a time such as 90s, 15m, 2h or 30d")
 		}
 		return nil
 	}}, "want a time such as 90s, 15m, 2h or 30d"
@@ -247,14 +247,14 @@ func (b *Size) Form() (Form, string) {
 			return ErrOther
 		}
 		if err := b.Set(s); err != nil {
-			return At(node, err.Error())
+			return at(node, err.Error())
 		}
 		return nil
 	}}, "want a size such as 512MiB"
 }
 
-// At returns an error with the position of a node.
-func At(node ast.Node, text string) error { return atToken(node.GetToken(), text) }
+// at returns an error with the position of a node.
+func at(node ast.Node, text string) error { return atToken(node.GetToken(), text) }
 
 func atToken(t *token.Token, text string) error { return &yaml.SyntaxError{Message: text, Token: t} }
 
