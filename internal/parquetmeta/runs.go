@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// GroupFill is how many values can pad the last packed group: at most 7 in the format, but DuckDB
+// groupFill is how many values can pad the last packed group: at most 7 in the format, but DuckDB
 // packs 256 at a time.
-const GroupFill = 255
+const groupFill = 255
 
 // Runs returns an error unless data, from index at, has n values of this many bits, as runs and as
 // packed groups of eight. Only the last group may have further values, as padding. The check is
@@ -31,16 +31,16 @@ func Runs(data []byte, at int, bits uint, n int) ([]byte, error) {
 				return nil, ends
 			}
 			if count > uint64(n-min(have, n)) {
-				have = n + GroupFill + 1
+				have = n + groupFill + 1
 			} else {
 				have += int(count)
 			}
-		case count > uint64(rest)+GroupFill/8+1:
+		case count > uint64(rest)+groupFill/8+1:
 			return nil, ends
 		default:
 			size := int(count) * int(bits)
 			if missing := size - rest; missing > 0 {
-				if missing > (GroupFill/8+1)*int(bits) {
+				if missing > (groupFill/8+1)*int(bits) {
 					return nil, ends
 				}
 				have += rest * 8 / int(bits)
@@ -50,7 +50,7 @@ func Runs(data []byte, at int, bits uint, n int) ([]byte, error) {
 			}
 			at += size
 		}
-		if have > n+GroupFill {
+		if have > n+groupFill {
 			return nil, fmt.Errorf("levels or indexes go on after the page's last value: %w", ErrMalformed)
 		}
 	}
