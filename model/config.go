@@ -173,8 +173,8 @@ func (p Plan) withDefaults(n int64, m int, elbo bool) Plan {
 	return p
 }
 
-// StartRows returns the greatest useful number of rows for [NewTrainer].
-func (c Config) StartRows() int {
+// startRows returns the greatest useful number of rows for [NewTrainer].
+func (c Config) startRows() int {
 	return int(min(max(c.N, 1), 20_000))
 }
 

@@ -16,7 +16,7 @@ type position struct {
 func (c *Collapsed) findStart(rows Rows) error {
 	usual := rows
 	if !c.cfg.Exact {
-		usual = usualRows(rows.Slice(0, min(rows.Len(), c.cfg.StartRows())))
+		usual = usualRows(rows.Slice(0, min(rows.Len(), c.cfg.startRows())))
 	}
 	positions, err := c.positions(rows, usual)
 	if err != nil {

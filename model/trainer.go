@@ -106,7 +106,7 @@ func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 	if start.Len() == 0 || start.Dim != cfg.Dim {
 		return nil, fmt.Errorf("%w: %d start rows of %d features, want at least one of %d", ErrConfig, start.Len(), start.Dim, cfg.Dim)
 	}
-	start = start.Slice(0, min(start.Len(), cfg.StartRows()))
+	start = start.Slice(0, min(start.Len(), cfg.startRows()))
 	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers), startNoise: usualNoise}
 	if err := t.startValues(start, grow); err != nil {
 		t.Close()

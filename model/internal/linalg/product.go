@@ -328,9 +328,9 @@ func (p *Pool) TrmmRightLower(c, b, dst Mat) {
 	p.trmmRight(b, dst, c, product{b: source{m: c}, right: lowerTriangular})
 }
 
-// TrmmRightLowerTrans computes dst = b·cᵀ, where c is square and lower triangular; its
+// trmmRightLowerTrans computes dst = b·cᵀ, where c is square and lower triangular; its
 // strictly upper part is not used.
-func (p *Pool) TrmmRightLowerTrans(c, b, dst Mat) {
+func (p *Pool) trmmRightLowerTrans(c, b, dst Mat) {
 	p.trmmRight(b, dst, c, product{b: source{m: c, byRow: true}, right: upperTriangular})
 }
 
@@ -356,7 +356,7 @@ func (p *Pool) Congruence(tW bool, w, a, scratch Mat) {
 		q.a, q.leftUpper = source{m: w}, true
 		q.b = source{m: scratch}
 	} else {
-		p.TrmmRightLowerTrans(w, a, scratch) // (w·a)ᵀ
+		p.trmmRightLowerTrans(w, a, scratch) // (w·a)ᵀ
 		q.a = source{m: scratch}
 		q.b, q.right = source{m: w, byRow: true}, upperTriangular
 	}

@@ -188,7 +188,7 @@ func TestTrmm(t *testing.T) {
 			got := sameInAllSets(t, what, func(p *Pool) Mat {
 				out := randMat(r, m, n, 2)
 				if trans {
-					p.TrmmRightLowerTrans(c, b, out)
+					p.trmmRightLowerTrans(c, b, out)
 				} else {
 					p.TrmmRightLower(c, b, out)
 				}
@@ -300,7 +300,7 @@ func TestNoAllocation(t *testing.T) {
 		p.Gemm(false, true, 1, a, l, 0, c)
 		p.Syrk(true, 1, a, 0, s)
 		p.TrmmRightLower(l, a, c)
-		p.TrmmRightLowerTrans(l, a, c)
+		p.trmmRightLowerTrans(l, a, c)
 		p.TrsmRightLowerTrans(l, c)
 		p.TrsmLeftLower(l, s)
 		p.Kernel(SquaredExponential, a, a.Slice(0, 100, 0, 100), nil, inv, 1, c, Mat{})

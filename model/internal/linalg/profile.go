@@ -19,22 +19,22 @@ type Profile struct {
 // Matern52 is (1 + p + p²/3)·exp(−p), p = √5·r.
 var (
 	SquaredExponential = &Profile{Stretch: 0.5, Steepness: 1, SlopeIsValue: true, At: func(sum float64) (value, slope float64) {
-		e := Decay(sum)
+		e := decay(sum)
 		return e, e
 	}}
 	Matern32 = &Profile{Stretch: 3, Steepness: 3, At: func(sum float64) (value, slope float64) {
-		p, e := RootDecay(sum)
+		p, e := rootDecay(sum)
 		return (1 + p) * e, e
 	}}
 	Matern52 = &Profile{Stretch: 5, Steepness: 5.0 / 3, At: func(sum float64) (value, slope float64) {
-		p, e := RootDecay(sum)
+		p, e := rootDecay(sum)
 		return math.FMA(p, math.FMA(p, scalars[third], 1), 1) * e, (1 + p) * e
 	}}
 )
 
-// Decay returns exp(t) for t ≤ 0. It errs by at most 1.02 units in the last place, plus 2⁻⁴⁹⁷, and is 0 for t ≤
+// decay returns exp(t) for t ≤ 0. It errs by at most 1.02 units in the last place, plus 2⁻⁴⁹⁷, and is 0 for t ≤
 // −345. The bits are the same on every machine.
-func Decay(t float64) float64 {
+func decay(t float64) float64 {
 	if t < scalars[kernelMin] { // not for NaN
 		t = scalars[kernelMin]
 	}
@@ -42,13 +42,13 @@ func Decay(t float64) float64 {
 	return scaleBy(expSmall(power, r), n) - scalars[kernelFloor]
 }
 
-// RootDecay returns, for sum = −p², p and [Decay](−p). Where Decay is 0, p is 345.
-func RootDecay(sum float64) (p, e float64) {
+// rootDecay returns, for sum = −p², p and [decay](−p). Where decay is 0, p is 345.
+func rootDecay(sum float64) (p, e float64) {
 	t := -math.Sqrt(-sum)
 	if t < scalars[kernelMin] { // not for NaN
 		t = scalars[kernelMin]
 	}
-	return -t, Decay(t)
+	return -t, decay(t)
 }
 
 // kernelGroup is the number of rows that a set's kernel computes in one step.
