@@ -27,14 +27,6 @@ func (g Grid) Nearest(v float64) int {
 	return int(max(0, min(float64(g.Count-1), i)))
 }
 
-// LnInverseWeight returns ln 1/weight of value i.
-func (g Grid) LnInverseWeight(i int) float64 {
-	if g.LnInverseWeights == nil {
-		return math.Log(float64(g.Count))
-	}
-	return g.LnInverseWeights[i]
-}
-
 // clamp moves v into the range of the grid.
 func (g Grid) clamp(v float64) float64 {
 	return max(g.Min, min(g.Value(g.Count-1), v))
@@ -42,8 +34,11 @@ func (g Grid) clamp(v float64) float64 {
 
 // lnInverseWeightAt returns ln 1/weight at v, interpolated between grid values, and its slope there.
 func (g Grid) lnInverseWeightAt(v float64) (ln, slope float64) {
-	if g.LnInverseWeights == nil || g.Count == 1 {
-		return g.LnInverseWeight(0), 0
+	if g.LnInverseWeights == nil {
+		return math.Log(float64(g.Count)), 0
+	}
+	if g.Count == 1 {
+		return g.LnInverseWeights[0], 0
 	}
 	at := max(0, min(float64(g.Count-1), (v-g.Min)/g.Step))
 	i := min(int(at), g.Count-2)
