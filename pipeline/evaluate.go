@@ -30,7 +30,7 @@ func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int
 		return e, err
 	}
 	defer s.Close()
-	w := pass.Workspace{Of: s}
+	w := s.Workspace()
 	var draw, mean certify.RiskSum
 	err = dataset.Stream(ctx, src, nil, workers, func(b dataset.Block) error {
 		w.Reset(b.Rows)
@@ -44,8 +44,9 @@ func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int
 		if err := w.ScoreMeans(); err != nil {
 			return err
 		}
-		for i, y := range w.Y[:w.N] {
-			off := (y - w.Laws.Mean[i]) * m.Meta.Target.Scale
+		for i := range b.Rows {
+			_, mean, _, _ := w.Law(i)
+			off := (s.Scale.TargetOf(b, i) - mean) * m.Meta.Target.Scale
 			e.Squared += float64(off * off)
 		}
 		return w.AddTo(&mean)

@@ -147,7 +147,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	if err := w.Predict(); err != nil {
 		return found, err
 	}
-	found.fill(w, 0, p.of.Scale.CentreOf(values))
+	found.fill(w, 0, p.of.Meta, p.of.Scale.CentreOf(values))
 	return found, nil
 }
 
@@ -156,7 +156,7 @@ func (p *Ready) space() *pass.Workspace {
 	if w, ok := p.spaces.Get().(*pass.Workspace); ok {
 		return w
 	}
-	return &pass.Workspace{Of: p.of}
+	return p.of.Workspace()
 }
 
 // block appends the predictions of a block's rows.
@@ -196,7 +196,7 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 			if means := p.of.Scale.Means(b); means != nil {
 				centre = means[i]
 			}
-			found.fill(w, i, centre)
+			found.fill(w, i, p.of.Meta, centre)
 		}
 		out = append(out, found)
 	}
@@ -205,19 +205,19 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 
 // fill sets the numbers from the law of row i around a centre, or the reason why they are not known well
 // enough.
-func (p *Prediction) fill(w *pass.Workspace, i int, centre float64) {
-	laws, meta, d := w.Laws, w.Of.Meta, w.Of.Scale.Inputs
-	target, x := meta.Target, w.X[i*d:(i+1)*d]
-	mean := laws.Mean[i]*target.Scale + centre
+func (p *Prediction) fill(w *pass.Workspace, i int, meta pass.ModelMeta, centre float64) {
+	target := meta.Target
+	x, mean, meanError, variance := w.Law(i)
+	mean = mean*target.Scale + centre
 	// Three operations round, each relative to what the mean is made of.
 	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(centre))
-	if !(laws.MeanError[i]*target.Scale+rounding <= pass.Accuracy(meta.Loss, target)) {
+	if !(meanError*target.Scale+rounding <= pass.Accuracy(meta.Loss, target)) {
 		p.Reason = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 		return
 	}
 	p.Other = meta.Other(x)
 	p.Far = slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v) > FarScales })
-	variance, noise := max(0, laws.Variance[i]), float64(meta.Predictor.Factor*meta.Predictor.Noise)
+	variance, noise := max(0, variance), float64(meta.Predictor.Factor*meta.Predictor.Noise)
 	p.Mean, p.Deviation, p.PredictiveDeviation = mean, math.Sqrt(variance)*target.Scale, math.Sqrt(variance+noise)*target.Scale
 	if meta.Predictor.Noise == 0 {
 		p.PredictiveDeviation = math.NaN()

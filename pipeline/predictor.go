@@ -71,7 +71,7 @@ func (v *Verification) priorLosses(s *pass.FirstPass) error {
 		return err
 	}
 	defer scorer.Close()
-	rows, w := s.Scaled(s.Reference), pass.Workspace{Of: scorer}
+	rows, w := s.Scaled(s.Reference), scorer.Workspace()
 	w.GatherScaled(rows.X, rows.Y)
 	score := w.ScoreMeans
 	if g.Predictor == certify.PredictorDraw {

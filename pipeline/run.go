@@ -150,13 +150,14 @@ func plotRows(rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, erro
 		return rowsToPlot{}, err
 	}
 	defer s.Close()
-	w := pass.Workspace{Of: s}
+	w := s.Workspace()
 	w.GatherScaled(s.Scale.ScaleRaw(rows))
 	if err := w.Predict(); err != nil {
 		return rowsToPlot{}, err
 	}
 	o := rowsToPlot{Observed: rows.Column(rows.Columns - 1)}
-	for i, mean := range w.Laws.Mean[:w.N] {
+	for i := range rows.N {
+		_, mean, _, _ := w.Law(i)
 		o.Mean = append(o.Mean, mean*s.Scale.Target.Scale+s.Scale.CentreOf(rows.Row(i)))
 		if m.Meta.Mean != "" {
 			o.Column = append(o.Column, s.Scale.CentreOf(rows.Row(i)))

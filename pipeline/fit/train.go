@@ -324,7 +324,7 @@ func (t *training) bound(ctx context.Context, m pass.Model) (float64, error) {
 		return 0, err
 	}
 	defer s.Close()
-	w := pass.Workspace{Of: s}
+	w := s.Workspace()
 	var risk certify.RiskSum
 	shards, _ := t.feed.enough(t.job.Split.Key)
 	err = t.feed.Chunks(ctx, shards, func(x, y []float64) error {

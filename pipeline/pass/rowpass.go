@@ -155,7 +155,7 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 	spaces := make([]*Workspace, max(1, p.res.Workers))
 	err := dataset.Shards(ctx, p.src, shards, p.res.Workers, marked, p.secret, func(worker, shard int) (func(dataset.Block) error, func([]dataset.ColumnDigest, dataset.Multiset) error) {
 		if p.scorer != nil && spaces[worker] == nil {
-			spaces[worker] = &Workspace{Of: p.scorer}
+			spaces[worker] = p.scorer.Workspace()
 		}
 		f := p.fold(shard, spaces[worker])
 		add := func(b dataset.Block) error {
@@ -226,7 +226,7 @@ func (f *shardFold) add(b dataset.Block) error {
 	}
 	for from, to := range f.pass.split.Open(b) {
 		for i := from; i < to; i++ {
-			f.found.targetsInOrder.add(inSteps(f.space.Of.Scale.TargetOf(b, i)))
+			f.found.targetsInOrder.add(inSteps(f.space.of.Scale.TargetOf(b, i)))
 		}
 	}
 	return errors.Join(f.score(b), f.scoreHoldout(b))
@@ -278,7 +278,7 @@ func (f *shardFold) gather(b dataset.Block, runs iter.Seq2[int, int]) []int {
 // counts those that are not proven.
 func (f *shardFold) each(b dataset.Block, at []int, sum *certify.LossSum, add func(i, at int) error) error {
 	for i, at := range at {
-		if !(f.space.Laws.MeanError[i] <= f.space.Of.accuracy) {
+		if !(f.space.laws.MeanError[i] <= f.space.of.accuracy) {
 			sum.Unproven++
 		}
 		if err := add(i, at); err != nil {
@@ -295,21 +295,21 @@ func (f *shardFold) score(b dataset.Block) error {
 	if err := w.Score(); err != nil {
 		return err
 	}
-	draw, column, to := f.lossSums.At(certify.PredictorDraw, certify.SubsetTraining), w.Of.Scale.Means(b), &rowSums{}
+	draw, column, to := f.lossSums.At(certify.PredictorDraw, certify.SubsetTraining), w.of.Scale.Means(b), &rowSums{}
 	err := f.each(b, at, draw, func(i, at int) error {
 		if f.units != nil {
 			to = sumOf(f.units.train, f.unitOf.Unit(b, at))
 		}
 		err := to.draw.Add(w.hi[i])
 		if err == nil {
-			err = to.constant.AddLower(w.Of.ofConstant(targets[at], f.pass.of.constant))
+			err = to.constant.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
 		}
 		if err == nil && column != nil {
-			err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], column[at], w.Of.Scale.Target.Scale))
+			err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], column[at], w.of.Scale.Target.Scale))
 		}
 		return err
 	})
-	if err == nil && w.Of.around != nil {
+	if err == nil && w.of.around != nil {
 		err = f.scoreAround(b, at)
 	}
 	if err != nil || f.units != nil {
@@ -320,7 +320,7 @@ func (f *shardFold) score(b dataset.Block) error {
 
 // scoreAround adds the losses of draws around predictions of the training rows that were gathered.
 func (f *shardFold) scoreAround(b dataset.Block, at []int) error {
-	if err := f.space.scoreDraws(f.space.Of.around); err != nil {
+	if err := f.space.scoreDraws(f.space.of.around); err != nil {
 		return err
 	}
 	sum := f.lossSums.At(certify.PredictorAround, certify.SubsetTraining)
@@ -344,7 +344,7 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 	}
 	mean := f.lossSums.At(certify.PredictorMean, certify.SubsetHoldout)
 	add := mean.AddSpread
-	if w.Of.Meta.Loss.Kind.Counts() {
+	if w.of.Meta.Loss.Kind.Counts() {
 		add = mean.Risk.Add
 	}
 	return f.each(b, at, mean, func(i, at int) error {
@@ -357,7 +357,7 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 		if f.pass.curve {
 			// The error of every reader's prediction; it is beyond every tolerance without a proof.
 			const outwards = 1 + 0x1p-38
-			meta := w.Of.Meta
+			meta := w.of.Meta
 			mean.AddError(w.off(i)*meta.Target.Scale*outwards, meta.Loss.Epsilon, w.hi[i] > 0)
 		}
 		if by := f.pass.grouping; by != nil {

@@ -88,68 +88,78 @@ func (s *Scorer) Close() {
 
 // A Workspace gathers rows and scores them.
 type Workspace struct {
-	Of   *Scorer
-	N    int       // rows gathered
-	X, Y []float64 // scaled
-	Laws loss.Laws
+	of   *Scorer
+	n    int       // rows gathered
+	x, y []float64 // scaled
+	laws loss.Laws
 	hi   []float64 // upper bounds on the expected loss of a random draw, or on the loss of a prediction
 }
 
+// Workspace returns a workspace without rows.
+func (s *Scorer) Workspace() *Workspace { return &Workspace{of: s} }
+
 // Reset makes room for n rows and drops gathered ones.
 func (w *Workspace) Reset(n int) {
-	w.N = 0
-	if len(w.Y) >= n {
+	w.n = 0
+	if len(w.y) >= n {
 		return
 	}
-	w.X, w.Y = make([]float64, n*w.Of.Scale.Inputs), make([]float64, n)
-	w.Laws, w.hi = loss.NewLaws(n), make([]float64, n)
+	w.x, w.y = make([]float64, n*w.of.Scale.Inputs), make([]float64, n)
+	w.laws, w.hi = loss.NewLaws(n), make([]float64, n)
 }
 
 // Gather adds rows [from, to) of a block, with their targets if it has them.
 func (w *Workspace) Gather(b dataset.Block, from, to int) {
-	d := w.Of.Scale.Inputs
+	d := w.of.Scale.Inputs
 	var y []float64
-	if w.Of.Labelled(b) {
-		y = w.Y[w.N:]
+	if w.of.Labelled(b) {
+		y = w.y[w.n:]
 	}
-	w.Of.Scale.Scale(b, from, to, w.X[w.N*d:], y)
-	w.N += to - from
+	w.of.Scale.Scale(b, from, to, w.x[w.n*d:], y)
+	w.n += to - from
 }
 
 // GatherRow replaces the gathered rows by one raw row without its target.
 func (w *Workspace) GatherRow(values []float64) {
 	w.Reset(1)
-	w.Of.Scale.Row(w.X, values)
-	w.N = 1
+	w.of.Scale.Row(w.x, values)
+	w.n = 1
 }
 
 // GatherScaled replaces the gathered rows by scaled ones.
 func (w *Workspace) GatherScaled(x, y []float64) {
 	w.Reset(len(y))
-	copy(w.X, x)
-	copy(w.Y, y)
-	w.N = len(y)
+	copy(w.x, x)
+	copy(w.y, y)
+	w.n = len(y)
 }
 
 // Predict finds the laws of predictions of the gathered rows.
 func (w *Workspace) Predict() error {
-	return w.Of.predictor.PredictLaws(w.X[:w.N*w.Of.Scale.Inputs], w.Laws.Slice(0, w.N))
+	return w.of.predictor.PredictLaws(w.x[:w.n*w.of.Scale.Inputs], w.laws.Slice(0, w.n))
 }
 
 // Score finds the laws and losses of draws from Q of the gathered rows, which have targets.
-func (w *Workspace) Score() error { return w.scoreDraws(w.Of.draws) }
+func (w *Workspace) Score() error { return w.scoreDraws(w.of.draws) }
 
 func (w *Workspace) scoreDraws(from *model.Predictor) error {
-	return from.PredictLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], w.Y[:w.N], w.Laws.Slice(0, w.N), w.hi[:w.N])
+	return from.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
 }
 
 // ScoreMeans is Score with the laws and losses of predictions.
 func (w *Workspace) ScoreMeans() error {
-	return w.Of.predictor.PredictMeanLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], w.Y[:w.N], w.Laws.Slice(0, w.N), w.hi[:w.N])
+	return w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
+}
+
+// Law is what was found of row i, in scaled units: its inputs, and the mean of f, the largest error of that
+// mean, and the variance.
+func (w *Workspace) Law(i int) (x []float64, mean, meanError, variance float64) {
+	d := w.of.Scale.Inputs
+	return w.x[i*d : (i+1)*d], w.laws.Mean[i], w.laws.MeanError[i], w.laws.Variance[i]
 }
 
 // Losses are upper bounds on the losses of the scored rows, valid until other rows are gathered or scored.
-func (w *Workspace) Losses() []float64 { return w.hi[:w.N] }
+func (w *Workspace) Losses() []float64 { return w.hi[:w.n] }
 
 // AddTo adds the losses to a sum.
 func (w *Workspace) AddTo(sum *certify.RiskSum) error {
@@ -164,12 +174,12 @@ func (w *Workspace) AddTo(sum *certify.RiskSum) error {
 // off is an upper bound but for rounding, in scaled units, on the distance from the target of row i to
 // every prediction within the accuracy. It is +Inf if the prediction is not proven.
 func (w *Workspace) off(i int) float64 {
-	m, y, err := w.Laws.Mean[i], w.Y[i], w.Laws.MeanError[i]
-	if !(err <= w.Of.accuracy) {
+	m, y, err := w.laws.Mean[i], w.y[i], w.laws.MeanError[i]
+	if !(err <= w.of.accuracy) {
 		return math.Inf(1)
 	}
 	room := err + float64(6*0x1p-53*(math.Abs(m)+math.Abs(y))) // as of losses: docs/explanation/theory.md, 10
-	return math.Abs(m-y) + room + w.Of.accuracy
+	return math.Abs(m-y) + room + w.of.accuracy
 }
 
 // accuracyPart is τ as a share of the tolerance. A smaller one would leave models of targets with hardly any
