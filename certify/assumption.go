@@ -7,13 +7,13 @@ type AssumptionID string
 const (
 	AssumeIndependentRows  AssumptionID = "independent-rows"  // training, held-out and new rows are independent draws of one source
 	AssumeIndependentUnits AssumptionID = "independent-units" // the same of units, where examples are units
-	AssumeSplitFixed       AssumptionID = "split-fixed"       // which rows certify was fixed before their values were known
+	AssumeSplitFixed       AssumptionID = "split-fixed"       // the split, which says which rows certify, was fixed before their values were known
 	AssumeJobFixed         AssumptionID = "job-fixed"         // the job was not tuned on the rows that certify
 	AssumeNumberReserved   AssumptionID = "number-reserved"   // the run's number in its sequence was fixed before its bound was known, and has only this certificate
 	AssumeHoldoutUnseen    AssumptionID = "holdout-unseen"    // training did not use the held-out rows
-	AssumeMeanFixed        AssumptionID = "mean-fixed"        // the column of the mean is a function of the features, fixed without the rows that certify
+	AssumeMeanFixed        AssumptionID = "mean-fixed"        // the column of the mean is a function of the features that was fixed without the rows that certify
 	AssumeDuplicates       AssumptionID = "duplicates"        // equal rows are duplicates of one draw
-	AssumeLog              AssumptionID = "log"               // the rows are those of the segments of the topic
+	AssumeLog              AssumptionID = "log"               // the log has exactly these rows in the named segments
 	AssumePrior            AssumptionID = "prior"             // prior, loss and split follow from the job and the prior rows
 	AssumeRisk             AssumptionID = "risk"              // the loss sums are those of the stored model on these rows, with a proven bound on each loss
 	AssumeJitter           AssumptionID = "jitter"            // the stored factor is accurate enough for its KL to be that of the theorem

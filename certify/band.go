@@ -43,6 +43,7 @@ func bandRanks(n int64) (ranks []int64) {
 // lastBand is the band made last. It saves time because a document is derived several times.
 var lastBand atomic.Pointer[madeBand]
 
+// A madeBand is a band with the arguments of newBand that gave it.
 type madeBand struct {
 	n    int64
 	part float64

@@ -22,7 +22,7 @@ const (
 // losses.
 type Spread [spreadCells + 1]uint64 // entry i is the number of parts at i/1024
 
-// Add adds the loss of one example. One outside [0, 1], NaN included, is an error and adds nothing.
+// Add adds the loss of one example. A loss outside [0, 1], NaN included, is an error and adds nothing.
 func (s *Spread) Add(loss float64) error {
 	units, err := Units(loss)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Spread) Add(loss float64) error {
 	return nil
 }
 
-// addUnits adds a loss in units of 2⁻⁶⁰, at most 1.
+// addUnits adds a loss in units of 2⁻⁶⁰, of at most 1.
 func (s *Spread) addUnits(units uint64) {
 	parts := (units + partUnits - 1) / partUnits
 	cell, over := parts/spreadParts, parts%spreadParts

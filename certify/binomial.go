@@ -31,7 +31,7 @@ func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 	threshold := exact(rest)
 	threshold.Neg(threshold)
 	choose := lnChoose(n, k)
-	// Chernoff's bound is above the limit. It remains the answer where the tail is too long to sum.
+	// Chernoff's bound is never below the limit. It is the result if the tail is too long to sum.
 	mean, exactly := new(big.Rat).SetFrac64(k, n).Float64()
 	if !exactly {
 		mean = math.Nextafter(mean, 1)

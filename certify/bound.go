@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// maxNats bounds KL and ln 1/p_θ, so that their sum is finite.
+// maxNats is the largest KL and the largest ln 1/p_θ, so that their sum is finite.
 const maxNats = 1e15
 
 // Terms are the numbers that enter the bound for a random draw from the posterior.
@@ -15,7 +15,7 @@ type Terms struct {
 	Risk            float64 // upper bound on R_S(Q), in [0, 1]
 	KL              float64 // upper bound on KL(Q‖P), in nats, ≥ 0
 	LnInverseWeight float64 // upper bound on ln 1/p_θ, in nats, ≥ 0
-	N               int64   // certified examples, ≥ 1
+	N               int64   // number of certified examples, ≥ 1
 	Delta           float64 // the decimal number δ, 0 < δ < 1
 	Share           Share   // the part of δ that the bound may spend; the zero Share is all of δ
 }

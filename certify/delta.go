@@ -93,6 +93,7 @@ func product(factors ...Share) Share {
 	return Share{p}
 }
 
+// rational returns the share as a number, which the caller must not change.
 func (s Share) rational() *big.Rat {
 	if s.part == nil {
 		return big.NewRat(1, 1)

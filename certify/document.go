@@ -59,7 +59,7 @@ type Certificate struct {
 	Evidence
 }
 
-// A Subset is the use of the rows from which a claim is computed.
+// A Subset names rows of the dataset by their use: to train or to be held out.
 type Subset string
 
 // The subsets.
@@ -133,7 +133,7 @@ type Sample struct {
 type Segment struct {
 	Topic     string `json:"topic"`
 	Partition int64  `json:"partition"`
-	First     int64  `json:"first"` // offset
+	First     int64  `json:"first"` // first offset
 	End       int64  `json:"end"`   // offset after the last
 	Rows      int64  `json:"rows"`
 }

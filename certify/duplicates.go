@@ -10,7 +10,7 @@ const (
 	DuplicatesLimited DuplicatesPolicy = "limit" // equal rows are separate draws; more of them than the limit end the job
 )
 
-// Duplicates counts rows that equal an earlier one.
+// Duplicates has the job's rule for rows that equal an earlier one, and their number.
 type Duplicates struct {
 	Policy DuplicatesPolicy `json:"policy"`
 	Limit  float64          `json:"limit"` // largest share of the rows under [DuplicatesLimited]; else 0

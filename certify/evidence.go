@@ -13,7 +13,7 @@ type Evidence struct {
 	Loss       TargetLoss    `json:"loss"`
 	Delta      Delta         `json:"delta"`    // the user declares it: it has no default
 	LossSums   LossSums      `json:"losses"`   // those that the methods of Delta need: see [LossSums.For]
-	Constant   Constant      `json:"baseline"` // the best constant prediction
+	Constant   Constant      `json:"baseline"` // the best constant prediction, with its losses
 	Counts     Counts        `json:"counts"`
 	Sample     Sample        `json:"dataset"`
 	Duplicates Duplicates    `json:"duplicates"`
@@ -155,7 +155,7 @@ func (ev Evidence) validateSample() error {
 	return faults.err()
 }
 
-// validateRecord checks jitter and job.
+// validateRecord checks the limit of the jitter check and the digest of the job.
 func (ev Evidence) validateRecord() error {
 	var faults faultList
 	limit := ev.Model.Jitter.Limit
@@ -198,7 +198,7 @@ func (ev Evidence) validateRows() error {
 	return faults.err()
 }
 
-// validateDeclared checks the form of what the publisher says. Its truth cannot be checked.
+// validateDeclared checks the form of the publisher's statements. Their truth cannot be checked.
 func (ev Evidence) validateDeclared() error {
 	d, a := ev.Publisher, ev.Publisher.Attempt
 	var faults faultList

@@ -19,8 +19,8 @@ const (
 // checked term by term, also in a certificate with many grids.
 const MaxGridCount = 100_001
 
-// flatShare is the part of a peaked prior's mass that lies flat on the grid, so that
-// a peak far off costs at most ln 8 nats more than a flat prior.
+// flatShare is the part of a peaked prior's mass that is spread evenly over the grid, so that a value far from
+// the peak costs at most ln 8 nats more than under a flat prior.
 const flatShare = 0.125
 
 // maxWidthSteps bounds the width of a peaked prior in steps of its grid, so that its normaliser keeps its

@@ -9,11 +9,11 @@ import (
 // (docs/explanation/theory.md, 4).
 const klError = -220
 
-// relativeEntropy returns the relative entropy of Bernoulli laws, in nats,
+// relativeEntropy returns the relative entropy of two Bernoulli distributions, in nats,
 //
 //	kl(q‖p) = q ln(q/p) + (1−q) ln((1−q)/(1−p)),  0 ln 0 = 0,
 //
-// for 0 ≤ q ≤ 1, 0 < p < 1 with an absolute error below 2^klError.
+// for 0 ≤ q ≤ 1 and 0 < p < 1, with an absolute error below 2^klError.
 func relativeEntropy(q, p float64) *big.Float {
 	sum := empty()
 	if q > 0 {
@@ -32,11 +32,10 @@ func relativeEntropy(q, p float64) *big.Float {
 //
 //	sup { p ∈ [q, 1] : kl(q‖p) ≤ c }
 //
-// It is never below the supremum, and above it by at most an ulp for c ≥ 2⁻¹⁰⁰
-// (docs/explanation/theory.md, 5): the computed kl(q‖p), less a bound on its rounding error,
-// reaches c at the result and not at its lower neighbour.
-// It is q for c = 0 and 1 for q = 1 or c = +Inf. It requires 0 ≤ q ≤ 1 and
-// c ≥ 0 and panics otherwise, NaN included.
+// It is never below the supremum, and above it by at most one unit in the last place for c ≥ 2⁻¹⁰⁰
+// (docs/explanation/theory.md, 5): the computed kl(q‖p), less a bound on its rounding error, reaches c at the
+// result and not at its lower neighbour. It is q for c = 0, and 1 for q = 1 or c = +Inf. It requires 0 ≤ q ≤ 1
+// and c ≥ 0, and panics otherwise, NaN included.
 func KLInverse(q, c float64) float64 {
 	if !(0 <= q && q <= 1 && c >= 0) { // written so that NaN fails
 		panic("certify: KLInverse argument out of range")

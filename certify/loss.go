@@ -15,7 +15,7 @@ const (
 	LossRelativeZeroOne LossKind = "relative-zero-one" // 1 if |f−y| > Epsilon·|y|, else 0
 	LossSquared         LossKind = "squared"           // min(((f−y)/Epsilon)², 1)
 	LossExponential     LossKind = "exponential"       // 1 − exp(−((f−y)/Epsilon)²)
-	LossRelative        LossKind = "relative"          // min(|f−y|/|y|, 1)
+	LossRelative        LossKind = "relative"          // min(|f−y|/|y|, 1); 1 if y = 0
 )
 
 // Tolerances says which tolerances a loss takes.

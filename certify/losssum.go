@@ -20,12 +20,12 @@ type LossKey struct {
 	Subset    Subset
 }
 
-// MarshalText writes the key for messages.
+// MarshalText writes the key for messages about a map of loss sums.
 func (k LossKey) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s on %s rows", k.Predictor, k.Subset), nil
 }
 
-// compareKeys is the order of loss sums in files.
+// compareKeys orders loss sums as in files.
 func compareKeys(a, b LossKey) int {
 	return cmp.Or(cmp.Compare(slices.Index(predictors, a.Predictor), slices.Index(predictors, b.Predictor)), cmp.Compare(slices.Index(subsets, a.Subset), slices.Index(subsets, b.Subset)))
 }

@@ -52,6 +52,7 @@ func Methods() []MethodID {
 	return ids
 }
 
+// methodByID returns the method with an identifier; false if there is none.
 func methodByID(id MethodID) (method, bool) {
 	for _, m := range methods() {
 		if m.id == id {

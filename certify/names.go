@@ -45,7 +45,7 @@ func UnitName(unit string) error {
 	return nil
 }
 
-// unitSigns are allowed in a unit next to letters, digits and signs of currencies.
+// unitSigns are allowed in a unit in addition to letters, digits and signs of currencies.
 const unitSigns = "%‰°′″/·⋅×*^+-−⁺⁻.()"
 
 // blocks are ranges of characters, both ends included. Unlike tables of package unicode, they do not depend on

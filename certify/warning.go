@@ -31,7 +31,7 @@ const fewDuplicates = 0.01
 // and training rows.
 const leastCompared = 50
 
-// warnings lists what may make claims fail.
+// warnings returns the reasons why claims may fail.
 func (ev Evidence) warnings() []Warning {
 	all := []Warning{}
 	if k := ev.Publisher.Attempt.OnTheseRows; k > 1 {

@@ -11,8 +11,8 @@ type adam struct {
 
 const (
 	adamBeta1   = 0.9
-	adamBeta2   = 0.99 // for gradients of all rows
-	boundBeta2  = 0.9  // for the few steps of the joint phase
+	adamBeta2   = 0.99 // of gradients of all rows
+	boundBeta2  = 0.9  // of the few steps of the joint phase
 	adamEpsilon = 1e-12
 )
 

@@ -88,7 +88,7 @@ func NewCollapsed(cfg CollapsedConfig, start Rows) (*Collapsed, error) {
 	return c, nil
 }
 
-// allocate makes room for m inducing points.
+// allocate makes the matrices and vectors for m inducing points.
 func (c *Collapsed) allocate(m int) {
 	d := c.cfg.Dim
 	c.prior = newPrior(c.pool, c.cfg.Kernel.Profile, c.cfg.of(d), c.cfg.Jitter, m)
@@ -210,7 +210,7 @@ func (c *Collapsed) Progress() Progress {
 
 var errWithoutRows = errors.New("model: a pass without rows")
 
-// Begin starts a pass.
+// Begin starts a pass: its rows are added next, and then End is called.
 func (c *Collapsed) Begin() error {
 	if c.Done() || c.open {
 		return errOutOfOrder

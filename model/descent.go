@@ -47,6 +47,7 @@ const repeats = 20
 
 var errStalled = errors.New("model: the line search makes no progress")
 
+// minimize sends points and receives their evaluations, until L-BFGS or the number of evaluations ends it.
 func (s *descent) minimize(from []float64, evaluations int) {
 	var at []float64
 	var known evaluation
@@ -100,6 +101,7 @@ func (s *descent) next() []float64 { return <-s.points }
 
 func (s *descent) answer(e evaluation) { s.answers <- e }
 
+// stop ends the goroutine and waits for it.
 func (s *descent) stop() {
 	close(s.answers)
 	for range s.points { // the last one has no answer

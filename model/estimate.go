@@ -39,7 +39,7 @@ const (
 func estimate(pool *linalg.Pool, rows Rows, early int, family *kernel.Family, scales Scales, stepped func()) (Start, error) {
 	e := newEvidence(pool, rows.Slice(0, min(rows.Len(), estimateFew)), family, scales)
 	theta := make([]float64, e.parameters+1)                    // the noise is last
-	start := 0.5 * math.Log(float64(scales.features(rows.Dim))) // typical distance 1 in whitened units
+	start := 0.5 * math.Log(float64(scales.features(rows.Dim))) // lengthscales at which scaled distances are about 1
 	for i := range e.parameters - 1 {
 		theta[i] = start
 	}
@@ -88,9 +88,9 @@ type evidence struct {
 	ones       linalg.Mat // [n×(d+1)]: x and a column of ones
 	k, l, w    linalg.Mat // [n×n]
 	slope      linalg.Mat // [n×n]: slopes of k; k itself if they are its values
-	pull       linalg.Mat // [n×n]: W∘slope, or w
+	pull       linalg.Mat // [n×n]: W∘slope; w itself if slopes are values
 	total      linalg.Mat // [n×1]: row sums of W∘K
-	gx         linalg.Mat // [n×(d+1)]
+	gx         linalg.Mat // [n×(d+1)]: pull·ones
 	alpha      []float64
 }
 

@@ -26,14 +26,14 @@ type fold struct {
 
 	duplicates float64 // weight of each row: 1, or N/n for n rows that represent N
 
-	// The evaluated point.
+	// Of the evaluated point.
 	alpha, noise float64    // α and σ_n²
 	bigQ         linalg.Mat // [M×M]: Q
 	// Derivative by a kernel column: dF/dk = weight·(g a + 2w A k) + (y/D) pullB + (2/D) pullA k − 2α D̄ Q k,
 	// where D̄ = dF/dD.
-	weight float64 // c: dF/d(loss of a row)
-	pullB  []float64
-	pullA  linalg.Mat
+	weight float64    // c: dF/d(loss of a row)
+	pullB  []float64  // [M]: L⁻ᵀ dF/db
+	pullA  linalg.Mat // [M×M]: L⁻ᵀ dF/d(S⁻¹) L⁻¹
 	// ofEvidence adds ½(1/D − y²/D²) to D̄, and ofTrace −½σ²/D².
 	ofEvidence, ofTrace bool
 
@@ -45,7 +45,7 @@ type fold struct {
 	bigR    linalg.Mat // [M×M], lower triangle: −α Σ D̄ kkᵀ
 	dNoise  float64    // Σ D̄
 
-	// One block.
+	// Of the present block.
 	q, t      linalg.Mat // [B×M]
 	left, d   []float64  // Λ and D
 	r, scaled []float64
@@ -124,6 +124,7 @@ func (f *fold) noises(n int) {
 	}
 }
 
+// gather adds n rows with kernel columns k to the sums of gatherPass.
 func (f *fold) gather(n int, k linalg.Mat) {
 	if f.alpha > 0 {
 		p := f.p.Slice(0, n, 0, k.Cols)
@@ -140,6 +141,7 @@ func (f *fold) gather(n int, k linalg.Mat) {
 	f.pool.Gemm(true, false, 1, k, view(f.scaled[:n], 1), 1, view(f.moment, 1))
 }
 
+// pull adds n rows with kernel columns k to the sums of pullPass.
 func (f *fold) pull(n int, k, slope linalg.Mat) {
 	m := k.Cols
 	t, p, q := f.t.Slice(0, n, 0, m), f.p.Slice(0, n, 0, m), f.q.Slice(0, n, 0, m)

@@ -28,6 +28,7 @@ func (d *drift) next() []float64 {
 	return slices.Clone(d.point)
 }
 
+// answer moves the point by a step of Adam.
 func (d *drift) answer(e evaluation) {
 	rate := driftRate * min(1, 2-2*float64(d.moves.steps)/float64(d.most))
 	step := slices.Clone(e.gradient)

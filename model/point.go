@@ -23,6 +23,7 @@ type parameters struct {
 // boston ended at a noise so large that it explains most rows.
 type logarithms struct{ least, most float64 }
 
+// value returns the v of u, and dv/du.
 func (l logarithms) value(u float64) (v, slope float64) {
 	positive := math.Exp(l.least) + max(0, u) + math.Log1p(math.Exp(-math.Abs(u)))
 	if v = math.Log(positive); v >= l.most {

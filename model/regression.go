@@ -28,7 +28,7 @@ type Regression struct {
 
 	// Whole numbers: features, then the digits of the target in base 2^bits.
 	block linalg.Mat // [blockRows×(M+digits)]
-	sum   linalg.Mat // of one block
+	sum   linalg.Mat // sums of products over one block
 	rows  int64
 	total []int64 // lower triangle by rows: sums of products
 }
@@ -87,6 +87,7 @@ func (r *Regression) Add(x, y []float64) error {
 	return nil
 }
 
+// add adds at most blockRows rows.
 func (r *Regression) add(x, y []float64) {
 	n, m, d := len(y), r.posterior.Inducing(), r.posterior.Dim()
 	k := r.posterior.Kernel
@@ -200,6 +201,7 @@ type regressionSums struct {
 	precision, factor linalg.Mat
 }
 
+// sums converts the whole numbers into A, b and c.
 func (r *Regression) sums() *regressionSums {
 	m := r.posterior.Inducing()
 	s := &regressionSums{

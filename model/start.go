@@ -29,7 +29,7 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	var sizes []int
 	if grow {
 		sizes = Doublings(t.cfg.Inducing)
-		t.mostStarts += len(sizes) * len(noiseCandidates) // and the best of them again
+		t.mostStarts += len(sizes) * len(noiseCandidates) // with those above: all sizes, and the best one again
 	}
 	if t.mayStartCoarse(t.cfg.Inducing) {
 		t.mostStarts += len(noiseCandidates)
@@ -147,7 +147,7 @@ func (t *Trainer) startPosterior(rows Rows) error {
 	for i := range m {
 		t.precision.Row(i)[i] = 1
 	}
-	if err := t.derive(); err != nil { // for L
+	if err := t.derive(); err != nil { // the features need L
 		return err
 	}
 	gram, moment := linalg.NewMat(m, m), make([]float64, m)

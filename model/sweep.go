@@ -37,7 +37,7 @@ type sweep struct {
 	bigH    linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, a negative w times keepNegative
 	columnSum
 
-	// One block.
+	// Of the present block.
 	rowBlock
 	k, p       linalg.Mat // [B×M]: kernel columns; kᵀA, then G
 	slope      linalg.Mat // [B×M]: slopes of the kernel columns; k itself if they are its values

@@ -204,7 +204,7 @@ func (t *Trainer) skipEmptyPhases() {
 	}
 }
 
-// Begin starts a pass.
+// Begin starts a pass: its rows are added next, and then End is called.
 func (t *Trainer) Begin() error {
 	if t.Done() || t.open {
 		return fmt.Errorf("model: Begin out of order (phase %v)", t.phase)

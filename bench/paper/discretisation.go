@@ -72,7 +72,7 @@ func runDiscretisation(ctx context.Context, o options) error {
 		return err
 	}
 	last := rows[len(rows)-1]
-	var others []row // with differences for numbers
+	var others []row // whose numbers are differences from the last row
 	for _, r := range rows {
 		others = append(others, r.minus(last))
 	}

@@ -68,6 +68,7 @@ func (r *Upper) Points(l Loss, accuracy float64, ys []float64, laws Laws, hi []f
 	r.bounds(l, accuracy, ys, laws, l.points, r.near, hi)
 }
 
+// bounds calls write for all rows, and then sets bounds of rows that are not proven to 1.
 func (r *Upper) bounds(
 	l Loss, accuracy float64, ys []float64, laws Laws,
 	write func(r *Upper, ys []float64, laws Laws, room, hi []float64), proven func(laws Laws, i int) bool, hi []float64,

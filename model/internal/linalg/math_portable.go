@@ -37,7 +37,7 @@ func scaleBy(p, n float64) float64 {
 }
 
 func exp(x float64) float64 {
-	// Written so that NaN goes through.
+	// Written so that NaN passes both comparisons unchanged.
 	if x > scalars[expMax] {
 		x = scalars[expMax]
 	}

@@ -45,6 +45,7 @@ func (s *kernelSet) pack(dst []float64, width int, src source, i0, i1, k0, k1 in
 	}
 }
 
+// packMembers packs rows [i0, i1) and columns [k0, k1) of m: width elements of dst for each column.
 func (s *kernelSet) packMembers(dst []float64, width int, m Mat, i0, i1, k0, k1 int) {
 	fours := (k1 - k0) &^ 3
 	i := i0

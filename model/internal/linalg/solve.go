@@ -13,6 +13,7 @@ func (p *Pool) solveChunk(rows, n int) int {
 	return roundUp((rows+pieces-1)/pieces, 8)
 }
 
+// solveRight overwrites b with b·l⁻¹, or with b·l⁻ᵀ if trans is set.
 func (p *Pool) solveRight(l, b Mat, trans bool) {
 	b.check("b", b.Rows, b.Cols)
 	l.check("l", b.Cols, b.Cols)
