@@ -68,10 +68,8 @@ func (s Service) measureLags(ctx context.Context, client *broker.Client, group b
 			return
 		}
 		s.Lags(lags, err)
-		select {
-		case <-ctx.Done():
+		if broker.Pause(ctx, lagEvery) != nil {
 			return
-		case <-time.After(lagEvery):
 		}
 	}
 }

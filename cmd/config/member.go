@@ -59,26 +59,6 @@ func (p Task) Member() (*Member, error) {
 	return &Member{Task: p, Topic: from, Quota: &ingestlog.Quota{Limit: int64(from.spool.Limit)}}, nil
 }
 
-// connect locks the output, and connects to the cluster. leave undoes both.
-func (m *Member) connect() (leave func() error, err error) {
-	if err := m.Topic.Schemas(m.Waits); err != nil {
-		return nil, err
-	}
-	if m.client, err = m.Topic.Cluster.Client(); err != nil {
-		return nil, err
-	}
-	files := durable.OS{}
-	if err := files.MkdirAll(m.Output); err != nil {
-		return nil, errors.Join(err, m.client.Close())
-	}
-	lock, err := files.Lock(filepath.Join(m.Output, ".stream.lock"))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), m.client.Close())
-	}
-	m.folders = &sinklake.Windows{FS: m.FS, Path: m.Output, Sign: m.Sign}
-	return func() error { return errors.Join(lock.Close(), m.client.Close()) }, nil
-}
-
 // check demands topics that can be published to, before hours of training.
 func (m *Member) check(ctx context.Context) error {
 	if m.Topic.DeadLetters != "" {
@@ -92,11 +72,23 @@ func (m *Member) check(ctx context.Context) error {
 // Run streams as a member of the group until ctx is done, or until a permanent failure. s has
 // the settings that are not in the job.
 func (m *Member) Run(ctx context.Context, s stream.Stream) (err error) {
-	leave, err := m.connect()
-	if err != nil {
+	if err := m.Topic.Schemas(m.Waits); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, leave()) }()
+	if m.client, err = m.Topic.Cluster.Client(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.client.Close()) }()
+	files := durable.OS{}
+	if err := files.MkdirAll(m.Output); err != nil {
+		return err
+	}
+	lock, err := files.Lock(filepath.Join(m.Output, ".stream.lock"))
+	if err != nil {
+		return fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	m.folders = &sinklake.Windows{FS: m.FS, Path: m.Output, Sign: m.Sign}
 	if err := m.check(ctx); err != nil {
 		return err
 	}
