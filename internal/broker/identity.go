@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -88,14 +89,15 @@ func (r identityRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error)
 	if !ok {
 		return nil, errors.New("kafka: a broker does not tell the versions that it knows")
 	}
-	known := false
-	for _, v := range versions.ApiKeys {
-		known = known || protocol.ApiKey(v.ApiKey) == protocol.Metadata && v.MinVersion <= identityVersion && v.MaxVersion >= identityVersion
-	}
-	if !known {
+	if !slices.ContainsFunc(versions.ApiKeys, func(v apiversions.ApiKeyResponse) bool {
+		return protocol.ApiKey(v.ApiKey) == protocol.Metadata && v.MinVersion <= identityVersion && v.MaxVersion >= identityVersion
+	}) {
 		return &identityAnswer{}, nil
 	}
-	if _, err := rw.Write(r.encode()); err != nil {
+	ask, topic, name := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic(), string(r)
+	topic.Topic = &name
+	ask.Version, ask.Topics, ask.AllowAutoTopicCreation = identityVersion, []kmsg.MetadataRequestTopic{topic}, false
+	if _, err := rw.Write(kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID)).AppendRequest(nil, ask, identityCorrelation)); err != nil {
 		return nil, err
 	}
 	var head [4]byte
@@ -111,14 +113,6 @@ func (r identityRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error)
 		return nil, err
 	}
 	return decodeIdentity(data)
-}
-
-// encode returns the request with its length in front.
-func (r identityRequest) encode() []byte {
-	ask, topic, name := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic(), string(r)
-	topic.Topic = &name
-	ask.Version, ask.Topics, ask.AllowAutoTopicCreation = identityVersion, []kmsg.MetadataRequestTopic{topic}, false
-	return kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID)).AppendRequest(nil, ask, identityCorrelation)
 }
 
 // identityHead is the size of an answer's header: the correlation id, and no tags.
