@@ -184,20 +184,15 @@ func openSpool(cfg Config) (*spool, error) {
 	if cfg.fills != nil {
 		s.cfg.Progress = cfg.fills(s.read.Load())
 	}
-	return s, s.clean()
+	_, err = sweep(cfg.files, cfg.Folder, func(name string) bool { // segments that the manifest does not name
+		known := slices.ContainsFunc(m.Segments, func(g segment) bool { return name == g.File || name == g.DeadLetters })
+		return !known && segmentName.MatchString(name)
+	})
+	return s, err
 }
 
 // otherWindow means that a folder has the spool of another window.
 type otherWindow struct{ error }
-
-// clean removes segment files that the manifest does not name.
-func (s *spool) clean() error {
-	_, err := sweep(s.cfg.files, s.cfg.Folder, func(name string) bool {
-		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return name == g.File || name == g.DeadLetters })
-		return !known && segmentName.MatchString(name)
-	})
-	return err
-}
 
 // consume reads all partitions to the end of the window, tailsAtOnce at a time.
 func (s *spool) consume(ctx context.Context) error {
