@@ -192,7 +192,12 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 			faults.Unless(t.Lag == 0, fmt.Sprintf("%s.triggers[%d].lag", at, k), "the rows come from files: write {rows: %d}", t.Lag)
 		}
 	case *Topic:
-		j.suitsTopic(at, faults)
+		faults.Unless(j.Files.Which == "" || j.Files.Which == schedule.FilesNew, at+".files", "windows of a topic always have new rows only: leave it out")
+		j.Files.Which = schedule.FilesNew
+		for k, t := range j.Triggers {
+			faults.Unless(t.Rows == 0, fmt.Sprintf("%s.triggers[%d].rows", at, k), "the rows come from a topic: write {lag: %d}, which counts offsets", t.Rows)
+			faults.Unless(t.Files == 0, fmt.Sprintf("%s.triggers[%d].files", at, k), "the rows come from a topic: write {lag: 100000}, which counts offsets")
+		}
 	default:
 		faults.Add(at+".job", "its rows come from elsewhere than files or a topic")
 	}
@@ -222,14 +227,4 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 		j.Topic = from
 	}
 	return &ScheduledTask{Job: j, Task: t, Time: time.Duration(of.Time)}
-}
-
-// suitsTopic adds the faults of a scheduled job on a topic.
-func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
-	faults.Unless(j.Files.Which == "" || j.Files.Which == schedule.FilesNew, at+".files", "windows of a topic always have new rows only: leave it out")
-	j.Files.Which = schedule.FilesNew
-	for k, t := range j.Triggers {
-		faults.Unless(t.Rows == 0, fmt.Sprintf("%s.triggers[%d].rows", at, k), "the rows come from a topic: write {lag: %d}, which counts offsets", t.Rows)
-		faults.Unless(t.Files == 0, fmt.Sprintf("%s.triggers[%d].files", at, k), "the rows come from a topic: write {lag: 100000}, which counts offsets")
-	}
 }

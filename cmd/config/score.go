@@ -58,7 +58,11 @@ func (c *followed) check(faults *yamlfile.Faults) {
 	if c.OnTopics() {
 		c.Source.Kafka.Cluster = c.Kafka
 	}
-	c.checkModel(faults)
+	if k := c.Model.Kafka; k != (topicsConfig{}) {
+		faults.Unless(k.Name != "", "model.kafka.name", "give the name that the model is published under")
+	} else {
+		faults.Unless(c.Model.Folder != "" && (!isRemote(c.Model.Folder) || objects.CheckOutput(c.Model.Folder) == nil), "model", "name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
+	}
 	c.Serve.check(faults)
 }
 
@@ -159,17 +163,6 @@ func (c ScoreFile) canKeep(name string) error {
 	default:
 		return sink.CanKeep(name)
 	}
-}
-
-// checkModel adds the faults of the origin of models.
-func (c followed) checkModel(faults *yamlfile.Faults) {
-	k := c.Model.Kafka
-	if reflect.ValueOf(k).IsZero() {
-		faults.Unless(c.Model.Folder != "" && (!isRemote(c.Model.Folder) || objects.CheckOutput(c.Model.Folder) == nil), "model", "name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
-		return
-	}
-	const key = "model.kafka"
-	faults.Unless(k.Name != "", key+".name", "give the name that the model is published under")
 }
 
 // checkFiles adds the faults of a source of files.
