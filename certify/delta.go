@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -95,10 +96,7 @@ func product(factors ...Share) Share {
 
 // rational returns the share as a number, which the caller must not change.
 func (s Share) rational() *big.Rat {
-	if s.part == nil {
-		return big.NewRat(1, 1)
-	}
-	return s.part
+	return cmp.Or(s.part, big.NewRat(1, 1))
 }
 
 func (s Share) validate() error {

@@ -162,8 +162,5 @@ func differing(path string, got, want any) (string, any, any) {
 			}
 		}
 	}
-	if path == "" {
-		path = "."
-	}
-	return path, got, want
+	return cmp.Or(path, "."), got, want
 }

@@ -52,9 +52,7 @@ func (p Task) Member() (*Member, error) {
 	p.Job.Train.WarmStart = p.Job.Train.Method == job.MethodFreeForm
 	from, _ := p.Source.(*Topic)
 	for _, patience := range []*yamlfile.Duration{&from.Cluster.Patience, &p.PublishTo.Cluster.Patience} {
-		if *patience == 0 {
-			*patience = yamlfile.Duration(ServicePatience)
-		}
+		*patience = cmp.Or(*patience, yamlfile.Duration(ServicePatience))
 	}
 	return &Member{Task: p, Topic: from, Quota: &ingestlog.Quota{Limit: int64(from.spool.Limit)}}, nil
 }

@@ -176,9 +176,7 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 		j.Files.Which = schedule.FilesLast
 		faults.Unless(j.Files.Last > 0 && j.Files.Key != "", at+".files", wantFiles)
 	}
-	if j.Backoff == 0 {
-		j.Backoff = yamlfile.Duration(time.Minute)
-	}
+	j.Backoff = cmp.Or(j.Backoff, yamlfile.Duration(time.Minute))
 	j.Promote.check(at+".promote", faults)
 	faults.Unless(j.Retries >= 0 && j.Retries <= 100, at+".retries", "%d is not in 0 to 100", j.Retries)
 }

@@ -189,9 +189,7 @@ func (k *Topic) Next(ctx context.Context, before *pipeline.Windows, patience tim
 			err = away{err}
 		}
 	}()
-	if before == nil {
-		before = &pipeline.Windows{Topic: k.Topic}
-	}
+	before = cmp.Or(before, &pipeline.Windows{Topic: k.Topic})
 	if before.Topic != k.Topic {
 		return w, fmt.Errorf("%w: source.kafka.topic: it is %q, and the windows before are of %q %s", job.ErrConfig, k.Topic, before.Topic, hintAgain)
 	}

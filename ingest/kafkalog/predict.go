@@ -1,6 +1,7 @@
 package kafkalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +96,7 @@ func (u *Unpredicted) Positions(ctx context.Context) (at map[int]int64, subject 
 		if err := u.Identity.Same(of, u.Topic, fmt.Sprintf("the one that group %q has offsets of", u.Group)); err != nil {
 			return nil, "", err
 		}
-		if subject == "" {
-			subject = about
-		}
+		subject = cmp.Or(subject, about)
 	}
 	return at, subject, nil
 }

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -93,9 +94,7 @@ func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *
 		if o.Rows != u.Rows {
 			continue
 		}
-		if paid == nil {
-			paid = &certify.Reuse{}
-		}
+		paid = cmp.Or(paid, &certify.Reuse{})
 		paid.Earlier = append(paid.Earlier, certify.GroupUses(o.Count, max(1, o.Groups))...)
 		paid.Ended = paid.Ended || o.Curve
 	}

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -31,9 +32,7 @@ func collapsed(t job.TrainDecl, c model.Config) model.CollapsedConfig {
 		config.Batch = t.BatchRows()
 	}
 	config.Plan = model.Plan{}
-	if config.Inducing == 0 {
-		config.Inducing = int(min(job.PaperInducing, c.N))
-	}
+	config.Inducing = cmp.Or(config.Inducing, int(min(job.PaperInducing, c.N)))
 	switch t.Method {
 	case job.MethodFreeForm: // has a trainer of its own
 	case job.MethodKLPACSGP, job.MethodKLPACGP:

@@ -260,9 +260,7 @@ func (f *Fill) with(v *float64) *Fill {
 	if f == nil {
 		return nil
 	}
-	if v == nil {
-		v = f.With
-	}
+	v = cmp.Or(v, f.With)
 	if v != nil {
 		positive := *v + 0 // no −0
 		v = &positive

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -48,9 +49,7 @@ const needEpsilon = "choose the error, above 0, beyond which a prediction is a m
 	"it has no default, because only you know which error hurts"
 
 func (l LossDecl) withDefaults(faults *faultList) LossDecl {
-	if l.Kind == "" {
-		l.Kind = certify.LossZeroOne
-	}
+	l.Kind = cmp.Or(l.Kind, certify.LossZeroOne)
 	switch {
 	case l.any() && l.Kind == certify.LossZeroOne:
 		if l.Epsilon == 0 && l.EpsilonStd == 0 {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -182,9 +183,7 @@ func (s *Scheduler) settle(j *Job, state *jobState, held bool, now time.Time) er
 	var last, numbered *pipeline.RunState // the newest one, and the one with the last number
 	counts := true
 	for r := range all {
-		if last == nil {
-			last = r
-		}
+		last = cmp.Or(last, r)
 		if counts = counts && r.State == pipeline.StateFailed && r.Scheduled.Sequence == 0; counts {
 			state.unchosen++
 		}
