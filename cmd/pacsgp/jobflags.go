@@ -92,6 +92,17 @@ func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFi
 	return config.ReadSchedule(ctx, path, w.environment(), w.fs, versionLine())
 }
 
+// outputFlag declares -o, which the command needs.
+func outputFlag(cmd *cobra.Command, output *string, what string) {
+	cmd.Flags().StringVarP(output, "output", "o", "", "the "+what+" to write")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *output == "" {
+			return config.Argument(fmt.Errorf("-o: name the %s to write", what))
+		}
+		return nil
+	}
+}
+
 // dataOf is the origin of a command's rows: its arguments, or the source of a job file; nil without either.
 func dataOf(ctx context.Context, w system, arguments []string, job string) (config.Origin, error) {
 	switch {

@@ -22,9 +22,8 @@ func lintCommand(w system) *cobra.Command {
 		Use:   "lint FILE...",
 		Short: "List all faults of job, schedule, score and watch files",
 		Long: "Check files as train, schedule, score and watch do, open the files of jobs, and read no row. All faults " +
-			"are reported at once, each with file, line and column; a missing key is reported at the section that " +
-			"lacks it. Exit status: 0 without faults, 1 if only files that a job names are at fault, and 78 " +
-			"otherwise.",
+			"are listed at once, each with file, line and column. Exit status: 0 without faults, 1 if only files that " +
+			"a job names are at fault, and 78 otherwise.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return config.Argument(errors.New("FILE...: name the job files; examples/ has some"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -104,14 +105,18 @@ func (l *logging) fail(w io.Writer, terminal int, err error) {
 		last := &faults[len(faults)-1]
 		last.hint = strings.Trim(last.hint+"; "+hint, "; ")
 	}
-	log := l.records(escaped)
+	log := l.records(escaped).With("status", status(err))
 	for _, f := range faults {
-		attrs := []any{slog.Int("status", status(err))}
-		if f.hint != "" {
-			attrs = append(attrs, slog.String("hint", f.hint))
-		}
-		log.Error(f.text, attrs...)
+		logRecord(log, slog.LevelError, f.text, f.hint)
 	}
+}
+
+// logRecord logs a message with its hint, if it has one.
+func logRecord(log *slog.Logger, level slog.Level, text, hint string) {
+	if hint != "" {
+		log = log.With("hint", hint)
+	}
+	log.Log(context.Background(), level, text)
 }
 
 // cutHint cuts a line into text and hint: the whole line, or the brackets at its end.

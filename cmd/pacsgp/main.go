@@ -72,10 +72,8 @@ func run(ctx context.Context, args []string, w system) error {
 	w.stdout, w.stderr = out, log
 	err := dispatch(ctx, args, w)
 	_ = log.Flush() // a broken terminal stops no run
-	if lost := out.Flush(); lost != nil {
-		if err == nil || errors.Is(err, pipeline.ErrNotCertified) {
-			err = fmt.Errorf("standard output: %w", lost)
-		}
+	if lost := out.Flush(); lost != nil && (err == nil || errors.Is(err, pipeline.ErrNotCertified)) {
+		err = fmt.Errorf("standard output: %w", lost)
 	}
 	return quoteLines(err, args)
 }
@@ -85,8 +83,7 @@ func quoteLines(err error, args []string) error {
 	if err == nil {
 		return nil
 	}
-	before := err.Error()
-	text := before
+	text := err.Error()
 	for _, arg := range args {
 		for _, part := range []string{arg, filepath.Clean(arg), strings.TrimLeft(arg, "-")} {
 			if strings.ContainsAny(part, "\n\r") && part != "\n" {
@@ -95,10 +92,7 @@ func quoteLines(err error, args []string) error {
 			}
 		}
 	}
-	if text != before {
-		return reworded{err, text}
-	}
-	return err
+	return reworded{err, text}
 }
 
 // A reworded error is an error with another text.

@@ -22,17 +22,13 @@ func passCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pass -c job.yaml --part 1/2 -o FILE",
 		Short: "Make a part of the last pass, for pacsgp certify",
-		Long: "Make a part of the last pass: read a share of the row groups and write its result to a file. It " +
-			"continues what train --no-pass left in the job's output directory. Several processes, on several " +
-			"machines, may make parts at the same time.",
+		Long: "Read a share of the row groups for the last pass, and write the result to a file. It continues what " +
+			"train --no-pass left in the job's output directory. Several machines may make parts at the same time.",
 		Args: between(0, 0, "none, for the job file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			number, err := parsePart(part)
 			if err != nil {
 				return config.Argument(err)
-			}
-			if output == "" {
-				return config.Argument(errors.New("-o: name the file to write"))
 			}
 			o.Output = from
 			p, err := loadJob(cmd.Context(), job, w, o)
@@ -45,7 +41,7 @@ func passCommand(w system) *cobra.Command {
 	f := cmd.Flags()
 	overrideFlags(cmd, &job, &o)
 	f.StringVar(&part, "part", "1/1", "which part, of how many, as in 1/2")
-	f.StringVarP(&output, "output", "o", "", "the file to write")
+	outputFlag(cmd, &output, "file")
 	f.StringVar(&from, "from", "", "output directory of train, unless it is the job's")
 	return cmd
 }

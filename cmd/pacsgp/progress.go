@@ -197,15 +197,7 @@ func (d *display) say(level slog.Level, kind, text string) {
 	case !d.shows(level):
 	case d.log != nil:
 		text, hint := cutHint(text)
-		log := d.log
-		if hint != "" {
-			log = log.With("hint", hint)
-		}
-		if level == slog.LevelWarn {
-			log.Warn(text)
-		} else {
-			log.Info(text)
-		}
+		logRecord(d.log, level, text, hint)
 	default:
 		d.end()
 		printMessage(d.w.stderr, d.w.terminal, kind, text)

@@ -21,9 +21,8 @@ func topicsCommand(w system) *cobra.Command {
 	return onJob(w, &cobra.Command{
 		Use:   "topics job.yaml",
 		Short: "Make the topics that a job publishes to",
-		Long: "Make the topics that publish.kafka of a job names, if they are missing: those of certificates and of " +
-			"models, which keep everything, and that of pointers, which is compacted; and the topic that rejected.to " +
-			"names.",
+		Long: "Make the topics that a job names, if they are missing: of certificates, of models, and of pointers, " +
+			"which is compacted; and the one of rejected rows.",
 	}, nil, func(ctx context.Context, p config.Task) error {
 		return p.MakeTopics(ctx, func(topic string, made bool) {
 			word := "was there"
@@ -40,14 +39,10 @@ func pullCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull NAME|ID -o DIRECTORY --kafka JOB.yaml|BROKERS",
 		Short: "Get a published artifact from its topics",
-		Long: "Write the model and the certificate that are current under a name, or that have an id, as the files that " +
-			"a job writes into its output directory, and check every hash. --kafka names a job file whose " +
-			"publish.kafka says where the topics are, or brokers as in kafka-1:9092,kafka-2:9092.",
+		Long: "Write the model and the certificate that are current under a name, or that have an id, as files of an " +
+			"output directory, and check every hash. --kafka kafka-1:9092,kafka-2:9092 names brokers.",
 		Args: between(1, 1, "NAME or ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if output == "" {
-				return config.Argument(errors.New("-o: name the directory to write to"))
-			}
 			s, err := artifactTopicsOf(cmd.Context(), w, from)
 			if err != nil {
 				return err
@@ -59,7 +54,7 @@ func pullCommand(w system) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the directory to write to")
+	outputFlag(cmd, &output, "directory")
 	cmd.Flags().StringVar(&from, "kafka", "", "a job file, or brokers")
 	return cmd
 }
@@ -86,9 +81,8 @@ func promoteCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "promote ID (DIR | NAME --kafka JOB.yaml|BROKERS)",
 		Short: "Make another certified model the current one",
-		Long: "Make a certificate in an output directory the current one, for example to roll back, or a certificate " +
-			"that was published on topics the current one of a name. The certificate must follow from its model, and " +
-			"certify something.",
+		Long: "Make a certificate of an output directory the current one, for example to roll back; or one on topics " +
+			"that of a name. It must follow from its model, and certify something.",
 		Args: between(2, 2, "ID and DIR, or ID and NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if who != certify.PredictorMean && who != certify.PredictorDraw {

@@ -15,9 +15,8 @@ func schemaCommand(w system) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [job|schedule|score|watch]",
 		Short: "Print the JSON Schema of a job or other file, for editors",
-		Long: "Print the JSON Schema of a job file, or of a schedule, score or watch file: keys, their meaning, and the " +
-			"form of their values. Editors complete and check a file by it while you write; pacsgp lint checks the " +
-			"rest.",
+		Long: "Print the JSON Schema of a job, schedule, score or watch file. Editors complete and check a file by it " +
+			"while you write; pacsgp lint checks the rest.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && !slices.Contains(kinds, args[0]) {
 				return config.Argument(fmt.Errorf("%q: want one of %s", strings.Join(args, " "), strings.Join(kinds, ", ")))

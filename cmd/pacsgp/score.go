@@ -20,10 +20,9 @@ func scoreCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score score.yaml",
 		Short: "Predict new files, or rows of a topic, with the current model",
-		Long: "Predict each file of a lake that has no predictions yet, or the rows of a topic, and go on as files or " +
-			"rows come. Predictions of a topic go to files or to a topic. The current model is read again before each " +
-			"file or batch of rows: it changes between two, never within one. Killed at any moment and started again, " +
-			"it predicts no row twice. docs/howto/score.md explains the score file.",
+		Long: "Predict each new file of a lake, or the rows of a topic, and go on as files or rows come. The current " +
+			"model is read again before each file or batch of rows. Killed at any moment and started again, it " +
+			"predicts no row twice. docs/howto/score.md explains the score file.",
 		Args: orFile(&path, "the score file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.ReadScore(cmd.Context(), path, w.environment())

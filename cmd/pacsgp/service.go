@@ -20,10 +20,9 @@ func streamCommand(w system) *cobra.Command {
 	return onJob(w, &cobra.Command{
 		Use:   "stream job.yaml",
 		Short: "Train and certify on window after window of a topic, for ever",
-		Long: "Read a topic in windows of a fixed number of rows. Fit a model to each window, certify it, and publish " +
-			"both to topics with the offsets that were read. While one window trains, the next is spooled. Of several " +
-			"processes of one group, one works and the others wait. Ended by SIGTERM and started again, it resumes " +
-			"from its spool. docs/howto/kafka.md says more.",
+		Long: "Read a topic in windows of a fixed number of rows. Fit a model to each, certify it, and publish both to " +
+			"topics with the offsets that were read. Of several processes of one group, one works and the others " +
+			"wait. Ended and started again, it resumes from its spool. docs/howto/kafka.md says more.",
 	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error { return streamJob(ctx, w, p) })
 }
 

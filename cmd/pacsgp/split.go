@@ -21,16 +21,13 @@ func splitCommand(w system) *cobra.Command {
 		Use:   "split job.yaml -o split.parquet",
 		Short: "Write the subset of each row, to fit another model elsewhere",
 		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the dataset, and subset " +
-			"(prior, training, holdout or outside). It reads no row: the column of mean may still be missing. The " +
-			"split goes by the order of the rows, so that files must keep theirs when the column is added. With unit " +
-			"it reads the rows, and each has the subset of its unit; a row that breaks a row rule is bad.",
+			"(prior, training, holdout, outside or rejected). The column of mean may still be missing; files must " +
+			"keep the order of their rows when it is added. Rows are read with unit alone: each has the subset of its " +
+			"unit.",
 	}, nil, func(ctx context.Context, p config.Task) error {
-		if output == "" {
-			return config.Argument(errors.New("-o: name the file to write"))
-		}
 		return split(ctx, w, p, output)
 	})
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
+	outputFlag(cmd, &output, "file")
 	return cmd
 }
 

@@ -33,7 +33,6 @@ func verifyCommand(w system) *cobra.Command {
 			"from the rows. A certificate is its JSON document or its Parquet row: both say the same. An output " +
 			"directory DIR means its current model. If the lake has grown since, a manifest next to the certificate " +
 			"says which files were used.\n\n" +
-			"--retrain trains again without the held-out rows, and demands the same model.\n\n" +
 			"Exit status 0: what was checked holds, and predictions are certified (with --require draw: a random draw " +
 			"from the posterior is). 3: they are not, or with --strict, something that could be checked was not. 1: " +
 			"the certificate is refused.",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,10 +27,9 @@ func watchCommand(w system) *cobra.Command {
 		Use:   "watch (DIR | MODEL CERTIFICATE) DATA ... --state DIR | -c FILE",
 		Short: "Test a published model by labelled rows that came after it",
 		Long: "Predict labelled rows that came after a model was trained, count misses, and say what they prove: how " +
-			"often the model misses such rows, on average, and whether they contradict the certificate. Anyone who " +
-			"receives the rows can check this without help, as often as they like. A watch file names rows of a " +
-			"topic, or an output whose current model is followed. Killed at any moment and run again, each row counts " +
-			"once. docs/howto/monitor.md explains the rest.\n\n" +
+			"often the model misses such rows, on average, and whether they contradict the certificate. A watch file " +
+			"names rows of a topic, or an output whose current model is followed. Killed at any moment and run again, " +
+			"each row counts once. docs/howto/monitor.md explains the rest.\n\n" +
 			"Exit status 3: the rows contradict the certified bound.",
 		Args: between(0, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,9 +37,7 @@ func watchCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if state != "" {
-				c.State = state
-			}
+			c.State = cmp.Or(state, c.State)
 			if cmd.Flags().Changed("alarm") {
 				c.Alarm = &alarm
 			}
