@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,20 +11,24 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func scheduleCommand(w system) *cobra.Command {
 	var path, metrics string
-	var once, list bool
+	var once, list, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "schedule schedule.yaml",
 		Short: "Train jobs on a schedule; a certified model becomes current",
@@ -39,14 +44,15 @@ func scheduleCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if once && list {
+			switch {
+			case once && list:
 				return config.Argument(errors.New("--once and --runs: want one of them"))
-			}
-			if metrics != "" && !once {
+			case asJSON && !list:
+				return config.Argument(errors.New("--json: it belongs to --runs"))
+			case metrics != "" && !once:
 				return config.Argument(errors.New("--metrics: it belongs to --once; a service answers at serve"))
-			}
-			if list {
-				return listRuns(cmd.Context(), w, jobs)
+			case list:
+				return listRuns(cmd.Context(), w, jobs, asJSON)
 			}
 			return runSchedule(cmd.Context(), w, c, jobs, rounds{once: once, metrics: metrics})
 		},
@@ -56,7 +62,8 @@ func scheduleCommand(w system) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&metrics, "metrics", "", "with --once: write metrics here, for node_exporter")
 	f.BoolVar(&once, "once", false, "run the jobs that are due, and end")
-	f.BoolVar(&list, "runs", false, "print the record of runs as JSON, and end")
+	f.BoolVar(&list, "runs", false, "print the runs, and end; JSON unless on a terminal")
+	f.BoolVar(&asJSON, "json", false, "with --runs: print JSON, one line a run")
 	return cmd
 }
 
@@ -65,9 +72,8 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run JOB",
 		Short: "Run a job of a schedule now",
-		Long: "Run a job of a schedule now, due or not, under the next number of its sequence; a retry does not wait. " +
-			"What triggers ask for stays due. If you choose the moment by values in the rows, the certificate " +
-			"is worth less than it says.",
+		Long: "Run a job of a schedule now, due or not, under the next number of its sequence. If you choose the moment " +
+			"by values in the rows, the certificate is worth less than it says.",
 		Args: between(1, 1, "JOB, a name in the schedule file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), *path, w)
@@ -95,9 +101,9 @@ type listedRun struct {
 	Certificate string         `json:"certificate,omitempty"`
 }
 
-// listRuns prints the runs of the jobs by their beginning.
-func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask) error {
-	all := []listedRun{}
+// listRuns prints the runs of the jobs by their beginning: as a table on a terminal, else as JSON, one line a run.
+func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask, asJSON bool) error {
+	var all []*pipeline.RunState
 	for _, j := range jobs {
 		runs, err := j.Output.Runs()
 		if err != nil {
@@ -105,17 +111,47 @@ func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask) error
 		}
 		for r := range runs {
 			if of := r.Scheduled; of != nil && of.Job == j.Name {
-				all = append(all, listedRun{*of, r.State, r.Began, r.Ended, r.Exit, r.Fault, schedule.Certificate(r)})
+				all = append(all, r)
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b listedRun) int {
-		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Number, b.Number))
+	slices.SortStableFunc(all, func(a, b *pipeline.RunState) int {
+		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Scheduled.Number, b.Scheduled.Number))
 	})
-	return printJSON(w.stdout, all)
+	if w.style.Width > 0 && !asJSON {
+		return tabulate(w, all)
+	}
+	lines := json.NewEncoder(w.stdout)
+	for _, r := range all {
+		if err := lines.Encode(listedRun{*r.Scheduled, r.State, r.Began, r.Ended, r.Exit, r.Fault, schedule.Certificate(r)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tabulate prints a line for each run, cut where the terminal ends: --json has it all.
+func tabulate(w system, runs []*pipeline.RunState) error {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "run\tbegan (UTC)\tjob\tstate\tpromise\treason")
+	for _, r := range runs {
+		promise := ""
+		if r.Record != nil && r.Record.Status == certify.StatusCertified {
+			promise = "≤ " + words.PercentUp(r.Record.Bound)
+		} else if r.Record != nil {
+			promise = string(r.Record.Status)
+		}
+		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", r.Scheduled.Number, r.Began.UTC().Format("2006-01-02 15:04"), r.Scheduled.Job, r.State, promise, report.Escape(r.Reason()))
+	}
+	_ = table.Flush() // into memory
+	for line := range strings.Lines(text.String()) {
+		_, _ = fmt.Fprintf(w.stdout, "%.*s\n", w.style.Width, strings.TrimRight(line, " \n"))
+	}
+	return nil
 }
 
 // rounds says how long a scheduler works.
@@ -233,6 +269,9 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 	err = late(err)
 	if errors.Is(err, pipeline.ErrInterrupted) && ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	if o != nil {
+		show.event(j.Name + ": " + report.Headline(o.Result.Certificate, o.Result.Certificate.About(p.Require.Of)))
 	}
 	return o, err
 }

@@ -146,10 +146,10 @@ func TestScheduleKilledThenRunAgain(t *testing.T) {
 		}
 		succeed(t, "schedule", "-c", path, "--once")
 		pointsToWhole(t, when+", run again", out)
-		var all []listedRun
-		fatal.If(t, json.Unmarshal([]byte(succeed(t, "schedule", "-c", path, "--runs").stdout), &all))
 		finished := 0
-		for _, r := range all {
+		for line := range strings.Lines(succeed(t, "schedule", "-c", path, "--runs").stdout) {
+			var r listedRun
+			fatal.If(t, json.Unmarshal([]byte(line), &r))
 			if r.State == pipeline.StateFinished {
 				finished++
 			}
