@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -79,15 +81,20 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 
 // Last is the latest test of the state, which is shown until the current model is known; false without one.
 func (w *Watching) Last() (watch.Test, bool) {
-	text, err := os.ReadFile(filepath.Join(w.State, watch.StateFile))
-	if err != nil {
-		return watch.Test{}, false
-	}
-	s, err := watch.Parse(text)
+	s, err := sinklake.ReadWatch(durable.OS{}, w.State)
 	if err != nil || len(s.Tests) == 0 {
 		return watch.Test{}, false // opened, it says why
 	}
 	return s.Tests[len(s.Tests)-1], true
+}
+
+// Alarms are warnings of the alarm that a watch with its state next to a certificate has raised about it.
+func Alarms(certificate, id string) []string {
+	s, err := sinklake.ReadWatch(durable.OS{}, filepath.Dir(certificate))
+	if err != nil || s.Test(id).Raised() == "" {
+		return nil // a damaged state stops the watch
+	}
+	return []string{"ALARM: " + s.Test(id).Raised() + " (hint: docs/howto/monitor.md says what ends an alarm)"}
 }
 
 // adopting shows what the state says of a model that becomes current, before a row comes: no restart hides an
@@ -170,10 +177,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 	if err := rows.Same(ctx); err != nil {
 		return nil, err
 	}
-	log := cfg.State.Log
-	if log == nil {
-		log = &watch.Log{Topic: rows.Topic, ID: rows.Identity.Topic, Cluster: rows.Identity.Cluster, Offsets: map[int]int64{}}
-	}
+	log := cmp.Or(cfg.State.Log, &watch.Log{Topic: rows.Topic, ID: rows.Identity.Topic, Cluster: rows.Identity.Cluster, Offsets: map[int]int64{}})
 	if log.Topic != rows.Topic {
 		return nil, fmt.Errorf("%w: the state in %s is of topic %q: name another folder for %q", job.ErrConfig, w.State, log.Topic, rows.Topic)
 	}
@@ -198,9 +202,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		return fmt.Sprintf("partition %d of %s, offset %d", partition, rows.Topic, offset)
 	}
 	cfg.AddPosition = func(s *watch.State, _ score.Piece[score.Records], of score.Records) {
-		if s.Log == nil {
-			s.Log = log
-		}
+		s.Log = cmp.Or(s.Log, log)
 		maps.Copy(s.Log.Offsets, of.Ends())
 	}
 	out := watch.NewWriter(cfg)

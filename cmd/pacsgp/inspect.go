@@ -49,9 +49,12 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 		}
 		return inspectModel(w, m, digest, asJSON)
 	}
-	c, _, err := sink.CertificateIn(path, data)
+	c, id, err := sink.CertificateIn(path, data)
 	if err != nil {
 		return err
+	}
+	for _, text := range config.Alarms(path, id) {
+		newDisplay(w).warning(text)
 	}
 	return inspectCertificate(w, path, c, asJSON)
 }

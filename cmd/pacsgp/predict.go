@@ -32,15 +32,11 @@ func predictCommand(w system) *cobra.Command {
 		Long: "Write one row for each row of the data, with the current model of an output directory or with a model " +
 			"that is named. Columns: mean; deviation, of f without the noise of a target; predictive_deviation, of a " +
 			"target; and the id of the certificate, null unless predictions are certified. No claim is about a " +
-			"deviation. A row that breaks the row rules of the certificate gets nulls and a reason.\n\n" +
-			"--interval adds the columns lower and upper: an interval that covers this share of new rows, by the " +
-			"certificate if it can, else by predictive deviations, not certified. With --gibbs, mean and deviation " +
-			"are those of a random draw from the posterior. --passthrough id,day adds columns of the data.",
+			"deviation. A row that breaks the row rules of the certificate gets nulls and a reason. --interval adds " +
+			"the columns lower and upper: an interval that covers this share of new rows, by the certificate if it " +
+			"can, else by predictive deviations, not certified.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output == "" {
-				return config.Argument(errors.New("-o: name the file to write"))
-			}
 			model, certificate, rest, err := config.ArtifactPaths(cmd.Context(), args)
 			if err != nil {
 				return err
@@ -68,7 +64,7 @@ func predictCommand(w system) *cobra.Command {
 	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "`columns` of the data to add, as in id,day")
 	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&trusted))
 	budgetFlags(cmd, &within, "for duplicates and pages")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
+	outputFlag(cmd, &output, "file")
 	return cmd
 }
 
@@ -102,7 +98,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	if err != nil {
 		return err
 	}
-	for _, text := range report.ModelWarnings(p.Certificate) {
+	for _, text := range append(config.Alarms(certificate, p.ID), report.ModelWarnings(p.Certificate)...) {
 		show.warning(text)
 	}
 	if asJSON {

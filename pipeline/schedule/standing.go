@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -31,9 +32,7 @@ func (j *Job) Standing() (at Standing, err error) {
 		if r.Scheduled == nil || r.Scheduled.Job != j.Name || r.Ended == nil {
 			continue
 		}
-		if at.Last == nil {
-			at.Last = r
-		}
+		at.Last = cmp.Or(at.Last, r)
 		if at.Succeeded.IsZero() && r.State == pipeline.StateFinished && r.Exit != nil && *r.Exit == 0 {
 			at.Succeeded = *r.Ended
 		}
@@ -65,8 +64,8 @@ func (j *Job) alarm() error {
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w (hint: restore it from a copy, or remove it, and test again)", j.Name, where, err)
 	}
-	if t := s.Test(current.ID); t != nil && t.Alarm.Raised > 0 {
-		return pipeline.NotCertified("%s: alarm, certificate %.12s…: %s (hint: %s)", j.Name, current.ID, t.Raised(), watch.Ends)
+	if why := s.Test(current.ID).Raised(); why != "" {
+		return pipeline.NotCertified("%s: alarm, certificate %.12s…: %s (hint: %s)", j.Name, current.ID, why, watch.Ends)
 	}
 	return nil
 }

@@ -115,10 +115,8 @@ func (s *State) clone() *State {
 
 // Test is the test of a certificate, nil if there is none.
 func (s *State) Test(certificate string) *Test {
-	for i := range s.Tests {
-		if t := &s.Tests[i]; t.Certificate == certificate {
-			return t
-		}
+	if i := slices.IndexFunc(s.Tests, func(t Test) bool { return t.Certificate == certificate }); i >= 0 {
+		return &s.Tests[i]
 	}
 	return nil
 }

@@ -61,12 +61,12 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	return r, nil
 }
 
-// Raised says why the alarm was raised, and where; "" if it was not.
+// Raised says why the alarm was raised, and where; "" if it was not, or t is nil.
 func (t *Test) Raised() string {
-	a := t.Alarm
-	if a.Raised == 0 {
+	if t == nil || t.Alarm.Raised == 0 {
 		return ""
 	}
+	a := t.Alarm
 	return fmt.Sprintf("the certified bound of %[1]s does not hold for these %[2]ss: that was clear after %[3]s, in %[5]s. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g",
 		words.PercentUp(a.Bound), t.example(), words.Count(a.Raised, "new "+t.example()), a.Delta, t.Where)
 }

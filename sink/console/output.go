@@ -187,11 +187,7 @@ func (o *output) addRuns(folder string) {
 
 // watched returns the test of certificate id by a watch with its state in this folder, or nil.
 func watched(folder, id string) *watch.Test {
-	data, err := durable.ReadSmall(filepath.Join(folder, watch.StateFile), "a state of watch", maxFile)
-	if err != nil {
-		return nil
-	}
-	s, err := watch.Parse(data)
+	s, err := lake.ReadWatch(durable.OS{}, folder)
 	if err != nil {
 		return nil
 	}
@@ -212,7 +208,7 @@ func (o *output) newest(is func(r *pipeline.RunState) bool) *pipeline.RunState {
 // explain adds remarks: is the current model from the last run, and if not, why? known means that
 // the pointer exists.
 func (o *output) explain(now time.Time, known bool) {
-	if o.Test != nil && o.Test.Raised() != "" {
+	if o.Test.Raised() != "" {
 		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Raised()+".", watch.Ends)
 	}
 	open := len(o.Runs) > 0 && o.Runs[0].State == pipeline.StateRunning

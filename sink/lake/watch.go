@@ -31,18 +31,23 @@ func OpenWatch(folder string, fsys durable.FS) (w *Watched, s *watch.State, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	s = &watch.State{}
-	err = readJSON(w.fs, w.path, maxNote, s)
-	if errors.Is(err, fs.ErrNotExist) {
-		s, err = &watch.State{Format: watch.Format}, nil
-	} else if err == nil {
-		err = s.Validate()
-	}
-	if err != nil {
+	if s, err = ReadWatch(w.fs, folder); err != nil {
 		err = fmt.Errorf("%s: %w (hint: it is damaged: restore it from a copy, or count again in another folder)", w.path, err)
 		return nil, nil, errors.Join(err, w.lock.Close())
 	}
 	return w, s, nil
+}
+
+// ReadWatch reads the state of a watch in a folder: an empty one if there is none.
+func ReadWatch(fsys durable.FS, folder string) (*watch.State, error) {
+	text, err := readAtMost(fsys, filepath.Join(folder, watch.StateFile), maxNote)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &watch.State{Format: watch.Format}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return watch.Parse(text)
 }
 
 // Put replaces the state.
