@@ -6,13 +6,16 @@ import (
 	"slices"
 )
 
-// An Alarm tests whether a fixed predictor loses more than a bound allows. While the expected loss of each row,
-// given all rows before it, is at most Bound, the alarm is ever raised with probability at most Delta.
+// An Alarm tests whether a fixed predictor loses more than a bound allows. If the expected loss of every row,
+// given all rows before it, is at most Bound, the probability that the alarm is ever raised is at most Delta.
 //
-// It bets on losses above the bound: each row multiplies the stake of a bet by (1 + (θ−1)·loss)/(1 +
-// (θ−1)·bound), whose mean is at most 1 while the bound holds. Part of the stake is reserved for each later
-// block of rows, so that a long time without losses cannot use up all of it. Every step rounds down, so
-// rounding never raises the alarm. The fields are the whole state, also as JSON.
+// It bets on losses above the bound: each row multiplies the stake of a bet by
+//
+//	(1 + (θ−1)·loss) / (1 + (θ−1)·bound),
+//
+// whose mean is at most 1 while the bound holds. Part of the stake is reserved for each later block of rows, so
+// that a long time without losses cannot use up all of it. Every step rounds down, so rounding never raises the
+// alarm. The fields are the whole state, also as JSON.
 type Alarm struct {
 	Bound  float64   `json:"bound"`  // on the expected loss of a row, in (0, 1]
 	Delta  float64   `json:"delta"`  // probability of a false alarm, in [1e-15, 1)

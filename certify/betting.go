@@ -67,13 +67,14 @@ const (
 )
 
 // BettingUpper returns an upper bound on the expected loss of one predictor that was fixed before n independent
-// examples were drawn. It holds with confidence 1 − δ·share over the draw. The result is the least k/n with a
-// whole number k, rounded up, at which the mean over the stakes b of
+// examples were drawn. It holds with confidence 1 − δ·share over the draw. The result is k/n, rounded up, for
+// the least whole number k at which the mean over the stakes b of
 //
-//	Π (b + (1 − X)/(1 − k/n)) / (b + 1)
+//	Π (b + (1 − X)/(1 − k/n)) / (b + 1),
 //
-// over the losses X is proven to be at least 1/(δ·share); 1 if there is no such k (docs/explanation/theory.md,
-// 13). A spread without losses, and a share or δ out of range, NaN included, are errors.
+// a product over the losses X, is proven to be at least 1/(δ·share); it is 1 if there is no such k
+// (docs/explanation/theory.md, 13). A spread without losses, and a share or δ out of range, NaN included, are
+// errors.
 func BettingUpper(losses *Spread, delta float64, share Share) (float64, error) {
 	var parts uint64
 	for _, at := range losses {

@@ -89,10 +89,10 @@ func (c *Curve) Within(share float64) (tolerance float64, ok bool) {
 	return 0, false
 }
 
-// Interval returns the narrowest interval from prediction − below to prediction + above that a claim promises
-// to cover a share of new rows, by a curve or at the loss's tolerance, and that claim. ok is false if no claim
-// does. Void claims do not count; vacuous ones do, because they hold although they are no better than a
-// constant.
+// Interval returns the narrowest interval from prediction − below to prediction + above that covers at least a
+// share of new rows by a claim, and that claim. The claim is a curve, or one at the loss's tolerance. ok is
+// false if no claim covers the share. Void claims do not count; vacuous ones do, because they hold although
+// they are no better than a constant.
 func (c Certificate) Interval(share float64) (below, above float64, by Claim, ok bool) {
 	for _, g := range c.Claims {
 		if g.Predictor != PredictorMean || g.Status == StatusVoid {

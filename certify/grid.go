@@ -33,11 +33,11 @@ const maxWidthSteps = 1 << 40
 // Value i, 0 ≤ i < Count, is Min + i·Step. The flat prior weights all values alike, with 1/Count. The peaked
 // prior weights value i with
 //
-//	(1−s)·ρ^|i−Centre| / min(Count, K − 1 + 2/(1−ρ)) + s/Count,  ρ = exp(−Step/Width), s = ⅛,
+//	(1−s)·ρ^|i−Centre| / min(Count, K − 1 + 2/(1−ρ)) + s/Count,  ρ = exp(−Step/Width), s = ⅛.
 //
-// where K is [Grid.Spacing]. Peaks are at multiples of K, and the centre may be either of the two that are next
-// to an estimate, at no further cost: the larger of a value's two weights, added up over all values, is at most
-// 1 (docs/explanation/theory.md, 7).
+// Centres are at multiples of K, which is [Grid.Spacing]. A trainer may choose the multiple below or above its
+// estimate without paying for the choice: the larger of the two weights of each value, added up over all
+// values, is at most 1 (docs/explanation/theory.md, 7).
 type Grid struct {
 	Min    float64 `json:"min"`
 	Step   float64 `json:"step"`

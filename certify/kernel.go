@@ -16,7 +16,7 @@ func Families() []string {
 }
 
 // A Kernel names the covariance function of the prior and the families that were declared for it. The choice
-// among the families costs the logarithm of their number.
+// among the families costs the logarithm of their number in nats.
 type Kernel struct {
 	Family    string   `json:"family"`
 	Families  []string `json:"families"`

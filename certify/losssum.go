@@ -49,7 +49,7 @@ func (t *LossSum) AddSpread(loss float64) error {
 	return errors.Join(t.Risk.Add(loss), t.Spread.Add(loss))
 }
 
-// Merge adds the rows of other. A count beyond its range is an error.
+// Merge adds the rows of other. More than 2⁶³−1 examples are an error.
 func (t *LossSum) Merge(other LossSum) error {
 	t.Unproven += other.Unproven
 	if other.Spread != nil {
@@ -147,7 +147,7 @@ func (all LossSums) At(predictor Predictor, subset Subset) *LossSum {
 	return all[key]
 }
 
-// Merge adds the rows of other. A count beyond its range is an error.
+// Merge adds the rows of other. More than 2⁶³−1 examples are an error.
 func (all LossSums) Merge(other LossSums) error {
 	for key, t := range other {
 		if err := all.At(key.Predictor, key.Subset).Merge(*t); err != nil {

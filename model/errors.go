@@ -21,7 +21,7 @@ const (
 	// dotTail bounds the roundings of a term of linalg.Dot and linalg.Sum in addition to those in its partial
 	// sum, one of dotLanes.
 	dotTail, dotLanes = 24, 16
-	// productBlock is the number of steps in a sum of linalg's products.
+	// productBlock is the number of terms that linalg's products add up in one chain.
 	productBlock = 384
 )
 

@@ -104,7 +104,7 @@ func (o options) conclusions() (string, error) {
 		table, dataset, baseline string
 		epsilon                  float64
 		ard                      bool
-		rows                     float64 // for training
+		rows                     float64 // number of training rows
 	}{{"boston", "boston", "full-GP", 0.6, false, 404}, {"sparse", "pol", "VFE", 0.6, true, 12000}, {"sparse", "kin40k", "VFE", 0.6, true, 32000}} {
 		theirs, err := publishedRows(s.table)
 		if err != nil {

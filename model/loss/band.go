@@ -12,7 +12,7 @@ import "math"
 type band struct {
 	kind         Kind
 	below, above float64 // for RelativeZeroOne ε, twice
-	offset       float64 // of RelativeZeroOne
+	offset       float64 // centre/scale of the target for RelativeZeroOne; else 0
 }
 
 func (l band) Kind() Kind { return l.kind }

@@ -124,7 +124,8 @@ func (p *Pool) pieceCount(m, n, k int, lower bool) int {
 	return pieces
 }
 
-// steps returns the steps [from, to) of q that may be nonzero in the panel of columns at j; none if from ≥ to.
+// steps returns the steps k in [from, to) of q at which the panel of columns at j may be nonzero; none if from
+// ≥ to.
 func (q *product) steps(j int) (from, to int) {
 	from, to = q.k0, q.k1
 	switch q.right {
@@ -137,7 +138,8 @@ func (q *product) steps(j int) (from, to int) {
 	return from, to
 }
 
-// firstStep returns the first step, of any block, that may be nonzero for the tile at (i, j).
+// firstStep returns the first step k, of any block, at which both operands may be nonzero for the tile at (i,
+// j).
 func (q *product) firstStep(i, j int) int {
 	first := 0
 	if q.right == lowerTriangular {
