@@ -235,8 +235,6 @@ func (s *FirstPass) scale(j job.Job) error {
 			return fmt.Errorf("%w: feature %q has one value on all prior rows: leave it out of %s and of features", job.ErrData, name, s.encode.Of(name).Key())
 		case constant && slices.Contains(j.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all prior rows: leave it out of features", job.ErrData, name, a.Centre)
-		case name == j.Groups.Column && s.means != nil && s.means[i] == job.MeansText:
-			return fmt.Errorf("%w: groups: %q is text, and a feature, which has numbers: leave it out of encode and features, and list its values", job.ErrData, name)
 		case constant && name == j.Groups.Column:
 			return fmt.Errorf("%w: groups: %q has one value, %v, on all prior rows: there are no groups, unless you leave it out of the features and list values", job.ErrData, name, a.Centre)
 		case constant:
