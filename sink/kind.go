@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/digest"
@@ -39,11 +41,17 @@ func CertificateIn(path string, data []byte) (c certify.Certificate, id string, 
 	if err == nil {
 		document, err = certify.Marshal(c)
 	}
+	if id = digest.Of(document); err == nil && idInName.MatchString(path) && !strings.Contains(path, "certificate-"+id) {
+		err = fmt.Errorf("the certificate in it has the id %s, and is another one than its name says", id)
+	}
 	if err != nil {
 		return c, "", fmt.Errorf("%s: %w", path, err)
 	}
-	return c, digest.Of(document), nil
+	return c, id, nil
 }
+
+// idInName is the end of the path of a published certificate.
+var idInName = regexp.MustCompile(`(^|/)certificate-[0-9a-f]{64}\.(json|parquet)$`)
 
 // IsModel reports whether data is Parquet and not a certificate row. It does not decode data.
 func IsModel(data []byte) bool { return isParquet(data) && !IsCertificateRow(data) }

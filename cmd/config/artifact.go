@@ -51,6 +51,19 @@ func ReadArtifacts(ctx context.Context, model, certificate string) (a score.Arti
 	return a, err
 }
 
+// Pointed returns an error if a folder makes the certificate current, and states another bound or status of it.
+func Pointed(folder string, c certify.Certificate, id string) error {
+	p, err := sinklake.NewOutput(folder, nil).Current()
+	if err != nil || p == nil || p.ID != id {
+		return nil
+	}
+	g := c.About(p.Predictor)
+	if p.Bound != g.Bound || p.Status != "" && p.Status != g.Status {
+		return fmt.Errorf("%w: %s states another bound or status than its certificate: %v (%s), not %v (%s)", job.ErrRefused, objects.Join(folder, CurrentFile), p.Bound, p.Status, g.Bound, g.Status)
+	}
+	return nil
+}
+
 // SignedBy returns which key, of a file or folder of trusted ones, has signed the certificate of a
 // reference with this id; "" if none is demanded. Signatures are next to it.
 func SignedBy(ctx context.Context, reference, id string, c certify.Certificate, trusted string) (string, error) {

@@ -50,6 +50,9 @@ func verifyCommand(w system) *cobra.Command {
 				return err
 			}
 			found, err := v.run(cmd.Context(), w)
+			if err == nil {
+				err = config.Pointed(args[0], found.Certificate, found.ID)
+			}
 			if err != nil {
 				return err
 			}

@@ -129,8 +129,7 @@ def ln_tail(k, n, p):
     term = total = one = 1 << 128
     over, under = p.as_integer_ratio()
     for j in range(k, 0, -1):
-        term = term * (j * (under - over)) // ((n - j + 1) * over)
-        total += term
+        total += (term := term * (j * (under - over)) // ((n - j + 1) * over))
         if term < total >> 100:
             break
     return ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k) + k * p.ln() + (n - k) * (1 - p).ln() + (Decimal(total) / one).ln()

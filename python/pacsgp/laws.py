@@ -9,12 +9,11 @@ BLOCK = 1024              # rows predicted at once
 
 
 class Laws:
-    """Means and variances of f(x) under the law of predictions, or of draws under Q, with proven
-    bounds on their errors against the stored numbers in exact arithmetic (docs/explanation/theory.md, 12).
-    Kernel values come from direct differences, so that their error is relative. φ is
-    found by substitution in blocks, the mean with weights that a residual in exact
-    arithmetic has corrected. The bounds rest on the jitter condition, which
-    check_jitter proves; where it fails nothing is known."""
+    """Means and variances of f(x) under the law of predictions, or of draws under Q, with proven bounds on their errors
+    against the stored numbers in exact arithmetic (docs/explanation/theory.md, 12). Kernel values come from direct
+    differences, so that their error is relative. φ is found by substitution in blocks, the mean with weights that a
+    residual in exact arithmetic has corrected. The bounds rest on the jitter condition, which check_jitter proves;
+    where it fails nothing is known."""
 
     def __init__(self, model, holds, of="prediction"):
         self.model, self.draws, m = model, of != "prediction", len(model.mean)

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import os
+import re
 import tempfile
 import warnings
 from decimal import Decimal
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .certificate import model_warnings, claim, headline, read_certificate
+from .certificate import model_warnings, claim, headline, read_certificate, row_of
 from .curve import covers, within
 from .model import Model as ModelFile
 from .predict import Predictor, rows_for
@@ -22,11 +23,9 @@ from .verify import check_files
 
 
 class Model:
-    """A model with its certificate: what is current in an output directory, or a model file and its
-    certificate, JSON or row of Parquet.
-    Opening it checks that the certificate is about this model, and that its numbers
-    follow from each other and from the model. Whether they are true of the rows is checked by
-    `python -m pacsgp verify` with the rows, or by the Go program.
+    """A model with its certificate: what is current in an output directory, or a model file and its certificate, JSON
+    or row of Parquet. Opening it checks that the certificate is about this model, and that its numbers follow from each
+    other and from the model. `python -m pacsgp verify` with the rows, or the Go program, checks whether they are true.
 
     certificate is the document as a dict, and id its SHA-256. claim is the one about predictions that is certified
     with the least bound, or None. features are the columns that a prediction needs, target the one it predicts.
@@ -123,10 +122,9 @@ class Model:
 
 def share_of(text):
     """A share of rows, from 0.9 or "90%"."""
-    try:
+    share = 0
+    with contextlib.suppress(ArithmeticError):
         share = float(Decimal(str(text).strip("% ")).scaleb(-2 * str(text).endswith("%")))
-    except ArithmeticError:
-        share = 0
     need(0 < share < 1, f"share: {text!r} is no share of new rows: write 0.9 or '90%'")
     return share
 
@@ -138,8 +136,12 @@ def current(folder):
     need(os.path.exists(path), f"{folder}: there is no current.json, so that nothing in it is certified and current: name a model file and its certificate")
     try:
         pointer = json.loads(content(path, 1 << 20))
-        names = [os.path.basename(pointer[name]) for name in ("model", "certificate")]
+        names = [pointer["model"], f"certificate-{pointer['id']}.json"]
+        known = re.fullmatch(r"model-[0-9a-f]{64}\.parquet certificate-[0-9a-f]{64}\.json pacsgp-current/1", " ".join([*names, pointer["format"]]))
     except (ValueError, KeyError, TypeError):  # damaged, or no text
-        pointer = names = None
-    need(names and pointer.get("format") == "pacsgp-current/1" and names == [pointer["model"], pointer["certificate"]], f"{path} is no pointer")
-    return [os.path.join(folder, name) for name in names]
+        known = None
+    need(known and names[1] == pointer["certificate"], f"{path} is no pointer")
+    model, certificate = (os.path.join(folder, name) for name in names)
+    row, of = row_of(json.loads(content(certificate, 16 << 20)), "", ""), "draw_" * (pointer["predictor"] == "draw")
+    need(pointer["bound"] == row[of + "bound"] and pointer.get("status") in (None, row[of + "status"]), f"{path} states another bound or status than its certificate")
+    return model, certificate
