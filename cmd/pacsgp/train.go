@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -61,12 +62,18 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 // howTo says how a task is run into an output, and tells what a user should know of that.
 // watch, if not nil, receives each step of training.
 func howTo(w system, show *display, p config.Task, out *config.Output, watch func(job.Progress)) pipeline.RunConfig {
-	for _, text := range p.Warnings() {
-		show.warning(text)
-	}
 	how := p.KeepingRejectedRows(w.fs, show.warning)
 	how.Run, how.Software, how.Observer = w.log.run, config.Software(), show.observer(watch)
 	how.Observer.Spooled = show.spooled
+	warn := sync.OnceFunc(func() {
+		for _, text := range p.Warnings() {
+			show.warning(text)
+		}
+	})
+	how.Observer.Event = func(text string) { // none before the output and the rows are taken
+		warn()
+		show.event(text)
+	}
 	how.Report = config.Report(out)
 	return how
 }
