@@ -160,7 +160,8 @@ type ArtifactTopics struct {
 	Cluster Cluster
 	Topics  kafkalog.Topics
 	Name    string
-	group   string // its offsets are committed with the artifact; "": none
+	Require Require // of the job, where one is named
+	group   string  // its offsets are committed with the artifact; "": none
 	sign    sign.KeyFile
 }
 

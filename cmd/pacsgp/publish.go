@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -66,7 +67,9 @@ func artifactTopicsOf(ctx context.Context, w system, from string) (*config.Artif
 		return nil, config.Argument(errors.New("--kafka: name a job file, or brokers as in kafka-1:9092"))
 	case strings.HasSuffix(from, ".yaml") || strings.HasSuffix(from, ".yml"):
 		p, err := loadJob(ctx, from, w, config.Overrides{})
-		if err == nil && p.PublishTo == nil {
+		if err == nil && p.PublishTo != nil {
+			p.PublishTo.Require = p.Require
+		} else if err == nil {
 			err = fmt.Errorf("%w: %s: publish.kafka is not declared", job.ErrConfig, from)
 		}
 		return p.PublishTo, err
@@ -105,6 +108,9 @@ func promote(ctx context.Context, w system, topics, id, to string, who certify.P
 		var s *config.ArtifactTopics
 		if s, err = artifactTopicsOf(ctx, w, topics); err == nil {
 			c, before, err = s.Promote(ctx, id, to, who)
+		}
+		if err == nil && s.Require.Limit > 0 && c.About(s.Require.Of).Bound > s.Require.Limit {
+			newDisplay(w).warning(fmt.Sprintf("its bound, %s, is above what the job requires, %s", words.PercentUp(c.About(s.Require.Of).Bound), words.PercentDeclared(s.Require.Limit)))
 		}
 	} else if err = config.Local(to); err == nil {
 		if id, err = config.CertificateIn(to, id); err == nil {
