@@ -6,10 +6,7 @@ curve. It shares no code with the Go program, so that one need not trust either.
 from .published import Model
 
 __all__ = ["Model", "NotCertified", "PACSGPRegressor"]
-
-
-def __dir__():
-    return __all__
+__dir__ = lambda: __all__
 
 
 def __getattr__(name):

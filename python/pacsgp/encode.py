@@ -9,6 +9,7 @@ from .refusal import need
 LEVELS, PERIODS = 256, 8
 LARGEST = 1e30            # the largest magnitude of a number
 FREQUENT, FEWEST, MOST = 200, 2, 64  # a value of one in so many prior rows, and of so many, is a level where the job lists none, and so many at most
+may_be_text = lambda encodings: [e["column"] for e in encodings if "cyclic" not in e and "scaled" not in e]  # the columns that are read as labels where they are text
 fills = lambda encodings: {e["column"] for e in encodings if "fill" in e}  # the columns with something that stands for missing values
 
 
@@ -88,8 +89,3 @@ def seen(job, columns, rows):
 def stated(job, model):
     """The encodings with medians and levels of the model."""
     return filled(job.get("encode", []), lambda e: model.encode.get(e["column"], {}).get("one_hot", []), lambda column: model.encode.get(column, {}).get("fill", {}).get("with", math.nan))
-
-
-def may_be_text(encodings):
-    """The columns that are read as labels where they are text."""
-    return [e["column"] for e in encodings if "cyclic" not in e and "scaled" not in e]

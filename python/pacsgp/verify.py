@@ -103,6 +103,12 @@ def summed(count, total):
     return {"n": count, "sum": f"{total:032x}"}
 
 
+ASSUMED = {  # assumptions in words
+    "independent-rows": "rows are independent draws of one source", "independent-units": "units are independent draws of one source",
+    "split-fixed": "the split does not depend on the rows' values", "job-fixed": "the job was not tuned on these rows",
+    "number-reserved": "the run's number was reserved before a bound was known", "holdout-unseen": "training did not use the held-out rows",
+    "mean-fixed": "the column of mean was fitted without these rows", "duplicates": "repeated rows are copies, not independent draws",
+    "log": "the rows are those of the topic at the stated offsets"}
 CHECKS = {"retraining": "pacsgp verify --retrain", "replay": "pacsgp verify --source"}  # of the Go program
 
 
@@ -113,10 +119,10 @@ def verify(path, certificate, data, expected, strict):
     job, methods, holds = check_files(model, cert)
     if data:
         check_rows(model, cert, job, methods, holds, data)
-    left = [f"{a['id']} (checked by {CHECKS[a['checked']]})" for a in cert["assumptions"] if a["checked"] in CHECKS] + ([] if data else ["prior, split, baseline and losses are taken as stated, for the rows were not read (give the data)"])
+    left = [f"{ASSUMED[a['id']]} (checked by {CHECKS[a['checked']]})" for a in cert["assumptions"] if a["checked"] in CHECKS] + ([] if data else ["prior, split, baseline and losses are taken as stated, for the rows were not read (give the data)"])
     for words in left:
         print("--   not checked: " + words)
-    print("--   cannot be checked: " + "; ".join(a["id"] for a in cert["assumptions"] if a["checked"] == "none"))
+    print("--   cannot be checked: " + "; ".join(ASSUMED[a["id"]] for a in cert["assumptions"] if a["checked"] == "none"))
     for words in model_warnings(cert):
         print("warning  " + words)
     verdict = "VERIFIED" if data else "CONSISTENT"
