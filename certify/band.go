@@ -256,7 +256,7 @@ func poisson(mean, cut float64) (from int, kernel []float64, lost float64) {
 	return mode - len(below), kernel, cut * (mean + float64(last) + 1)
 }
 
-// partDown returns δ·share rounded down, with δ the decimal number that delta prints as.
+// partDown returns δ·share rounded down. δ is the decimal number as which delta is printed.
 func partDown(delta float64, share Share) (float64, error) {
 	part, err := decimal(delta)
 	if err != nil {

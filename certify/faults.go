@@ -15,7 +15,7 @@ func (f *faultList) when(fault bool, format string, args ...any) {
 	}
 }
 
-// add adds faults, of which nil ones do not count.
+// add adds faults. Nil faults do not count.
 func (f *faultList) add(faults ...error) { *f = append(*f, faults...) }
 
 // err returns all faults as one error; nil if there are none.

@@ -31,7 +31,7 @@ type stepJSON struct {
 // MarshalJSON writes the loss sums as a list, in the order of files and without spreads.
 func (all LossSums) MarshalJSON() ([]byte, error) { return json.Marshal(all.list(false)) }
 
-// list returns the JSON forms in the order of files, with the spreads if that is asked for.
+// list returns the JSON forms in the order of files, with spreads if spreads is set.
 func (all LossSums) list(spreads bool) []lossSumJSON {
 	list := []lossSumJSON{}
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {

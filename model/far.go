@@ -17,7 +17,8 @@ const (
 	farTarget = 1e6 // the size of a target, in scaled units, beyond which it is far
 )
 
-// quantile returns the value of rank share·(rows−1) of each column of z, rounded down.
+// quantile returns, for each column of z, the element at position share·(rows−1), rounded down, of the sorted
+// column.
 func quantile(z linalg.Mat, share float64) []float64 {
 	c, column := make([]float64, z.Cols), make([]float64, z.Rows)
 	for k := range c {

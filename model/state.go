@@ -24,7 +24,7 @@ type state struct {
 	stepsDone    int       // passes in all phases
 	theta        []float64 // ln lengthscales, ln variance
 	z            linalg.Mat
-	later        linalg.Mat // in training from coarse to fine, the points of which refine adds some to z; empty after that
+	later        linalg.Mat // from coarse to fine: points of which refine adds some to z; empty after that
 	refineAt     int        // the joint step after which they are added, or were; 0 in other training
 	mean         []float64  // [M]: m
 	precision    linalg.Mat // [M×M]: Λ, lower triangle mirrored

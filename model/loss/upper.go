@@ -121,9 +121,9 @@ func (l Laws) deviations(i int) (least, most float64) {
 // middle returns how far the middle of a band is above the target.
 func (l band) middle() float64 { return (l.above - l.below) / 2 }
 
-// inner returns a lower bound on half the width of a target's band, less the accuracy. For RelativeZeroOne the
-// offset is rounded, as are the target, their sum, the product and the difference: together less than 8u(|y| +
-// |offset|) of |y + offset|.
+// inner returns a lower bound on half the width of a target's band, less the accuracy. For RelativeZeroOne it
+// allows for rounding of the offset, the target, their sum, the product and the difference. Together these move
+// |y + offset| by less than 8u(|y| + |offset|).
 func (l band) inner(y, accuracy float64) float64 {
 	if l.kind != RelativeZeroOne {
 		half := (l.above + l.below) / 2
