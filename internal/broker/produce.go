@@ -97,12 +97,12 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 	if err := w.join(ctx, at); err != nil {
 		return err
 	}
-	batch.number(w.producer, w.sequences[at])
+	framed := batch.framed(w.producer, w.sequences[at])
 	err := w.retry(ctx, ofTopic(topic, func(ctx context.Context) error {
 		answer, err := w.client.kafka.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, TransactionalID: w.transactional,
 			// The library sends raw records as they are, so their length must be in front.
-			RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(batch.framed)},
+			RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(framed)},
 		})
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 			return nil // it was stored, but the acknowledgement was lost
 		}
 		if answer.Error == nil && w.transactional != "" {
-			w.ends[at] = answer.BaseOffset + int64(batch.records)
+			w.ends[at] = answer.BaseOffset + int64(batch.head.NumRecords)
 		}
 		for _, i := range slices.Sorted(maps.Keys(answer.RecordErrors)) {
 			return fmt.Errorf("record %d: %w", i, errors.Join(answer.RecordErrors[i], answer.Error))
@@ -121,7 +121,7 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 	if err != nil {
 		return fmt.Errorf("kafka: topic %q, partition %d: produce: %w", topic, partition, err)
 	}
-	w.sequences[at] = following(w.sequences[at], batch.records)
+	w.sequences[at] = following(w.sequences[at], int(batch.head.NumRecords))
 	return nil
 }
 
