@@ -1,6 +1,6 @@
 // Package broker is a client of Apache Kafka for the adapters that read rows from topics and
-// publish artifacts to them. It uses the low-level protocol of kafka-go, with its own encoder and
-// decoder of record batches.
+// publish artifacts to them. It uses the low-level protocol of kafka-go, with an encoder and a
+// decoder of record batches on franz-go's kmsg.
 //
 // kafka-go's decoder does not report where a batch ends (after compaction that is not its last
 // record, and the offset after that record fetches the same batch again), leaves out the records of
