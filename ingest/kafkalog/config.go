@@ -127,7 +127,7 @@ func (cfg Config) decoded() []string {
 // topicName matches valid names of Kafka topics.
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// Committed, as the time of a position, means the committed offset of [Config.Group], or the
+// Committed as the time of a position means the committed offset of [Config.Group], or the
 // earliest offset if there is none.
 const Committed = -100
 
