@@ -175,7 +175,7 @@ func checkMutants() []mutant {
 		{"the tolerance of rejected rows in verification", "pipeline", "TestForgedRejectedRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Sequenced(), job.Rejected.Allow(found.Counts.Rejected, found.Counts.Rows), ", "errors.Join(job.Sequenced(), "}}},
 		{"the count of duplicates in the last pass", "pipeline", "TestForgedDuplicatesAreRefused", []edit{{"pipeline/verify.go", "	return v.compare(found)", "	found.Duplicates.Rows = c.Duplicates.Rows\n	return v.compare(found)"}}},
 		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/pass/firstpass.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
-		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/fit/log.go", "return n, in.PutLog(log)", "return n, nil"}}},
+		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/fit/log.go", "return n, env.Log.PutLog(log)", "return n, nil"}}},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/model"
@@ -68,18 +67,7 @@ func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source,
 	for _, text := range h.Warnings {
 		env.Observer.ReportWarning(text)
 	}
-	log, err := env.Log.Log()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if j.Split.Holdout > 0 && slices.ContainsFunc(log.Uses, func(o Use) bool { return o.Curve && o.Rows == s.Held.Digest() }) {
-		env.Observer.ReportWarning("an earlier run into this output has shown a curve of these held-out rows: nothing can be certified from them about another model (hint: add rows, or use guarantees: [pac-bayes])")
-	}
-	configuration, err := j.Digest()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if h.Attempt, err = (Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration}).record(env.Log); err != nil {
+	if h.Attempt, err = attempt(j, s, env); err != nil {
 		return nil, nil, nil, err
 	}
 	env.Observer.ReportEvent(fmt.Sprintf("attempt %d on these rows, %d in this output", h.Attempt.OnTheseRows, h.Attempt.InThisLog))

@@ -33,21 +33,29 @@ type Attempt struct {
 	Configuration job.Digest `json:"configuration"` // of the job
 }
 
-// record adds an attempt to a log, unless it is there, and counts the attempts up to it.
-func (a Attempt) record(in Logs) (n certify.Attempt, err error) {
-	log, err := in.Log()
+// attempt records the attempt of a job on the rows of its first pass, unless it is there, and counts the attempts
+// up to it. It warns of held-out rows that a curve has shown.
+func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, err error) {
+	configuration, err := j.Digest()
 	if err != nil {
 		return n, err
 	}
+	log, err := env.Log.Log()
+	if err != nil {
+		return n, err
+	}
+	if j.Split.Holdout > 0 && slices.ContainsFunc(log.Uses, func(o Use) bool { return o.Curve && o.Rows == s.Held.Digest() }) {
+		env.Observer.ReportWarning("an earlier run into this output has shown a curve of these held-out rows: nothing can be certified from them about another model (hint: add rows, or use guarantees: [pac-bayes])")
+	}
 	var all []Attempt
-	log.Attempts, all = upTo(log.Attempts, a)
+	log.Attempts, all = upTo(log.Attempts, Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration})
 	for _, o := range all {
 		n.InThisLog++
-		if o.Targets == a.Targets {
+		if o.Targets == s.Targets {
 			n.OnTheseRows++
 		}
 	}
-	return n, in.PutLog(log)
+	return n, env.Log.PutLog(log)
 }
 
 // upTo adds an entry to a list, unless it is there, and returns the entries up to it.
