@@ -159,7 +159,7 @@ func checkMutants() []mutant {
 		{"the jitter check", "pipeline", "TestDamagedModelsAreNotCertified", []edit{{
 			"model/jitter.go", "bound = (math.Sqrt(squares) + rounding)", "bound = (0*math.Sqrt(squares) + rounding)",
 		}}},
-		{"the comparison of samples", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/pass/trainingstate.go", "if found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets {", "if false {"}}},
+		{"the comparison of samples", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/pass/trainingstate.go", "case found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets:", "case false:"}}},
 		{"the comparison of documents", "pipeline", "TestVerifyRefusesForgedEvidence", []edit{{"pipeline/verify.go", "certify.Same(c, again)", "certify.Same(c, c)"}}},
 		{"the comparison of the model's description", "pipeline", "TestVerifyRefusesEveryChangeOfTheModel", []edit{{"pipeline/pass/evidence.go", "b, err := json.Marshal(want)\n", "b, err := a, error(nil)\n"}}},
 		{"the comparison of row rules", "pipeline", "TestForgedRowRulesAreRefused", []edit{{"pipeline/pass/evidence.go", "	a, err := json.Marshal(m.Meta)\n", "	want.RowRules = m.Meta.RowRules\n	a, err := json.Marshal(m.Meta)\n"}}},

@@ -167,17 +167,15 @@ func (h *TrainingState) Result(ctx context.Context, j job.Job, m Model, all *Pas
 	if err != nil {
 		return nil, err
 	}
-	if found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets {
+	switch {
+	case found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets:
 		return nil, fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
 			"the source was changed meanwhile; run again on a source that does not change", job.ErrChanged, found.Sample.Digest, h.Sample)
-	}
-	if found.referred != h.Reference {
+	case found.referred != h.Reference:
 		return nil, fmt.Errorf("%w: the last pass read other prior rows than training had: run again", job.ErrChanged)
-	}
-	if found.Constant.Value != h.Constant {
+	case found.Constant.Value != h.Constant:
 		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", job.ErrChanged, found.Constant.Value, h.Constant)
-	}
-	if !slices.Equal(found.GroupValues(), h.Groups) {
+	case !slices.Equal(found.GroupValues(), h.Groups):
 		return nil, fmt.Errorf("%w: the prior rows give the groups %v, training found %v", job.ErrChanged, found.GroupValues(), h.Groups)
 	}
 	found.Sample.Segments = h.Segments
