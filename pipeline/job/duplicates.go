@@ -8,18 +8,18 @@ import (
 
 // The policies for duplicates: rows that equal an earlier row in every used column.
 const (
-	DuplicatesDropped = certify.DuplicatesDropped // the first of equal rows counts, the others are in the subset duplicate: the default
-	DuplicatesKept    = certify.DuplicatesKept    // equal rows are separate draws: the default with units and outside rows
-	DuplicatesLimited = certify.DuplicatesLimited // so are they, and more than a share of the rows stop the job
+	DuplicatesDropped = certify.DuplicatesDropped // the first of equal rows counts and the others are in the subset duplicate; the default
+	DuplicatesKept    = certify.DuplicatesKept    // equal rows are separate draws; the default with units and outside rows
+	DuplicatesLimited = certify.DuplicatesLimited // equal rows are separate draws, and the job stops if they are more than a share of the rows
 )
 
 // A DuplicatesDecl declares what equal rows mean.
 type DuplicatesDecl struct {
 	Policy certify.DuplicatesPolicy `json:"policy"`
-	Limit  float64                  `json:"limit"` // of policy limit: the largest share of rows that may be duplicates
+	Limit  float64                  `json:"limit"` // the largest share of rows that may be duplicates, for DuplicatesLimited only
 }
 
-// setDuplicates fills in the default and finds faults.
+// setDuplicates fills in the default policy and adds faults of the declaration.
 func (j *Job) setDuplicates(faults *faultList) {
 	d := &j.Duplicates
 	if d.Policy == "" {
@@ -40,23 +40,23 @@ func (j *Job) setDuplicates(faults *faultList) {
 	}
 }
 
-// Drops reports whether a reading of all rows before each pass finds the duplicates to leave out. Where
-// none has been found yet, the pass counts them itself.
+// Drops reports whether all rows must be read before each pass, to find the duplicates that the job drops. Without
+// known duplicates or tolerated rejected rows the pass counts duplicates itself.
 func (j Job) Drops() bool {
 	return j.Duplicates.Policy == DuplicatesDropped && (j.Repeats || j.Rejected.Some())
 }
 
-// Duplicates counts equal rows of a sample. -0 equals 0.
+// Duplicates counts rows and distinct rows. -0 equals 0.
 type Duplicates struct {
 	Rows     int64 `json:"rows"`
-	Distinct int64 `json:"distinct"` // different rows
+	Distinct int64 `json:"distinct"` // rows without those that equal an earlier one
 }
 
-// OfRows is the number of rows that equal an earlier one.
+// OfRows returns the number of rows that equal an earlier one.
 func (c Duplicates) OfRows() int64 { return c.Rows - c.Distinct }
 
-// Allow returns an error if there are more duplicates among so many rows than the job allows. It does not tell how many, for
-// held-out rows are among them.
+// Allow returns an error if more duplicates were found among rows than the job allows. The error does not state the
+// number, because held-out rows are among the duplicates.
 func (d DuplicatesDecl) Allow(found, rows int64) error {
 	if d.Policy != DuplicatesLimited || !(float64(found) > d.Limit*float64(rows)) {
 		return nil
@@ -65,7 +65,7 @@ func (d DuplicatesDecl) Allow(found, rows int64) error {
 		"hint: duplicates: drop, if a join or a repeated delivery made them; duplicates: keep, if they are separate draws", ErrData, percent(d.Limit))
 }
 
-// Warning warns of more than a few duplicates; "" if there is nothing to say.
+// Warning returns a warning if more than 1 % of the rows are duplicates, and "" otherwise or if the policy has a limit.
 func (d DuplicatesDecl) Warning(c Duplicates) string {
 	share := float64(c.OfRows()) / float64(c.Rows)
 	if d.Policy == DuplicatesLimited || !(share > 0.01) {

@@ -11,34 +11,34 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// An Encoding makes several inputs of a feature, instead of its scaled value: one a level, or
-// two a period. They share a lengthscale. Without periods the levels are the frequent values of the
-// prior rows, unless it is Scaled.
+// An Encoding replaces the scaled value of a feature by several inputs that share a lengthscale: one for each
+// level, or two for each period. If OneHot and Cyclic are empty and Scaled is false, the levels are the frequent
+// values of the prior rows.
 type Encoding struct {
 	Column string `json:"column"`
-	// OneHot are levels, ascending, which a model knows and a job does not. Their inputs are 1 in the rows with
-	// this value, else 0.
+	// OneHot lists the levels, ascending. It is set in models and empty in jobs. The input of a level is 1 in rows
+	// with this value and 0 in others.
 	OneHot []float64 `json:"one_hot,omitempty"`
-	// Cyclic are periods, ascending. Their inputs are cosine and sine of the phase.
+	// Cyclic lists periods, ascending, in units of the column. The inputs of a period are cosine and sine of the phase.
 	Cyclic []float64 `json:"cyclic,omitempty"`
-	// Scaled features have their scaled value. They are here for their missing values.
+	// Scaled leaves the feature its scaled value. Such an encoding only declares Fill.
 	Scaled bool  `json:"scaled,omitempty"`
-	Fill   *Fill `json:"fill,omitempty"` // nil: a row without a value is bad
+	Fill   *Fill `json:"fill,omitempty"` // replaces missing values; if nil, a row without a value is rejected
 }
 
-// Encodings are those of some features, ascending by name.
+// Encodings holds at most one encoding for each feature, in ascending order of their columns.
 type Encodings []Encoding
 
 const (
 	mostLevels    = 256
 	mostPeriods   = 8
-	extremePeriod = 1e30 // no value is larger
+	extremePeriod = 1e30 // the largest period, level or fill
 )
 
-// FrequentLevels is the most levels that come from the prior rows.
+// FrequentLevels is the largest number of levels that are taken from the prior rows.
 const FrequentLevels = 64
 
-// Of is the encoding of a column; nil: it has none.
+// Of returns the encoding of a column, or nil if the column has none.
 func (e Encodings) Of(column string) *Encoding {
 	if i := slices.IndexFunc(e, func(one Encoding) bool { return one.Column == column }); i >= 0 {
 		return &e[i]
@@ -46,7 +46,8 @@ func (e Encodings) Of(column string) *Encoding {
 	return nil
 }
 
-// Types are the encoded columns, which are features whatever their type; true: also if it is text.
+// Types returns the encoded columns, which are features even if they are not numeric. The value is true for columns
+// that may also be text.
 func (e Encodings) Types() map[string]bool {
 	all := make(map[string]bool, len(e))
 	for _, one := range e {
@@ -55,10 +56,10 @@ func (e Encodings) Types() map[string]bool {
 	return all
 }
 
-// open reports whether the levels are those of the prior rows.
+// open reports whether the levels are still to be taken from the prior rows.
 func (e *Encoding) open() bool { return len(e.OneHot) == 0 && len(e.Cyclic) == 0 && !e.Scaled }
 
-// Width is the number of inputs of a feature, at most if its levels are not known yet.
+// Width returns the number of inputs of a feature, or an upper bound while its levels are not known. It is 1 for nil.
 func (e *Encoding) Width() (n int) {
 	switch {
 	case e.scaled():
@@ -74,7 +75,7 @@ func (e *Encoding) Width() (n int) {
 	return n
 }
 
-// Widths are the numbers of inputs of some features.
+// Widths returns the number of inputs of each feature.
 func (e Encodings) Widths(features []Affine) (all []int) {
 	for _, f := range features {
 		all = append(all, e.Of(f.Name).Width())
@@ -82,7 +83,7 @@ func (e Encodings) Widths(features []Affine) (all []int) {
 	return all
 }
 
-// More is the number of inputs beyond one a feature.
+// More returns by how many the inputs exceed the features.
 func (e Encodings) More() (n int) {
 	for i := range e {
 		n += e[i].Width() - 1
@@ -90,7 +91,7 @@ func (e Encodings) More() (n int) {
 	return n
 }
 
-// Unscaled replaces the constants of encoded features, which are not scaled.
+// Unscaled sets centre 0 and scale 1, in columns itself, for features whose encoding has no scaled value.
 func (e Encodings) Unscaled(columns []Affine) []Affine {
 	for i, a := range columns {
 		if !e.Of(a.Name).scaled() {
@@ -100,7 +101,7 @@ func (e Encodings) Unscaled(columns []Affine) []Affine {
 	return columns
 }
 
-// String says how many levels or periods there are.
+// String returns the number of levels or periods in words.
 func (e *Encoding) String() string {
 	if e.Cyclic != nil {
 		return words.Count(len(e.Cyclic), "period")
@@ -108,7 +109,8 @@ func (e *Encoding) String() string {
 	return words.Count(len(e.OneHot), "level")
 }
 
-// Put writes the inputs of a value of a feature: docs/reference/formats.md, 4.8.
+// Put writes the inputs for the value v of a feature to dst, which has the length [Encoding.Width]. of scales
+// the value (docs/reference/formats.md, 4.8).
 func (e *Encoding) Put(dst []float64, v float64, of Affine) {
 	if e.flags() {
 		dst[e.Width()-1] = 0
@@ -131,8 +133,8 @@ func (e *Encoding) Put(dst []float64, v float64, of Affine) {
 	}
 }
 
-// OnCircle is a point of the unit circle at so many revolutions, by operations that give the same bits on
-// every machine.
+// OnCircle returns the point of the unit circle at 2π·revolutions. It uses only operations that give the same bits
+// on every machine.
 func OnCircle(revolutions float64) (x, y float64) {
 	a := 2 * math.Pi * ((revolutions - math.Floor(revolutions)) - 0.5)
 	square := a * a
@@ -180,7 +182,7 @@ func (e Encoding) validate() error {
 	return nil
 }
 
-// withEncodings completes the declaration.
+// withEncodings returns the job with its encodings sorted and without −0, and adds their faults.
 func (j Job) withEncodings(faults *faultList) Job {
 	all := slices.Clone(j.Encode)
 	for i, e := range all {
@@ -193,13 +195,13 @@ func (j Job) withEncodings(faults *faultList) Job {
 	for i, e := range all {
 		levels, open, key := e.OneHot, e.open(), e.Key()
 		if open {
-			e.OneHot = []float64{0} // to check the rest
+			e.OneHot = []float64{0} // a stand-in, so that validate checks the rest
 		}
 		if text := e.Fill.fault(j, all[i]); text != "" {
 			faults.add("fill: %q: %s", e.Column, text)
 			continue
 		}
-		if e.Fill != nil && e.Fill.With == nil { // the median of the prior rows
+		if e.Fill != nil && e.Fill.With == nil { // the median is not known yet: 0 stands in for it
 			e.Fill = e.Fill.with(new(float64))
 		}
 		switch err := e.validate(); {
@@ -222,8 +224,8 @@ func (j Job) withEncodings(faults *faultList) Job {
 	return j
 }
 
-// Completed are the encodings with what the job leaves open, by functions of the column: the values
-// that stand for missing ones, and then the levels.
+// Completed returns the encodings with what the job leaves open filled in: first the replacement of missing values,
+// by middle, and then the levels, by levels.
 func (e Encodings) Completed(middle func(column string) (float64, error), levels func(one Encoding) ([]float64, error)) (Encodings, error) {
 	all := slices.Clone(e)
 	var faults []error
@@ -241,21 +243,21 @@ func (e Encodings) Completed(middle func(column string) (float64, error), levels
 	return all, errors.Join(faults...)
 }
 
-// MaxMagnitude is the largest magnitude under the row rule values-finite.
+// MaxMagnitude is the largest magnitude that the row rule values-finite allows.
 const MaxMagnitude = 1e30
 
-// A Fill stands for the missing values of a feature: nulls, NaN and all others that break a row
-// rule. They make no row bad. What it is follows from the prior rows or the job alone, so that
-// inputs stay functions of the row that were fixed before training.
+// A Fill replaces the missing values of a feature: nulls, NaN and other values that break a row rule. Rows with
+// them are not rejected. The replacement follows from the prior rows or the job alone, so that the inputs are a
+// function of the row that was fixed before training.
 type Fill struct {
-	With *float64 `json:"with,omitempty"` // nil: the median of the values of the prior rows
-	Flag bool     `json:"flag,omitempty"` // one more input, 1 where the value is missing, else 0
+	With *float64 `json:"with,omitempty"` // the replacement; nil means the median of the feature over the prior rows
+	Flag bool     `json:"flag,omitempty"` // adds an input that is 1 where the value is missing and 0 elsewhere
 }
 
 // Missing reports whether a value breaks a row rule.
 func Missing(v float64) bool { return !(math.Abs(v) <= MaxMagnitude) }
 
-// with is a copy, with a value unless it is nil; nil stays nil.
+// with returns a copy of the fill whose value is v, or the old one if v is nil. It returns nil for a nil fill.
 func (f *Fill) with(v *float64) *Fill {
 	if f == nil {
 		return nil
@@ -268,7 +270,7 @@ func (f *Fill) with(v *float64) *Fill {
 	return &Fill{v, f.Flag}
 }
 
-// fault is what is wrong with a fill in a job, beyond its number; "": nothing.
+// fault returns why the job cannot have this fill, or "". It does not check the number.
 func (f *Fill) fault(j Job, of Encoding) string {
 	switch {
 	case f == nil:
@@ -283,7 +285,7 @@ func (f *Fill) fault(j Job, of Encoding) string {
 	return ""
 }
 
-// Key is that of the job file.
+// Key returns the key of the job file that declares the encoding.
 func (e Encoding) Key() string {
 	if e.Scaled {
 		return "fill"
@@ -291,7 +293,7 @@ func (e Encoding) Key() string {
 	return "encode"
 }
 
-// scaled reports whether a feature has its scaled value.
+// scaled reports whether the scaled value of the feature is an input. It is true for nil.
 func (e *Encoding) scaled() bool { return e == nil || e.Scaled }
 
 // Fills reports whether missing values are replaced.
@@ -299,7 +301,7 @@ func (e *Encoding) Fills() bool { return e != nil && e.Fill != nil }
 
 func (e *Encoding) flags() bool { return e.Fills() && e.Fill.Flag }
 
-// Value is v, or what stands for it if it is missing.
+// Value returns v, or its replacement if v is missing and the encoding has a fill.
 func (e *Encoding) Value(v float64) float64 {
 	if e.Fills() && Missing(v) {
 		return *e.Fill.With
@@ -310,7 +312,7 @@ func (e *Encoding) Value(v float64) float64 {
 // Fills reports whether missing values of a column are replaced.
 func (e Encodings) Fills(column string) bool { return e.Of(column).Fills() }
 
-// By are the encodings of some columns.
+// By returns the encoding of each column, nil for a column without one.
 func (e Encodings) By(columns []string) (all []*Encoding) {
 	for _, name := range columns {
 		all = append(all, e.Of(name))
@@ -318,12 +320,12 @@ func (e Encodings) By(columns []string) (all []*Encoding) {
 	return all
 }
 
-// Strict are the columns, of some by their indices, in which a missing value makes a row bad.
+// Strict returns those of columns, which are indices of names, in which a missing value makes a row rejected.
 func (e Encodings) Strict(names []string, columns []int) []int {
 	return slices.DeleteFunc(slices.Clone(columns), func(c int) bool { return e.Fills(names[c]) })
 }
 
-// Openly are the encodings without the medians, which other rows have otherwise.
+// Openly returns the encodings without the replacement values, which differ with the prior rows.
 func (e Encodings) Openly() Encodings {
 	all := slices.Clone(e)
 	for i, one := range all {
@@ -340,5 +342,5 @@ type Affine struct {
 	Centre float64 `json:"centre"`
 	Scale  float64 `json:"scale"` // > 0
 
-	Values Meaning `json:"values,omitempty"` // of a feature
+	Values Meaning `json:"values,omitempty"` // set for features only
 }

@@ -9,15 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// ErrConfig marks a fault of the job's declaration, or of the settings of its run: no retry
-// helps.
+// ErrConfig marks a fault of the job's declaration or of the settings of its run. A retry does not help.
 var ErrConfig = errors.New("bad job")
 
-// ErrChanged says that rows or the bytes of the model have changed since training.
-// Nothing is published.
+// ErrChanged marks rows, or bytes of the model, that have changed since training. Nothing is published then.
 var ErrChanged = errors.New("changed since training")
 
-// Needs returns an error if a setting that is needed is not there.
+// Needs returns an error that names the setting unless it is there.
 func Needs(setting string, there bool) error {
 	if there {
 		return nil
@@ -25,7 +23,7 @@ func Needs(setting string, there bool) error {
 	return fmt.Errorf("%w: %s is not set", ErrConfig, setting)
 }
 
-// The longest quoted text, word (such as a path) and line of a message, in bytes.
+// The lengths above which [Shortened] cuts a quoted text, a word (such as a path) and the line, in bytes.
 const (
 	longQuoted  = 100
 	longWord    = 1000
@@ -37,7 +35,8 @@ var (
 	wordText   = regexp.MustCompile(`\S+`)
 )
 
-// Shortened cuts long quoted texts and words in a line, and then the line.
+// Shortened returns the line of a message with long quoted texts and long words cut, and then cut itself if it is
+// still long.
 func Shortened(line string) string {
 	line = quotedText.ReplaceAllStringFunc(line, func(s string) string {
 		if len(s) <= longQuoted+2 {
@@ -57,7 +56,7 @@ func Shortened(line string) string {
 	return line
 }
 
-// prefix is the whole characters in the first n bytes of s.
+// prefix returns the first n bytes of s without the part of a character at their end.
 func prefix(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
@@ -65,30 +64,30 @@ func prefix(s string, n int) string {
 	return s[:n]
 }
 
-// ErrData marks a fault of the rows: too few of them, or a column that says
-// nothing. No retry on the same rows helps.
+// ErrData marks a fault of the rows, such as too few of them or a constant target. A retry on the same rows does
+// not help.
 var ErrData = errors.New("unusable rows")
 
-// percent writes a share with three significant digits.
+// percent formats a share in percent with at most three significant digits.
 func percent(share float64) string {
 	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
 }
 
-// A faultList gathers what is wrong with a job.
+// A faultList collects the faults of a job, each wrapping [ErrConfig].
 type faultList []error
 
 func (f *faultList) add(format string, args ...any) {
 	*f = append(*f, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// when adds a fault if there is one.
+// when adds a fault if the condition holds.
 func (f *faultList) when(fault bool, format string, args ...any) {
 	if fault {
 		f.add(format, args...)
 	}
 }
 
-// of adds the faults of a key, of which err has one in a line.
+// of adds each line of err as a fault of a key. It adds nothing if err is nil.
 func (f *faultList) of(key string, err error) {
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {

@@ -8,24 +8,23 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A GroupsDecl declares groups of rows, each with a bound of its own. Its zero value has none.
+// A GroupsDecl declares groups of rows, each with a bound of its own. Its zero value declares no groups.
 type GroupsDecl struct {
 	Column string `json:"column"` // it need not be a feature
-	// Values have a group each, and all other rows are one more; nil: the frequent values of the
-	// prior rows.
+	// Values lists the values of the column that have a group each. Rows with other values are one more group. If it
+	// is nil, the values are the frequent ones of the prior rows.
 	Values []float64 `json:"values,omitempty"`
-	Texts  []string  `json:"texts,omitempty"` // of a column of text, which give the values; it is no feature
+	Texts  []string  `json:"texts,omitempty"` // the groups of a column of text, which is no feature; Values are their labels
 }
 
 // Given reports whether groups are declared.
 func (d GroupsDecl) Given() bool { return d.Column != "" }
 
-// Label is the number that stands for a text of a column that tells units or groups apart, as of
-// [certify.Label].
+// Label returns the number that represents a text in a column of units or groups: [certify.Label].
 func Label(text string) float64 { return certify.Label(text) }
 
-// Labels are the columns behind the features that may be of text: those that tell units apart, or that
-// of groups by texts.
+// Labels returns the columns that are read after the features and may be text: the columns of units, or the column
+// of groups that are texts.
 func (j Job) Labels() []string {
 	if j.Groups.Texts != nil {
 		return []string{j.Groups.Column}
@@ -33,8 +32,8 @@ func (j Job) Labels() []string {
 	return j.Unit.Columns
 }
 
-// NotAFeature returns the columns of numbers that are read behind the features and before the target: the
-// column of the groups if it is no feature, or that of the mean.
+// NotAFeature returns the columns of numbers that are read after the features and before the target: the column of
+// the groups if it is no feature, or that of the mean.
 func (j Job) NotAFeature() []string {
 	switch {
 	case j.Groups.Texts == nil && j.Groups.NotAFeature(j):
@@ -51,7 +50,8 @@ func (d GroupsDecl) NotAFeature(j Job) bool {
 	return d.Given() && (d.Texts != nil || j.Features != nil && !slices.Contains(j.Features, d.Column) || slices.Contains(j.Exclude, d.Column))
 }
 
-// withGroups completes the declaration and the methods. Groups need no method of their own name.
+// withGroups returns the job with its groups sorted and [certify.MethodGroups] among its guarantees, and adds
+// faults. A job need not list this method itself.
 func (j Job) withGroups(faults *faultList) Job {
 	applies := certify.Delta{Methods: j.Guarantees}.Applies
 	if !j.Groups.Given() {
@@ -101,7 +101,8 @@ func (j Job) withGroups(faults *faultList) Job {
 	return j
 }
 
-// Grouping is what the certificate says of the groups by these values; nil: there are none.
+// Grouping returns the certificate's description of the groups, or nil without groups. values are used if the job
+// does not list its own.
 func (j Job) Grouping(values []float64) *certify.Grouping {
 	if !j.Groups.Given() {
 		return nil
@@ -112,7 +113,8 @@ func (j Job) Grouping(values []float64) *certify.Grouping {
 	return &certify.Grouping{Column: j.Groups.Column, NotAFeature: j.Groups.NotAFeature(j), Values: slices.Clone(values), Texts: j.Groups.Texts}
 }
 
-// GroupColumn is the position of the column of the groups among the columns of the rows; -1: there are no groups.
+// GroupColumn returns the index of the column of the groups in columns. It is -1 if the job has no groups, and it is
+// an error if their column is missing.
 func (j Job) GroupColumn(columns []string) (int, error) {
 	at := slices.Index(columns, j.Groups.Column)
 	if j.Groups.Given() && at < 0 {
@@ -121,14 +123,14 @@ func (j Job) GroupColumn(columns []string) (int, error) {
 	return at, nil
 }
 
-// ColumnTexts are the texts of the groups of a column. The column must have text, and no other text
-// than these with one of their labels: two texts with one label are found in minutes.
+// ColumnTexts are the texts of the groups of a column, which must be a column of text. No other text of the column
+// may have the label of one of them, because two texts with the same label can be found in minutes.
 type ColumnTexts struct {
 	Column string
 	Texts  []string
 }
 
-// Check returns an error for another text with the label of one of the texts.
+// Check returns an error if text is none of the texts but has the label of one of them.
 func (c ColumnTexts) Check(text string, label float64) error {
 	for _, t := range c.Texts {
 		if t != text && Label(t) == label {

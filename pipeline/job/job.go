@@ -1,6 +1,5 @@
-// Package job has the declarations of a job: what to predict, by what loss, with which confidence, and
-// how to train. It holds no rows and starts no goroutines. A job with its defaults has a digest, which
-// certificates name.
+// Package job declares jobs: what to predict, by what loss, with which confidence, and how to train. It holds no
+// rows and starts no goroutines. A job with its defaults filled in has a digest, by which certificates name it.
 package job
 
 import (
@@ -23,7 +22,7 @@ import (
 // are in [Resources]: they do not change a result.
 type Job struct {
 	Target     string         `json:"target"`
-	Features   []string       `json:"features,omitempty"` // nil: every numeric column but the target
+	Features   []string       `json:"features,omitempty"` // nil means every numeric column that has no other use
 	Exclude    []string       `json:"exclude,omitempty"`
 	Encode     Encodings      `json:"encode,omitempty"`
 	Mean       MeanDecl       `json:"mean,omitzero"` // the mean function of the prior
@@ -32,7 +31,7 @@ type Job struct {
 	Delta      float64        `json:"delta"` // in (0, 1); no default
 	Kernel     KernelDecl     `json:"kernel"`
 	Grid       GridDecl       `json:"grid"`
-	Inducing   []int          `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
+	Inducing   []int          `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil means by a rule in the number of rows
 	Scaling    Scaling        `json:"scaling"`
 	Unit       UnitDecl       `json:"unit,omitzero"`
 	Split      SplitDecl      `json:"split"`
@@ -40,24 +39,24 @@ type Job struct {
 	Rejected   RejectedDecl   `json:"rejected,omitzero"`
 	Train      TrainDecl      `json:"train"`
 
-	// Guarantees are the methods of the certificate, with weights by which they share
-	// Delta; nil: by the number of rows, see [Job.ForRows].
+	// Guarantees lists the methods of the certificate, which share Delta. If it is nil, they follow from the number
+	// of rows ([Job.ForRows]).
 	Guarantees []certify.MethodID `json:"guarantees,omitempty"`
 
-	// Repeated says that the job makes one certificate after another, of windows of rows, which
-	// share Delta. See [Job.Numbered].
+	// Repeated is true if the job makes a sequence of certificates, one for each window of rows, which share Delta
+	// ([Job.Numbered]).
 	Repeated bool `json:"sequence,omitempty"`
 
-	Repeats     bool              `json:"-"` // duplicates were found, which the job drops
-	declaration *Job              // before the changes of [Job.ForRows]; nil: the job itself
-	Numbering   *certify.Sequence `json:"-"` // its position in a sequence; nil: none
-	Reuse       *certify.Reuse    `json:"-"` // earlier uses of its held-out rows; nil: none
+	Repeats     bool              `json:"-"` // duplicates that the job drops were found
+	declaration *Job              // the job before the changes of [Job.ForRows]; nil if there were none
+	Numbering   *certify.Sequence `json:"-"` // position in a sequence; nil without a sequence
+	Reuse       *certify.Reuse    `json:"-"` // earlier uses of the held-out rows; nil if none is known
 }
 
 // A KernelDecl declares the covariance function.
 type KernelDecl struct {
-	// Family lists the families that the bound chooses from, at the price of ln of their
-	// number. Nil means squared-exponential alone.
+	// Family lists the families that training chooses from. The choice adds the logarithm of their number to the
+	// bound's price. Nil means squared-exponential alone.
 	Family    []string `json:"family"`
 	Isotropic bool     `json:"isotropic"` // one lengthscale for all features instead of one each (ARD)
 }
@@ -65,17 +64,17 @@ type KernelDecl struct {
 // A GridDecl declares the grid of every hyper-parameter (natural logarithms of
 // lengthscales in scaled units and of the signal variance) and its weights.
 type GridDecl struct {
-	Min   float64       `json:"min"` // Min, Max and Step all zero: from -6 to 6
+	Min   float64       `json:"min"` // if Min, Max and Step are all zero, the grid is from -6 to 6
 	Max   float64       `json:"max"`
-	Step  float64       `json:"step"`  // 0: by the number of rows, see [Job.ForRows]
-	Prior certify.Prior `json:"prior"` // peaked around the prior rows' estimate (default, if the scaling is theirs) or flat
+	Step  float64       `json:"step"`  // 0 means by the number of rows ([Job.ForRows])
+	Prior certify.Prior `json:"prior"` // peaked at the estimate of the prior rows, the default with their scaling, or flat
 	Width float64       `json:"width"` // of the peak, in natural logarithms; default 0.5
 }
 
-// PaperGrid is the paper's: 1,201 values for each hyper-parameter, with equal weights.
+// PaperGrid is the grid of the paper: 1,201 values for each hyper-parameter, with equal weights.
 var PaperGrid = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorFlat}
 
-// A Scaling says what the constants of [Affine] are.
+// A Scaling says where the constants of [Affine] come from.
 type Scaling string
 
 // The scalings.
@@ -89,11 +88,11 @@ const DefaultKey = "pacsgp"
 
 // A SplitDecl declares the rule that splits the rows.
 type SplitDecl struct {
-	Key     string  `json:"key"`               // default: [defaultKey]
-	Holdout float64 `json:"holdout,omitempty"` // share of held-out rows; 0 with the method holdout: see [Job.ForRows]
-	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on: unused here
+	Key     string  `json:"key"`               // of the hash that splits the rows; default [DefaultKey]
+	Holdout float64 `json:"holdout,omitempty"` // share of held-out rows; if 0 and a method needs them, by [Job.ForRows]
+	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on, which this job does not use
 
-	Last bool `json:"last,omitempty"` // the held-out rows are the last ones
+	Last bool `json:"last,omitempty"` // hold out the last rows instead of rows by hash
 }
 
 // A TrainMode says which rows a step of training uses.
@@ -101,33 +100,36 @@ type TrainMode string
 
 // The modes of training.
 const (
-	TrainMiniBatch TrainMode = "mini-batch" // the default; a batch that has all rows is a full pass
+	TrainMiniBatch TrainMode = "mini-batch" // the default of a free-form Q; a batch of all rows is a full pass
 	TrainFullPass  TrainMode = "full-pass"
 )
 
 // A TrainDecl declares how the posterior is fitted.
 type TrainDecl struct {
-	Method    Method `json:"method,omitempty"`    // the form of Q with its objective
-	Objective string `json:"objective,omitempty"` // of a free-form Q: one of [Objectives]; "": the bound
+	Method    Method `json:"method,omitempty"`    // the form of Q and its objective
+	Objective string `json:"objective,omitempty"` // for a free-form Q: one of [Objectives]; "" means the bound
 
 	Mode   TrainMode `json:"mode"`
-	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan], of a method of the paper 4,096
-	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
-	Passes float64   `json:"passes,omitempty"`       // passes through the training rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]. Of a method of the paper: so many gradients of all rows, at most; 0: 1,000, or so many steps by mini-batches
-	Time   Seconds   `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
-	Seed   uint64    `json:"seed"`                   // of the optimiser; no part of the guarantee
+	Batch  int       `json:"batch,omitempty"`  // rows of a mini-batch; 0 means by [model.Plan], or 4,096 for a method of the paper
+	Buffer int       `json:"buffer,omitempty"` // rows of the shuffle buffer; default 65,536 where mini-batches are possible
+	// Passes is the number of passes over the training rows before θ is rounded to its grid and Q is refined; 0 means
+	// by [model.Plan]. For a method of the paper it is the largest number of gradients of all rows, or of passes by
+	// mini-batches; 0 means at most 1,000 gradients or steps.
+	Passes float64 `json:"passes,omitempty"`
+	Time   Seconds `json:"time_seconds,omitempty"` // after it θ is rounded to its grid and Q is refined; 0 means no limit
+	Seed   uint64  `json:"seed"`                   // of the optimiser; the guarantee does not depend on it
 
-	// WarmStart starts from the model of an earlier certificate, if there is a suitable one:
-	// see [fit.Environment]. The certificate names it.
+	// WarmStart starts from the model of an earlier certificate if there is a suitable one ([fit.Environment]). The
+	// certificate names that model.
 	WarmStart bool `json:"warm_start,omitempty"`
 }
 
 // Resources are what a run may use. They never change a result.
 type Resources struct {
-	Workers    int           // goroutines that compute or decode; 0: 1
-	Memory     int64         // bytes for rows kept between passes, and for counting duplicates; 0: 512 MiB
-	Temporary  string        // folder for counting duplicates beyond Memory; "": the system's for temporary files
-	Checkpoint time.Duration // between checkpoints; 0: 30 s
+	Workers    int           // goroutines that compute or decode; default 1
+	Memory     int64         // bytes for rows kept between passes, and for counting duplicates; default 512 MiB
+	Temporary  string        // folder for counting duplicates beyond Memory; "" means the system's for temporary files
+	Checkpoint time.Duration // time between checkpoints; default 30 s
 }
 
 // WithDefaults returns the resources with their defaults filled in.
@@ -142,8 +144,8 @@ func (r Resources) WithDefaults() Resources {
 	return r
 }
 
-// WithDefaults returns the job with its defaults filled in, or all faults that
-// it has, each wrapping [ErrConfig].
+// WithDefaults returns the job with its defaults filled in. The error joins all faults of the job, each wrapping
+// [ErrConfig].
 func (j Job) WithDefaults() (Job, error) {
 	faults := &faultList{}
 	j.checkColumns(faults)
@@ -178,7 +180,7 @@ func (j Job) WithDefaults() (Job, error) {
 	return j, errors.Join(*faults...)
 }
 
-// checkColumns finds faults of the named columns.
+// checkColumns adds faults of target, features and exclude.
 func (j Job) checkColumns(faults *faultList) {
 	if j.Target == "" {
 		faults.add("target: name the column to predict")
@@ -198,7 +200,7 @@ func (j Job) checkColumns(faults *faultList) {
 		"exclude: the features are named, so that there is nothing to exclude from")
 }
 
-// Complete returns the faults of a job, or an error if its defaults are not filled in.
+// Complete returns an error if the job has faults or its defaults are not filled in.
 func (j Job) Complete() error {
 	declared := j
 	if j.declaration != nil {
@@ -227,23 +229,23 @@ func needDelta(delta float64) string {
 	return "want a number above 0 and below 1, as in 1 %, not " + strconv.FormatFloat(delta, 'g', -1, 64)
 }
 
-// Limits of training, far beyond anybody's patience and memory: no product of them is too
-// large for 64 bits.
+// Limits of training, far above all practical values, so that their product fits 64 bits.
 const (
 	maxPasses     = 1_000_000
 	maxRowsAtOnce = 1 << 30
 )
 
-// The default steps of a grid. N rows share the price of a grid value, but the loss from being
-// next to the best value falls on each row in full: the more rows, the finer the grid. Bounds with
-// the coarse and the fine step: pol (14,250 rows) .081 and .084, hflights (212,681) .088 and .085.
+// The default steps of a grid. More rows allow a finer grid: they share the price of a grid value in the bound, while
+// the distance to the best value costs each row the same. Bounds with the coarse and the fine step are .081 and .084
+// for pol (14,250 rows), .088 and .085 for hflights (212,681 rows).
 const (
 	coarseStep   = 0.25
 	fineStep     = 0.05
 	fineFromRows = 30_000
 )
 
-// withDefaults completes the grid. estimated: prior rows may say where its peaks are.
+// withDefaults returns the grid with its defaults and adds faults. estimated is true if there are prior rows to
+// estimate the peaks from.
 func (g GridDecl) withDefaults(estimated bool, faults *faultList) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
 		g.Min, g.Max = -6, 6
@@ -296,7 +298,7 @@ func (t TrainDecl) withDefaults(inducing []int, faults *faultList) TrainDecl {
 	return t
 }
 
-// Canonical is the job's JSON form, as in the certificate.
+// Canonical returns the JSON form of the declared job, as in the certificate.
 func (j Job) Canonical() ([]byte, error) {
 	if j.declaration != nil {
 		j = *j.declaration
@@ -308,14 +310,14 @@ func (j Job) Canonical() ([]byte, error) {
 	return doc, nil
 }
 
-// Digest is the SHA-256 of the job's JSON form: the identity of the
-// configuration. Call it on the result of WithDefaults.
+// Digest returns the SHA-256 of [Job.Canonical], which identifies the configuration. Call it on the result of
+// WithDefaults.
 func (j Job) Digest() (Digest, error) {
 	doc, err := j.Canonical()
 	return sha256.Sum256(doc), err
 }
 
-// Spends is the job's part of δ.
+// Spends returns how the job divides its δ, with its position in a sequence and earlier uses of the held-out rows.
 func (j Job) Spends() certify.Delta {
 	return certify.Delta{
 		Declared: j.Delta, Methods: j.Guarantees,
@@ -323,15 +325,14 @@ func (j Job) Spends() certify.Delta {
 	}
 }
 
-// Numbered returns the job for certificate number k of the named sequence. The caller takes
-// the number durably before the bound is known, and never twice: see [certify.Sequence]. The
-// job's declaration, and so its digest, stays the same.
+// Numbered returns the job for certificate number k of the named sequence. The caller reserves the number durably
+// before the bound is known, and never twice ([certify.Sequence]). The job's digest does not change.
 func (j Job) Numbered(name string, k int64) Job {
 	j.Numbering = &certify.Sequence{Name: name, Number: k}
 	return j
 }
 
-// Sequenced demands a position in a sequence if the job makes one certificate after another, and none else.
+// Sequenced returns an error if a job of a sequence has no number in it, or if another job has one.
 func (j Job) Sequenced() error {
 	switch {
 	case !j.Repeated && j.Numbering != nil:
@@ -343,25 +344,25 @@ func (j Job) Sequenced() error {
 	}
 }
 
-// leastForReading is the memory for reading under any budget.
+// leastForReading is the memory in bytes that reading may use even if the budget is smaller.
 const leastForReading = 512 << 20
 
-// PageMemory is the memory for pages while they are read, in bytes.
+// PageMemory returns the memory for pages while they are read, in bytes.
 func (r Resources) PageMemory() int64 { return max(r.Memory, leastForReading) }
 
-// A Digest is a SHA-256.
+// A Digest is a SHA-256 hash.
 type Digest [32]byte
 
 // String returns the digest in hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// MarshalText writes a digest as String does.
+// MarshalText returns the digest in hexadecimal.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads a digest as Parse does.
+// UnmarshalText sets the digest from 64 hexadecimal digits.
 func (d *Digest) UnmarshalText(text []byte) error { return d.Parse(string(text)) }
 
-// Parse reads the form of String.
+// Parse sets the digest from 64 hexadecimal digits.
 func (d *Digest) Parse(text string) error {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(d) {

@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// LossSpec is the declared loss in raw units.
+// LossSpec returns the declared loss in raw units of the target.
 func (j Job) LossSpec(target Affine) certify.Loss {
 	epsilon := j.Loss.Epsilon
 	if j.Loss.EpsilonStd != 0 {
@@ -20,23 +20,23 @@ func (j Job) LossSpec(target Affine) certify.Loss {
 // A LossDecl declares the loss. Epsilon and EpsilonStd exclude each other.
 type LossDecl struct {
 	Kind       certify.LossKind `json:"kind"`                  // default zero-one
-	Epsilon    float64          `json:"epsilon,omitempty"`     // in raw units of the target, or a share of it
+	Epsilon    float64          `json:"epsilon,omitempty"`     // in raw units of the target, or a share of the target if Kind is relative
 	EpsilonStd float64          `json:"epsilon_std,omitempty"` // in standard deviations of the target over the prior rows
-	Below      float64          `json:"below,omitempty"`       // band, raw units
-	Above      float64          `json:"above,omitempty"`
-	// Tolerance is [certify.AnyTolerance] if no tolerance is known beforehand: a curve bounds the errors at
-	// every tolerance. Training and PAC-Bayes then use ε, by default 0.6 standard deviations.
+	Below      float64          `json:"below,omitempty"`       // of a band, in raw units: the prediction may be this much below the target
+	Above      float64          `json:"above,omitempty"`       // of a band, in raw units: the prediction may be this much above the target
+	// Tolerance is "" or [certify.AnyTolerance]. The latter asks for a curve that bounds the errors at every
+	// tolerance at once. Training and PAC-Bayes then use ε, by default 0.6 standard deviations.
 	Tolerance string `json:"tolerance,omitempty"`
-	Unit      string `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
+	Unit      string `json:"unit,omitempty"` // the target's unit, such as minutes, for the certificate's sentences
 }
 
-// trainedStd is the tolerance of training, in standard deviations, where none is known.
+// trainedStd is the default tolerance of training, in standard deviations, of a loss for every tolerance.
 const trainedStd = 0.6
 
 // any reports whether the loss is declared for every tolerance.
 func (l LossDecl) any() bool { return l.Tolerance == certify.AnyTolerance }
 
-// heldOut is the default method of held-out rows.
+// heldOut returns the default method for held-out rows.
 func (l LossDecl) heldOut() certify.MethodID {
 	if l.any() {
 		return certify.MethodCurve

@@ -6,17 +6,16 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A MeanDecl declares the mean function of the prior. The process models the difference of the
-// target from it, and predictions add it back. Its zero value is a constant, the centre
-// of the target's scaling.
+// A MeanDecl declares the mean function of the prior. The process models the target minus the mean, and predictions
+// add the mean back. The zero value declares a constant: the centre of the target's scaling.
 type MeanDecl struct {
-	Column string `json:"column"` // predictions of another model; it is no feature
+	Column string `json:"column"` // holds predictions of another model; it is no feature
 }
 
 // Given reports whether the mean function is a column.
 func (d MeanDecl) Given() bool { return d.Column != "" }
 
-// Centre is the centre of the target's scaling: 0 with a column of the mean, which replaces it.
+// Centre returns the centre of the target's scaling: 0 if a column of the mean replaces it, otherwise centre.
 func (d MeanDecl) Centre(centre float64) float64 {
 	if d.Given() {
 		return 0
@@ -24,7 +23,7 @@ func (d MeanDecl) Centre(centre float64) float64 {
 	return centre
 }
 
-// checkMean finds faults of the column, and of the rows that it was fitted on.
+// checkMean adds faults of the column of the mean, and of the share of rows that it was fitted on.
 func (j Job) checkMean(faults *faultList) {
 	share := j.Split.Outside
 	switch {
@@ -43,8 +42,8 @@ func (j Job) checkMean(faults *faultList) {
 		"mean: the loss %s is relative to the whole target, and the process models its difference from the column; take %s, with a tolerance in the target's units", j.Loss.Kind, certify.LossZeroOne)
 }
 
-// withInside completes the methods of a job whose column may have been fitted on training rows, which
-// certify nothing then. It may name the method of held-out rows alone.
+// withInside completes the methods of a job whose column of the mean may have been fitted on training rows. Such
+// rows certify nothing, so that a method of held-out rows is needed; a job may name it alone.
 func (j Job) withInside(faults *faultList) Job {
 	switch methods := j.Guarantees; {
 	case len(methods) == 0:

@@ -1,11 +1,11 @@
 package job
 
-// A Meaning is what the values of a column are, however they are stored.
+// A Meaning says what the values of a column represent, whatever their stored type.
 type Meaning string
 
-// The meanings of columns. Dates, and timestamps of old formats, do not state a zone.
+// The meanings of columns. MeansTime and MeansDate have no time zone.
 const (
-	MeansNumber    Meaning = "" // also that of sources that do not state it
+	MeansNumber    Meaning = "" // also if the source does not state a meaning
 	MeansBoolean   Meaning = "boolean"
 	MeansDate      Meaning = "date"
 	MeansTime      Meaning = "time"
@@ -26,12 +26,13 @@ func (m Meaning) String() string {
 	}
 }
 
-// Valid reports whether it is one of these meanings.
+// Valid reports whether m is one of the constants.
 func (m Meaning) Valid() bool {
 	return m == MeansNumber || m == MeansBoolean || m == MeansTime || m == MeansText || m.isTime()
 }
 
-// With is the meaning of a column that has both in different files; false: it may not have both.
+// With returns the meaning of a column that has m in one file and other in another, or false if the two are not
+// compatible.
 func (m Meaning) With(other Meaning) (Meaning, bool) {
 	switch {
 	case m == other:

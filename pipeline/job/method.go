@@ -9,26 +9,25 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Method is a form of Q with its objective. It is no part of the guarantee: Q may be chosen in
-// any way.
+// A Method is a form of Q and the objective that chooses it. The guarantee holds for any choice of Q.
 type Method string
 
 // The methods. All but the first are those of Reeb et al. 2018, and the baselines of
 // its tables.
 const (
-	MethodFreeForm    Method = ""             // any Gaussian at the inducing points, by the bound: the default
-	MethodKLPACSGP    Method = "kl-PAC-SGP"   // the form of FITC, by the bound
-	MethodSqrtPACSGP  Method = "sqrt-PAC-SGP" // the same by Pinsker's bound
-	MethodKLPACGP     Method = "kl-PAC-GP"    // all rows are inducing points
-	MethodSqrtPACGP   Method = "sqrt-PAC-GP"
-	MethodFullGP      Method = "full-GP" // all rows are inducing points, by the evidence
-	MethodVFE         Method = "VFE"     // by the variational bound of the evidence
-	MethodDTC         Method = "DTC"     // by its evidence
-	MethodFITC        Method = "FITC"    // by its evidence
+	MethodFreeForm    Method = ""             // any Gaussian at the inducing points, by the bound or another of [Objectives]; the default
+	MethodKLPACSGP    Method = "kl-PAC-SGP"   // Q in the form of FITC, by the bound
+	MethodSqrtPACSGP  Method = "sqrt-PAC-SGP" // the same form, by Pinsker's bound
+	MethodKLPACGP     Method = "kl-PAC-GP"    // all rows are inducing points, by the bound
+	MethodSqrtPACGP   Method = "sqrt-PAC-GP"  // the same, by Pinsker's bound
+	MethodFullGP      Method = "full-GP"      // all rows are inducing points, by the evidence
+	MethodVFE         Method = "VFE"          // by the variational bound of the evidence
+	MethodDTC         Method = "DTC"          // by its evidence
+	MethodFITC        Method = "FITC"         // by its evidence
 	methodFreeFormYML        = "free-form"
 )
 
-// Methods lists the methods by the names that they have in job files.
+// Methods returns the names of the methods in job files.
 func Methods() []string {
 	return []string{
 		methodFreeFormYML, string(MethodKLPACSGP), string(MethodSqrtPACSGP), string(MethodKLPACGP), string(MethodSqrtPACGP),
@@ -36,7 +35,7 @@ func Methods() []string {
 	}
 }
 
-// NamedMethod returns the method of a name in a job file.
+// NamedMethod returns the method with this name in job files. It does not check the name.
 func NamedMethod(name string) Method {
 	if name == methodFreeFormYML {
 		return MethodFreeForm
@@ -47,7 +46,7 @@ func NamedMethod(name string) Method {
 // objectiveELBO is the evidence lower bound.
 const objectiveELBO = "elbo"
 
-// Objectives lists the objectives of a free-form Q.
+// Objectives returns the objectives of a free-form Q.
 func Objectives() []string { return []string{"bound", objectiveELBO} }
 
 // Elbo reports whether a free-form Q is chosen by the evidence lower bound.
@@ -58,20 +57,20 @@ func (m Method) Exact() bool {
 	return m == MethodKLPACGP || m == MethodSqrtPACGP || m == MethodFullGP
 }
 
-// TooManyForExact is the error of a method that makes more rows inducing points than a model may have.
+// TooManyForExact returns the error of an exact method for more rows than a model may have inducing points.
 func TooManyForExact(m Method, rows int64) error {
 	return fmt.Errorf("%w: train.method: %s makes each of the %d rows an inducing point, and a certified model may have %d (hint: the sparse methods, such as kl-PAC-SGP, allow any number of rows)", ErrConfig, m, rows, certify.MaxInducing)
 }
 
-// Stochastic reports whether a method of the paper makes its gradients of mini-batches.
+// Stochastic reports whether a method of the paper computes its gradients from mini-batches.
 func (t TrainDecl) Stochastic() bool {
 	return t.Mode == TrainMiniBatch && (t.Method == MethodKLPACSGP || t.Method == MethodSqrtPACSGP)
 }
 
-// BatchRows is the number of rows of a mini-batch of a method of the paper.
+// BatchRows returns the number of rows of a mini-batch of a method of the paper.
 func (t TrainDecl) BatchRows() int { return cmp.Or(t.Batch, paperBatch) }
 
-// checkMethod finds the faults of the method's keys.
+// checkMethod adds faults of the keys that depend on the method.
 func (t TrainDecl) checkMethod(inducing []int, faults *faultList) {
 	if names := Methods(); t.Method != MethodFreeForm && !slices.Contains(names[1:], string(t.Method)) {
 		faults.add("train.method: %q is none of %s", string(t.Method), strings.Join(names, ", "))
@@ -91,9 +90,9 @@ func (t TrainDecl) checkMethod(inducing []int, faults *faultList) {
 }
 
 const (
-	// PaperInducing is the number of inducing points of the paper's sparse processes.
+	// PaperInducing is the default number of inducing points of the paper's sparse methods.
 	PaperInducing = 500
-	// paperBatch is the number of rows of a mini-batch, unless a job has another.
+	// paperBatch is the default number of rows of a mini-batch of the paper's methods.
 	paperBatch = 4096
 )
 
@@ -101,9 +100,8 @@ const (
 // held-out bound is not worth the training rows that it costs.
 const holdoutFromRows = 300
 
-// holdoutShare is the share of n rows that is held out where the job names none. A held-out
-// bound is lowest at about a quarter of the rows, up to some thousands of them; from then on
-// more rows are worth more to training (docs/howto/tolerance.md).
+// holdoutShare returns the default share of n rows to hold out. With up to a few thousand rows a held-out bound is
+// lowest at about a quarter of them; with more, the rows help training more (docs/howto/tolerance.md).
 func holdoutShare(n int64) float64 {
 	switch {
 	case n < 1000:
@@ -115,7 +113,7 @@ func holdoutShare(n int64) float64 {
 	}
 }
 
-// both are PAC-Bayes and a method of held-out rows: the default for a job with held-out rows.
+// both returns PAC-Bayes and a method for held-out rows: the default of a job with held-out rows.
 func both(id certify.MethodID) []certify.MethodID {
 	return []certify.MethodID{certify.MethodPACBayes, id}
 }
@@ -151,10 +149,9 @@ func (j Job) withMethods(faults *faultList) Job {
 	return j
 }
 
-// ForRows fills in the defaults that depend on the number of rows n: methods, share of held-out
-// rows, step of the grid. From 300 rows on the methods are PAC-Bayes and held-out rows; with fewer
-// PAC-Bayes alone. From 30,000 rows on the step is 0.05, with fewer
-// 0.25. The job keeps the identity of its declaration.
+// ForRows returns the job with the defaults that depend on the number of rows n: methods, share of held-out rows and
+// step of the grid. With 300 rows or more the methods are PAC-Bayes and held-out rows, with fewer PAC-Bayes alone.
+// With 30,000 rows or more the step is 0.05, with fewer 0.25. The job's digest does not change.
 func (j Job) ForRows(n int64) Job {
 	enough, share := n >= holdoutFromRows, holdoutShare(n)
 	if j.declaration == nil {
@@ -162,7 +159,7 @@ func (j Job) ForRows(n int64) Job {
 		j.declaration = &declared
 	}
 	if j.Unit.Given() {
-		n, enough, share = 0, true, unitHoldout // the rows of train units have no say in the prior
+		n, enough, share = 0, true, unitHoldout // a count of rows would depend on the training units, so that the prior would, too
 	}
 	if j.Grid.Step == 0 {
 		if j.Grid.Step = fineStep; n < fineFromRows {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Seconds is a duration. Its JSON form is a number of seconds.
+// Seconds is a duration whose JSON form is a number of seconds.
 type Seconds time.Duration
 
-// MarshalJSON writes the number.
+// MarshalJSON returns the number of seconds.
 func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).Seconds()) }
 
-// UnmarshalJSON reads the number, to the nanosecond.
+// UnmarshalJSON sets the duration from a number of seconds, rounded to nanoseconds.
 func (s *Seconds) UnmarshalJSON(text []byte) error {
 	var x float64
 	if err := json.Unmarshal(text, &x); err != nil {
@@ -27,7 +27,7 @@ type Phase string
 
 // The phases, in order.
 const (
-	PhaseFirstPass Phase = "first pass" // the first pass: digest, split, scaling
+	PhaseFirstPass Phase = "first pass" // digest, split and scaling
 	PhaseStart     Phase = "start values"
 	PhaseTrain     Phase = "train"     // fitting Q
 	PhasePredictor Phase = "predictor" // least squares on all training rows
@@ -42,23 +42,23 @@ type Progress struct {
 	Stage    string  `json:"stage,omitempty"`    // of training
 	Step     int     `json:"step,omitempty"`
 	Steps    int     `json:"steps,omitempty"` // planned
-	Bound    float64 `json:"bound,omitempty"` // an estimate: only the certificate's is proven
+	Bound    float64 `json:"bound,omitempty"` // an estimate; only the certificate's bound is proven
 	Risk     float64 `json:"risk,omitempty"`  // an estimate
 	KL       float64 `json:"kl,omitempty"`    // nats
 	Elapsed  Seconds `json:"elapsed_seconds"` // since the run began, or was resumed
 }
 
-// An Observer hears of the progress of a run, from one goroutine. Its functions must not block
-// for long; nil ones are not called.
+// An Observer has functions that a run calls as it proceeds, all but Spooled from one goroutine. They must not block
+// for long. A nil function is not called.
 type Observer struct {
 	Progress func(Progress)
-	Warning  func(text string) // of what is no error
-	Event    func(text string) // a step done as planned
-	Spooled  func(rows int64)  // number of rows in a spool; several goroutines call it
+	Warning  func(text string) // something that the user should know and that does not stop the run
+	Event    func(text string) // a step was done as planned
+	Spooled  func(rows int64)  // the number of rows in the spool; called from several goroutines
 
-	// Starting gets the evaluations of start values that are done, and the most that there will be.
+	// Starting gets the number of evaluations of start values so far, and the largest number that there may be.
 	Starting func(done, most int)
-	// Fitting gets the training rows that the predictor has seen, and their number.
+	// Fitting gets the number of training rows that the predictor was fitted on so far, and of all training rows.
 	Fitting func(done, most int64)
 }
 

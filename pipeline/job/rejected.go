@@ -6,12 +6,11 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// A RejectedDecl declares how many rows may break a row rule. The zero value tolerates none:
-// the source stops at the first.
+// A RejectedDecl declares how many rows may break a row rule. With the zero value the source stops at the first such
+// row.
 type RejectedDecl struct {
-	// Tolerance is the largest share of rejected rows. They are left out, neither trained nor
-	// certified on, and counted. With a tolerance the source marks rejected rows
-	// (docs/reference/job.md).
+	// Tolerance is the largest share of rejected rows, from 0 to below 1. Rejected rows are counted, and used neither
+	// for training nor for certifying. With a tolerance the source marks them (docs/reference/job.md).
 	Tolerance float64 `json:"limit"`
 }
 
@@ -27,7 +26,7 @@ func (d RejectedDecl) Allow(bad, rows int64) error {
 		ErrData, bad, words.Count(rows, "row"), percent(float64(bad)/float64(rows)), percent(d.Tolerance))
 }
 
-// Stop is the error of allow with a hint; which names rejected rows.
+// Stop returns the error of [RejectedDecl.Allow] with a hint. which names some of the rejected rows.
 func (d RejectedDecl) Stop(bad, rows int64, which string) error {
 	err := d.Allow(bad, rows)
 	if err == nil {

@@ -15,7 +15,7 @@ func ReferenceCount(n int64) int64 {
 	return min(MaxReference, max(n/20, min(200, n/10)))
 }
 
-// References is how many of n rows are prior rows in a job.
+// References returns how many of n rows the job has as prior rows.
 func (j Job) References(n int64) int64 {
 	if j.Scaling == ScalingNone {
 		return 0
@@ -23,7 +23,7 @@ func (j Job) References(n int64) int64 {
 	return ReferenceCount(n)
 }
 
-// SplitFits returns an error unless memory has room for the split of n rows.
+// SplitFits returns an error if the split of n rows needs more memory than res has.
 func (j Job) SplitFits(n int64, res Resources) error {
 	need := int64(0)
 	for _, share := range []float64{j.Split.Holdout, j.Split.Outside} {
@@ -38,7 +38,7 @@ func (j Job) SplitFits(n int64, res Resources) error {
 		ErrData, need>>20, words.Count(n, "row"), res.Memory>>20)
 }
 
-// FiltersRows reports whether the split is known only after a reading of all rows.
+// FiltersRows reports whether all rows must be read before the split is known.
 func (j Job) FiltersRows() bool {
 	return j.Drops() || j.Rejected.Some() || j.Unit.Given()
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// ErrRefused says that a certificate does not hold for the model or the rows
-// that it was checked against.
+// ErrRefused marks a certificate that does not hold for the model or the rows that it was checked against.
 var ErrRefused = errors.New("refused")
 
-// Stated reads the job of a certificate. It must be valid and in the form that a run gives it:
-// each key known and given once, with the defaults filled in.
+// Stated returns the job that a certificate states. The job must be valid and in the form that a run writes, with
+// known keys only, each given once, and with the defaults filled in.
 func Stated(stated certify.Configuration) (Job, error) {
 	var job Job
 	decoder := json.NewDecoder(bytes.NewReader(stated.Values))

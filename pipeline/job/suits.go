@@ -10,9 +10,9 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// These checks of a job's rows need no row to be read: a run and a plan make them first.
+// These checks need no rows. A run and a plan make them first.
 
-// Suits returns an error unless a job can use n rows of these columns; the last is the target.
+// Suits returns an error if the job cannot use n rows with these columns, the last of which is the target.
 func (j Job) Suits(columns []string, n int64) error {
 	if n < 2 {
 		return fmt.Errorf("%w: the source has %s: want 2 at the least, and some thousands for a bound that says something", ErrData, words.Count(n, "row"))
@@ -40,7 +40,7 @@ func (j Job) Suits(columns []string, n int64) error {
 	return j.Scalable(n, ReferenceCount(n))
 }
 
-// Scalable reports whether there are rows enough to scale by.
+// Scalable returns an error if the job scales by prior rows and fewer than 2 of the rows are prior rows.
 func (j Job) Scalable(rows, reference int64) error {
 	if j.Scaling != ScalingReference || reference >= 2 {
 		return nil
@@ -49,7 +49,7 @@ func (j Job) Scalable(rows, reference int64) error {
 		ErrData, words.Count(rows, "row"), words.Count(reference, "prior row"))
 }
 
-// Bears returns an error if float64 is too coarse for the job's tolerance at a target of this scaling.
+// Bears returns an error if float64 is too coarse for the job's tolerance at values of the target with this scaling.
 func (j Job) Bears(target Affine) error {
 	l := j.LossSpec(target)
 	if fineEnough(target, l) {
@@ -66,8 +66,8 @@ func (j Job) Bears(target Affine) error {
 		ErrData, j.Target, target.Centre, target.Scale, advice)
 }
 
-// BearsBetween is bears for a target with values in [least, most], of which nothing else is known. It
-// returns an error only if no distribution of the values suits the tolerance.
+// BearsBetween is [Job.Bears] for a target of which only the least and the largest value are known. It returns an
+// error only if float64 is too coarse whatever the distribution of the values between them.
 func (j Job) BearsBetween(least, most float64) error {
 	if !(least <= most) || j.Scaling == ScalingNone {
 		return nil
@@ -75,8 +75,8 @@ func (j Job) BearsBetween(least, most float64) error {
 	if least == most {
 		return fmt.Errorf("%w: the target %q has one value, %v, on all rows: there is nothing to learn", ErrData, j.Target, least)
 	}
-	// The mean is at least as far from 0 as the nearest value; the standard
-	// deviation, which a tolerance can be a multiple of, is at most half the range.
+	// The mean is at least as far from 0 as the nearest value. The standard deviation, of which the tolerance may be
+	// a multiple, is at most half the range.
 	nearest := max(least, -most, 0)
 	widest := Affine{Centre: least + (most-least)/2, Scale: (most - least) / 2}
 	if writable(nearest, j.LossSpec(widest), widest) {
@@ -85,17 +85,16 @@ func (j Job) BearsBetween(least, most float64) error {
 	return j.Bears(widest)
 }
 
-// fineEnough reports whether raw predictions can be written down without
-// spoiling the loss: their rounding must be less than 2⁻²³ of the
-// tolerance. docs/explanation/theory.md, section 10.
+// fineEnough reports whether float64 represents raw predictions with a rounding error of at most 2⁻²³ of the
+// tolerance, so that it hardly changes a loss (docs/explanation/theory.md, section 10).
 func fineEnough(target Affine, l certify.Loss) bool {
 	return writable(math.Abs(target.Centre)+10*target.Scale, l, target)
 }
 
-// writable is fineEnough of predictions up to a size.
+// writable is fineEnough for predictions of magnitude size.
 func writable(size float64, l certify.Loss, target Affine) bool {
 	rounding := math.Nextafter(size, math.Inf(1)) - size
-	tolerance := math.Inf(1) // relative: in proportion to the target
+	tolerance := math.Inf(1) // remains for a loss without a tolerance
 	for _, t := range []float64{l.Epsilon, l.Below, l.Above} {
 		if t > 0 {
 			tolerance = min(tolerance, t)
@@ -107,7 +106,7 @@ func writable(size float64, l certify.Loss, target Affine) bool {
 	return rounding <= 0x1p-23*tolerance
 }
 
-// Warned are remarks about a job that need no rows.
+// Warned returns warnings about the job that need no rows.
 func (j Job) Warned() (all []string) {
 	if j.Delta > 0.5 {
 		all = append(all, fmt.Sprintf("delta is %v: a certificate that fails more often than it holds is worth nothing; 0.05 or less is usual", j.Delta))

@@ -6,27 +6,27 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A UnitDecl declares independent examples that are sets of rows. Each unit has one subset, by a keyed
-// hash, and its loss is the mean over its rows. The zero value makes each row an example.
+// A UnitDecl declares units: sets of rows that are the independent examples. A keyed hash puts all rows of a unit
+// into one subset, and the loss of a unit is the mean over its rows. With the zero value each row is an example.
 type UnitDecl struct {
-	Columns []string `json:"columns,omitempty"` // rows of one unit have equal values in them; they are no features
+	Columns []string `json:"columns,omitempty"` // the rows of a unit have equal values in these columns, which are no features
 }
 
-// unitHoldout is the share of held-out units where the job names none: units are few.
+// unitHoldout is the default share of held-out units. It is larger than that of rows, because units are few.
 const unitHoldout = 0.2
 
-// MaxUnits bounds the units of a sample, of which each takes memory.
+// MaxUnits is the largest number of units in a dataset. Each takes memory.
 const MaxUnits = 1 << 18
 
 // Given reports whether examples are units of several rows.
 func (d UnitDecl) Given() bool { return len(d.Columns) > 0 }
 
-// ShowsCount reports whether the held-out guarantee shows a count of losses of 0 and 1.
+// ShowsCount reports whether the held-out evidence is a number of missed rows.
 func (j Job) ShowsCount() bool {
 	return j.Loss.Kind.Counts() && !j.Unit.Given()
 }
 
-// checkUnit finds faults of the units, and what does not go with them.
+// checkUnit adds faults of the units, and of declarations that exclude units.
 func (j Job) checkUnit(faults *faultList) {
 	d := j.Unit
 	if !d.Given() {
@@ -50,7 +50,7 @@ func (j Job) checkUnit(faults *faultList) {
 	}
 }
 
-// Counted are the units of a job with these counts; nil: examples are rows.
+// Counted returns a copy of the counts with the columns of the units, or nil if examples are rows or found is nil.
 func (d UnitDecl) Counted(found *certify.UnitCounts) *certify.UnitCounts {
 	if !d.Given() || found == nil {
 		return nil
