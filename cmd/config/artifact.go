@@ -17,11 +17,11 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// MaxCertificate bounds a certificate, in either form. One about 1,000 columns has
-// some 200 KB.
+// MaxCertificate bounds a certificate in either form, in bytes. One about 1,000 columns has some
+// 200 KB.
 const MaxCertificate = 16 << 20
 
-// ReadModel reads the model of a reference, and returns the SHA-256 of its bytes with it.
+// ReadModel reads the model at a path or address, and also returns the SHA-256 of its bytes.
 func ReadModel(ctx context.Context, reference string) (pass.Model, string, error) {
 	data, err := ReadArtifact(ctx, reference)
 	if err != nil {
@@ -30,8 +30,8 @@ func ReadModel(ctx context.Context, reference string) (pass.Model, string, error
 	return sink.ModelIn(reference, data)
 }
 
-// ReadCertificate reads the certificate of a reference, a JSON document or a Parquet row, and
-// returns its id with it: the SHA-256 of the document.
+// ReadCertificate reads the certificate at a path or address, as JSON or as a Parquet row, and also
+// returns its id: the SHA-256 of the JSON document.
 func ReadCertificate(ctx context.Context, reference string) (certify.Certificate, string, error) {
 	data, err := ReadArtifact(ctx, reference)
 	if err == nil && len(data) > MaxCertificate {
@@ -89,8 +89,8 @@ func signedBy(ctx context.Context, id string, c certify.Certificate, signatures 
 	return by, err
 }
 
-// ReadArtifact returns the bytes of a certificate or a model, at most the size of a
-// certificate or that of the model's own footer.
+// ReadArtifact returns the bytes of a certificate or a model. It returns an error for a file that
+// is larger than a certificate and than the model in its own footer.
 func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 	if err := errors.Join(ctx.Err(), isFile(reference)); err != nil {
 		return nil, err
@@ -113,10 +113,10 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 	return data, nil
 }
 
-// TrustedKeys is what the flag --trusted means.
+// TrustedKeys describes the flag --trusted.
 const TrustedKeys = "demand a signature by one of these public `keys`,\na file or a folder of some"
 
-// Trust reads the value of that flag. A variable of a script that is not set would trust anybody.
+// Trust returns the setter of --trusted. It rejects "", the value of an unset variable.
 func Trust(keys *string) func(string) error {
 	return func(path string) error {
 		if *keys = path; path == "" {
@@ -126,8 +126,8 @@ func Trust(keys *string) func(string) error {
 	}
 }
 
-// ArtifactPaths are the model and the certificate that arguments begin with, and the arguments after
-// them. An output directory stands for what is current there.
+// ArtifactPaths returns the model and the certificate that args begin with, and the rest of args.
+// An output directory means the current model and certificate in it.
 func ArtifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {
 	if err := isFile(args[0]); err != nil {
 		return "", "", nil, err

@@ -7,8 +7,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// Check finds the faults of a file, whose keys tell its kind. Where the file has none, it opens the sources of
-// jobs on files, unless it is to be offline.
+// Check returns all faults of a file, whose kind follows from its keys. If there are none, it opens
+// the sources of jobs on files, unless env.Offline is set.
 func Check(ctx context.Context, path string, env Environment) error {
 	_, t, err := readConfiguration[struct{}](path, env.Lookup)
 	if err != nil {
@@ -33,8 +33,8 @@ func Check(ctx context.Context, path string, env Environment) error {
 	return err
 }
 
-// checkFiles opens what a task without faults names: files of rows, and the key to sign with. warning gets what
-// the job leaves out.
+// checkFiles opens the files that a task names: rows, and the key to sign with. It calls warning
+// with the warnings of the source.
 func (p Task) checkFiles(ctx context.Context, warning func(string)) error {
 	var faults yamlfile.Faults
 	_, err := p.Sign.Read()

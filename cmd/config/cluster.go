@@ -16,8 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
-// A Cluster says how to reach the brokers that have all topics of a file, and the registry of
-// their schemas.
+// A Cluster declares the brokers that have all topics of a file, and the registry of their schemas.
 type Cluster struct {
 	Brokers  brokerList        `yaml:"brokers"`
 	TLS      *broker.TLSFiles  `yaml:"tls"` // nil: none
@@ -25,7 +24,7 @@ type Cluster struct {
 	Registry registry          `yaml:"registry"`
 	Patience yamlfile.Duration `yaml:"patience"`
 
-	Warning func(string) // gets the reason for a wait
+	Warning func(string) // called with the reason for a wait
 }
 
 type saslConfig struct {
@@ -45,13 +44,13 @@ func (c *Cluster) files() []*string {
 	return all
 }
 
-// declared reports whether the section is there.
+// declared reports whether the file has the section.
 func (c Cluster) declared() bool {
 	c.Warning = nil
 	return !reflect.ValueOf(c).IsZero()
 }
 
-// check adds the faults of the section, which a file has if it names topics.
+// check adds the faults of the section. A file must have it if and only if it names topics.
 func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 	const key = "kafka"
 	if !topics && !c.declared() {
@@ -69,7 +68,7 @@ func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 	faults.Unless(s.PasswordFile != "", key+".sasl.password_file", "name the file with the password")
 }
 
-// Client connects to the cluster.
+// Client returns a client of the cluster.
 func (c Cluster) Client() (*broker.Client, error) {
 	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Warning: c.Warning}
 	var err error
@@ -90,22 +89,22 @@ func (c Cluster) Client() (*broker.Client, error) {
 	return broker.NewClient(config)
 }
 
-// readPassword reads the secret in a file.
+// readPassword reads a secret from a file.
 func readPassword(path string) (string, error) {
 	text, err := durable.ReadSmall(path, "a password", 1<<12)
 	return strings.TrimRight(string(text), "\r\n"), err
 }
 
-// A registry is the address of a schema registry, or a file with an address that has a user and a
-// password.
+// A registry is the address of a schema registry, or the path of a file with an address that has a
+// user and a password.
 type registry string
 
-// remote reports whether it is the address itself.
+// remote reports whether r is an address, not a file.
 func (r registry) remote() bool {
 	return strings.HasPrefix(string(r), "http://") || strings.HasPrefix(string(r), "https://")
 }
 
-// check adds the faults of the declaration.
+// check adds the faults of an address.
 func (r registry) check(key string, faults *yamlfile.Faults) {
 	if r.remote() {
 		at, err := url.Parse(string(r))
@@ -113,10 +112,10 @@ func (r registry) check(key string, faults *yamlfile.Faults) {
 	}
 }
 
-// registryTimeout bounds one request.
+// registryTimeout bounds one request to the registry.
 const registryTimeout = 10 * time.Second
 
-// client connects to the registry.
+// client returns a client of the registry.
 func (r registry) client() (*sr.Client, error) {
 	address := string(r)
 	if !r.remote() {
@@ -127,7 +126,7 @@ func (r registry) client() (*sr.Client, error) {
 	}
 	at, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: it holds no address", r) // which may be secret
+		return nil, fmt.Errorf("%s: it holds no address", r) // without the address, which may be secret
 	}
 	user := at.User
 	at.User = nil

@@ -14,7 +14,7 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// hides returns a declared path of an origin that would find artifacts of an output, or "".
+// hides returns a path in from that would read files of the output as rows, or "".
 func hides(from Origin, output string) string {
 	if output == "" {
 		return ""
@@ -27,8 +27,8 @@ func hides(from Origin, output string) string {
 	return ""
 }
 
-// MayCreate refuses an output file without a directory, or among the data: the next call on the
-// same data would read it.
+// MayCreate returns an error if the folder of an output file is missing, or if the file would be
+// among the data: the next call on the same data would read it.
 func MayCreate(output string, data Origin) error {
 	if err := Local(output); err != nil {
 		return err
@@ -40,7 +40,7 @@ func MayCreate(output string, data Origin) error {
 	return mayMake(output, data)
 }
 
-// mayMake is MayCreate for a file whose directory is made with it.
+// mayMake is MayCreate for a file whose folder will be made.
 func mayMake(output string, data Origin) error {
 	if at, err := os.Stat(filepath.Dir(output)); err == nil && !at.IsDir() {
 		return fmt.Errorf("%s is no directory", filepath.Dir(output))
@@ -51,7 +51,7 @@ func mayMake(output string, data Origin) error {
 	return nil
 }
 
-// MayReplace refuses an output that is no regular file, or one of the inputs.
+// MayReplace returns an error if output exists and is not a regular file, or is one of the inputs.
 func MayReplace(output string, inputs []string) error {
 	at, err := os.Stat(output)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,8 +71,8 @@ func MayReplace(output string, inputs []string) error {
 	return nil
 }
 
-// WriteFile writes a file that appears whole and replaces no file that is read. It removes
-// leftovers of killed commands from the folder; warning gets its remarks.
+// WriteFile writes a file atomically. It is an error if path is one of the files in reading. It
+// removes leftovers of killed commands from the folder, and calls warning with problems there.
 func WriteFile(fsys durable.FS, path string, reading []string, warning func(string), write func(to io.Writer) error) error {
 	if err := MayReplace(path, reading); err != nil {
 		return err
@@ -81,14 +81,14 @@ func WriteFile(fsys durable.FS, path string, reading []string, warning func(stri
 	if text := durable.SyncWarning(fsys, folder); text != "" {
 		warning(text)
 	}
-	if err := durable.Sweep(fsys, folder); err != nil { // no reason not to write
+	if err := durable.Sweep(fsys, folder); err != nil { // no reason to stop
 		warning(err.Error())
 	}
 	return durable.Write(fsys, path, func(file *durable.Pending) error { return write(file) })
 }
 
-// mayBeModel returns an error for a path without an extension at which there is nothing: it was to be
-// an output.
+// mayBeModel returns an error if path is not a model. A missing path without an extension was
+// probably meant as an output.
 func mayBeModel(path string) (err error) {
 	if err := isFile(path); err != nil {
 		return err
@@ -99,7 +99,7 @@ func mayBeModel(path string) (err error) {
 	return err
 }
 
-// isFile returns an error for the artifact of a name on topics, as in kafka:BROKERS/NAME.
+// isFile returns an error if path names an artifact on topics, as in kafka:BROKERS/NAME.
 func isFile(path string) error {
 	rest, onTopics := strings.CutPrefix(path, "kafka:")
 	if brokers, name, _ := strings.Cut(rest, "/"); onTopics {
@@ -122,16 +122,16 @@ const (
 var (
 	// MergePasses reads the parts of a last pass and merges them.
 	MergePasses = sinklake.MergePasses
-	// CurrentPaths are the paths of what is current in an output.
+	// CurrentPaths returns the paths of the current model and certificate of an output.
 	CurrentPaths = sinklake.CurrentPaths
-	// Damaged returns why the current model of an output cannot be used; nil if it can.
+	// Damaged returns why the current model of an output cannot be used, or nil.
 	Damaged = sinklake.Damaged
 )
 
-// OutputIn is the output in a folder, which need not exist.
+// OutputIn returns the output in a folder, which may be absent.
 func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }
 
-// CertificateIn completes the beginning of the id of a certificate in a folder.
+// CertificateIn returns the certificate id in a folder that begins with begin, six digits or more.
 func CertificateIn(folder, begin string) (string, error) {
 	all, err := OutputIn(folder, durable.OS{}).Certificates()
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Share is a probability, or a difference of two, as in 0.01 or 1 %.
+// A Share is a probability or a difference of two, written as in 0.01 or 1 %.
 type Share float64
 
 const wantShare = "want a number, as in 0.01 or 1 %"
 
 var sharePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *(%?)$`)
 
-// Form is a number, or a share as text.
+// Form returns the form of a number, or of a share as text.
 func (s *Share) Form() (yamlfile.Form, string) {
 	text := schema{"type": "string", "pattern": sharePattern.String()}
 	return yamlfile.Any(yamlfile.Number((*float64)(s)), yamlfile.Accept(text, func(node ast.Node) bool {
@@ -33,7 +33,7 @@ func (s *Share) Form() (yamlfile.Form, string) {
 	})), wantShare
 }
 
-// read reads a share, which may be given in percent.
+// read parses a share, which may be a percentage.
 func (s *Share) read(text string) error {
 	if m := sharePattern.FindStringSubmatch(text); m != nil && m[2] == "%" {
 		text = m[1] + "e-2" // read as decimals, so that 1 % is 0.01
@@ -43,7 +43,7 @@ func (s *Share) read(text string) error {
 	return err
 }
 
-// Set reads a share from a flag. It is not 0.
+// Set parses a share from a flag. It must be above 0 and below 1.
 func (s *Share) Set(text string) error {
 	if err := s.read(text); err != nil || !(0 < *s && *s < 1) {
 		return errors.New("want a number between 0 and 1, as in 0.9 or 1 %")
@@ -51,7 +51,7 @@ func (s *Share) Set(text string) error {
 	return nil
 }
 
-// fraction is a share below 1, and above 0 unless zero.
+// fraction returns the form of a share below 1 and above 0, or also 0 if zero is set.
 func fraction(to *float64, zero bool) yamlfile.Form {
 	text := schema{"type": "string", "pattern": `^((0*[0-9]{1,2}(\.[0-9]*)?|\.[0-9]+) *%|0+(\.[0-9]*)?|\.[0-9]+)$`}
 	s := schema{"anyOf": []schema{{"type": "number", "minimum": 0, "exclusiveMaximum": 1}, text}}
@@ -68,7 +68,7 @@ func fraction(to *float64, zero bool) yamlfile.Form {
 // rejectedShare is the largest share of rows that may be rejected.
 type rejectedShare float64
 
-// Form is a share.
+// Form returns the form of a share, with 0.
 func (s *rejectedShare) Form() (yamlfile.Form, string) {
 	return fraction((*float64)(s), true), "want the largest share of rows that may be rejected, below 100 %, as in 0.1 % or 0.001"
 }
@@ -76,18 +76,18 @@ func (s *rejectedShare) Form() (yamlfile.Form, string) {
 // heldOutShare is a share of the rows that is held out.
 type heldOutShare float64
 
-// Form is a share.
+// Form returns the form of a share, without 0.
 func (s *heldOutShare) Form() (yamlfile.Form, string) {
 	return fraction((*float64)(s), false), "want a share of the rows, as in 10 % or 0.1"
 }
 
-// holdoutConfig is such a share, of all rows or of the last ones.
+// holdoutConfig is the share of rows to hold out, and whether these are the last rows.
 type holdoutConfig struct {
 	share heldOutShare
 	last  bool
 }
 
-// Form is one of both.
+// Form returns the form of a share, or of {last: share}.
 func (h *holdoutConfig) Form() (yamlfile.Form, string) {
 	share, _ := h.share.Form()
 	return yamlfile.Any(share, yamlfile.Under("last", share).Then(func() { h.last = true })),
@@ -97,7 +97,7 @@ func (h *holdoutConfig) Form() (yamlfile.Form, string) {
 // duplicatesConfig is drop, keep, or a limit.
 type duplicatesConfig job.DuplicatesDecl
 
-// Form is one of the three.
+// Form returns the form of drop, keep, or {limit: share}.
 func (c *duplicatesConfig) Form() (yamlfile.Form, string) {
 	limit := yamlfile.Under("limit", fraction(&c.Limit, true)).Then(func() { c.Policy = job.DuplicatesLimited })
 	return yamlfile.Any(yamlfile.Word(&c.Policy, job.DuplicatesDropped, job.DuplicatesKept), limit), "want drop, keep, or {limit: 1 %}"
@@ -106,19 +106,19 @@ func (c *duplicatesConfig) Form() (yamlfile.Form, string) {
 // rejectedTo is the destination of rejected rows: a file, or a topic of dead letters.
 type rejectedTo struct{ path, topic string }
 
-// Form is one of both.
+// Form returns the form of a path, or of {kafka: topic}.
 func (b *rejectedTo) Form() (yamlfile.Form, string) {
 	return yamlfile.Any(yamlfile.Text(&b.path), yamlfile.Under("kafka", yamlfile.Text(&b.topic))),
 		"want a file, as in bad.parquet, or a topic, as in {kafka: rows-dead}"
 }
 
-// A Require names the guarantee that a run has to reach, and the most that its bound may be.
+// A Require names the claim that a run must certify, and the largest acceptable bound.
 type Require struct {
-	Of    certify.Predictor // "": of predictions
-	Limit float64           // 0: none
+	Of    certify.Predictor // "" means predictions
+	Limit float64           // 0 means no limit
 }
 
-// Form is a word, a bound, or both.
+// Form returns the form of a claim, a bound, or {claim: bound}.
 func (r *Require) Form() (yamlfile.Form, string) {
 	bound := fraction(&r.Limit, false)
 	words := []certify.Predictor{certify.PredictorMean, certify.PredictorDraw}
@@ -129,13 +129,13 @@ func (r *Require) Form() (yamlfile.Form, string) {
 	return yamlfile.Any(forms...), "want a bound below 1, as in 10 %; or what must be certified, prediction or draw; or both, as in {draw: 10 %}"
 }
 
-// Epsilon is a number in raw units, or {std: number}.
+// An Epsilon is a tolerance: in raw units, in standard deviations, or a share of the target.
 type Epsilon struct {
 	Raw, std float64
-	percent  bool // Raw was given in percent
+	percent  bool // Raw is a share of the target
 }
 
-// Form is one of the two, or a share of the target.
+// Form returns the form of a number, {std: number}, or a percentage.
 func (e *Epsilon) Form() (yamlfile.Form, string) {
 	var share Share
 	percent := schema{"type": "string", "pattern": strings.Replace(sharePattern.String(), "(%?)", "%", 1)}
@@ -147,10 +147,10 @@ func (e *Epsilon) Form() (yamlfile.Form, string) {
 	})), "want a number in the target's units, {std: number}, or a share of the target as in 10 %"
 }
 
-// guaranteesConfig are methods.
+// guaranteesConfig is a list of methods.
 type guaranteesConfig []certify.MethodID
 
-// Form is one or more of them.
+// Form returns the form of one or more methods.
 func (g *guaranteesConfig) Form() (yamlfile.Form, string) {
 	return yamlfile.OneOrMore((*[]certify.MethodID)(g), "want a list of "+certify.List(certify.Methods()), func(to *certify.MethodID) yamlfile.Form {
 		return yamlfile.Word(to, certify.Methods()...)
@@ -160,7 +160,7 @@ func (g *guaranteesConfig) Form() (yamlfile.Form, string) {
 // kernels are families of kernels.
 type kernels yamlfile.Names
 
-// Form is one or more names, of which the job says whether they are known.
+// Form returns the form of one or more names. The job checks whether they are known.
 func (k *kernels) Form() (yamlfile.Form, string) {
 	return yamlfile.OneOrMore((*[]string)(k), "want a name or a list of names", func(to *string) yamlfile.Form {
 		return yamlfile.Form{Schema: schema{"enum": certify.Families()}, Read: yamlfile.Text(to).Read}
@@ -170,7 +170,7 @@ func (k *kernels) Form() (yamlfile.Form, string) {
 // groupsConfig is a column, or a column with its values: numbers, true and false among them, or texts.
 type groupsConfig job.GroupsDecl
 
-// Form is one of both.
+// Form returns the form of a column, or of {column: values}.
 func (g *groupsConfig) Form() (yamlfile.Form, string) {
 	column := yamlfile.Accept(schema{"type": "string"}, func(node ast.Node) bool { return yaml.NodeToValue(node, &g.Column) == nil })
 	values := yamlfile.Any(yamlfile.List(&g.Texts, "", yamlfile.Text[string]), yamlfile.List(&g.Values, "", func(to *float64) yamlfile.Form {
@@ -193,20 +193,20 @@ func (g *groupsConfig) Form() (yamlfile.Form, string) {
 	}}, column), "want a column, or a column with its numbers or its texts, as in {carrier: [AA, WN]} (a text of digits stands in quotes)"
 }
 
-// encodeConfig are the periods of a feature; nil: it has levels.
+// encodeConfig has the periods of a cyclic feature. It is nil for a one-hot feature.
 type encodeConfig []float64
 
-// Form is a word for levels, or periods.
+// Form returns the form of one-hot, or {cyclic: periods}.
 func (e *encodeConfig) Form() (yamlfile.Form, string) {
 	var levels string
 	periods, _ := yamlfile.OneOrMore((*[]float64)(e), "want a number, or a list of numbers", yamlfile.Number)
 	return yamlfile.Any(yamlfile.Word(&levels, "one-hot"), yamlfile.Under("cyclic", periods)), "want one-hot, or periods as in {cyclic: 24}"
 }
 
-// fillConfig is what replaces missing values of a feature.
+// fillConfig declares what replaces missing values of a feature.
 type fillConfig job.Fill
 
-// Form is the median or a number, or a list of one of these and flag.
+// Form returns the form of median or a number, or a list of one of these and the word flag.
 func (f *fillConfig) Form() (yamlfile.Form, string) {
 	var number float64
 	var median, flag string
@@ -222,7 +222,7 @@ func (f *fillConfig) Form() (yamlfile.Form, string) {
 	}}), "want median or a number, or with an input for having been missing, as in [median, flag]"
 }
 
-// encodings are those of the two keys together. A feature without encoding is filled as it is.
+// encodings merges the keys encode and fill. A feature in fill alone is scaled as usual.
 func encodings(encode map[string]encodeConfig, fill map[string]fillConfig) (all job.Encodings) {
 	for name, periods := range encode {
 		all = append(all, job.Encoding{Column: name, Cyclic: periods})
@@ -241,7 +241,7 @@ func encodings(encode map[string]encodeConfig, fill map[string]fillConfig) (all 
 // brokerList is a list of host:port.
 type brokerList []string
 
-// Form is such a list. Within braces the YAML library takes host:port for a key and its value.
+// Form returns the form of a list of host:port. In braces, the YAML library splits it.
 func (b *brokerList) Form() (yamlfile.Form, string) {
 	return yamlfile.List((*[]string)(b), "want host:port, as in kafka-1:9092", func(to *string) yamlfile.Form {
 		return yamlfile.Accept(schema{"type": "string", "pattern": `:[^:]*$|\$\{`}, func(node ast.Node) bool {
@@ -258,7 +258,7 @@ func (b *brokerList) Form() (yamlfile.Form, string) {
 // atLeast is a threshold of at least 1.
 type atLeast int64
 
-// Form is a number.
+// Form returns the form of a whole number of at least 1.
 func (a *atLeast) Form() (yamlfile.Form, string) {
 	return yamlfile.Accept(schema{"type": "integer", "minimum": 1}, func(node ast.Node) bool {
 		n, err := yamlfile.WholeNumber(node, false)
@@ -269,33 +269,33 @@ func (a *atLeast) Form() (yamlfile.Form, string) {
 
 type schema = yamlfile.Schema
 
-// A Budget is what a command may use, by its flags or its file.
+// A Budget declares the workers and the memory that a command may use.
 type Budget struct {
 	Workers Workers       `yaml:"workers"`
 	Memory  yamlfile.Size `yaml:"memory"`
 }
 
-// Resources are those of the budget, with defaults.
+// Resources returns the resources of the budget, with defaults.
 func (b Budget) Resources() job.Resources {
 	return job.Resources{Workers: cmp.Or(int(b.Workers), runtime.GOMAXPROCS(0)), Memory: int64(b.Memory)}.WithDefaults()
 }
 
-// Workers is a number of goroutines; 0: one a processor.
+// Workers is a number of goroutines; 0 means one for each processor.
 type Workers int
 
-// maxWorkers bounds them: each has buffers of its own.
+// maxWorkers bounds Workers, since each worker has its own buffers.
 const maxWorkers = 1024
 
 const wantWorkers = "want a number of workers from 1 to 1024"
 
-// Form is a whole number.
+// Form returns the form of a whole number from 0 to maxWorkers.
 func (n *Workers) Form() (yamlfile.Form, string) {
 	return yamlfile.Accept(schema{"type": "integer", "minimum": 0, "maximum": maxWorkers}, func(node ast.Node) bool {
 		return yamlfile.Int((*int)(n)).Read(node) == nil && 0 <= *n && *n <= maxWorkers
 	}), wantWorkers
 }
 
-// Set reads the number from a flag.
+// Set parses the number from a flag.
 func (n *Workers) Set(text string) error {
 	v, err := strconv.Atoi(text)
 	if *n = Workers(v); err != nil || v < 0 || v > maxWorkers {
@@ -304,7 +304,7 @@ func (n *Workers) Set(text string) error {
 	return nil
 }
 
-// given is the value of a key, or a default.
+// given returns *value, or otherwise if value is nil.
 func given[T any](value *T, otherwise T) T {
 	if value == nil {
 		return otherwise

@@ -12,22 +12,22 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// Kinds of groups.
+// The ways in which a group divides partitions.
 const (
 	GroupSingle = "single" // one member has all partitions
-	GroupShared = "shared" // members share them
+	GroupShared = "shared" // members share the partitions
 )
 
-// A Service is the environment of a process that goes on as rows come.
+// A Service has what a process that follows new rows needs from its caller.
 type Service struct {
 	FS           durable.FS
 	Patience     time.Duration                    // default time to wait for absent brokers
-	Said, Warned func(string)                     // get events and warnings
-	OnChange     func(known bool, partitions int) // gets the state of this process in its group
-	Lags         func(map[int]int64, error)       // gets the lags of the group by partition, or why they are unknown; or nil
+	Said, Warned func(string)                     // called with events and warnings
+	OnChange     func(known bool, partitions int) // called when the state of this process in its group changes
+	Lags         func(map[int]int64, error)       // called with the lag of each partition, or why lags are unknown; nil means never
 }
 
-// lead calls run while this process has partitions of the group, until ctx is done or an error.
+// lead calls run while this process has partitions of the group. It ends with ctx or an error.
 func (s Service) lead(ctx context.Context, client *broker.Client, group broker.Group, run func(context.Context, *broker.Membership) error) error {
 	var measuring sync.WaitGroup
 	defer measuring.Wait()
@@ -52,15 +52,15 @@ func (s Service) lead(ctx context.Context, client *broker.Client, group broker.G
 	})
 }
 
-// lagEvery is the time between two requests for the lags of a group. Without an answer they end
-// after lagWithin, and lagEach for each partition: each is asked for by itself.
+// lagEvery is the time between two requests for the lags of a group. A request ends after
+// lagWithin, and lagEach more for each partition, since partitions are asked for one by one.
 const (
 	lagEvery  = 5 * time.Second
 	lagWithin = 10 * time.Second
 	lagEach   = 100 * time.Millisecond
 )
 
-// measureLags reports the lags of a group at intervals, until ctx is done.
+// measureLags calls s.Lags every lagEvery until ctx is done.
 func (s Service) measureLags(ctx context.Context, client *broker.Client, group broker.Group) {
 	for {
 		lags, err := lagsOf(ctx, client, group)
@@ -74,7 +74,7 @@ func (s Service) measureLags(ctx context.Context, client *broker.Client, group b
 	}
 }
 
-// lagsOf asks for the lags once, without the patience of the client.
+// lagsOf requests the lags once, for less time than the client's patience.
 func lagsOf(ctx context.Context, client *broker.Client, group broker.Group) (map[int]int64, error) {
 	within, cancel := context.WithTimeout(ctx, lagWithin)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package config decodes job, schedule and score files into typed values, and alone names
-// adapters for sources and outputs. It reports all faults of a file at once, and gives the JSON
-// Schema of each kind.
+// Package config decodes job, schedule, score and watch files into typed values. It is the only
+// package that names adapters of sources and outputs. It reports all faults of a file at once, and
+// has the JSON Schema of each kind of file.
 package config
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// A JobFile is a job file: one YAML document. Its keys are those of the
-// structs below; any other key is an error.
+// A JobFile is a job file: one YAML document with the keys of the structs below. Any other key is
+// an error.
 type JobFile struct {
 	Kafka    Cluster       `yaml:"kafka"`
 	Source   SourceSection `yaml:"source"`
@@ -56,18 +56,18 @@ type JobFile struct {
 	Publish struct { // next to the output directory
 		Kafka topicsConfig `yaml:"kafka"`
 	} `yaml:"publish"`
-	Sign       sign.KeyFile `yaml:"sign"` // of certificates, on topics too
+	Sign       sign.KeyFile `yaml:"sign"` // key that signs certificates, on topics too
 	Stream     Stream       `yaml:"stream"`
 	Serve      Serve        `yaml:"serve"`
 	Require    Require      `yaml:"require"`
-	Keep       int          `yaml:"retain"` // finished runs whose artifacts stay; 0: all
+	Keep       int          `yaml:"retain"` // number of finished runs whose artifacts are retained; 0 means all
 	Budget     `yaml:",inline"`
 	Checkpoint yamlfile.Duration `yaml:"checkpoint"`
 
-	Folder string // of the file
+	Folder string // the folder of the file
 }
 
-// A LossSection declares a miss.
+// A LossSection declares which errors count as misses, or what errors cost.
 type LossSection struct {
 	Kind    string  `yaml:"kind"`
 	Epsilon Epsilon `yaml:"epsilon"`
@@ -78,7 +78,7 @@ type LossSection struct {
 	Tolerance string `yaml:"tolerance"`
 }
 
-// paperGrid is the word for [job.PaperGrid].
+// paperGrid is the value of grid that means [job.PaperGrid].
 const paperGrid = "paper"
 
 // job is the part of the file on which the result depends.
@@ -106,7 +106,7 @@ func (c JobFile) job() job.Job {
 	}
 }
 
-// relativeTo makes the file's relative paths relative to the file's folder.
+// relativeTo makes relative paths in the file relative to folder.
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)

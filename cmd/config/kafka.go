@@ -25,30 +25,30 @@ type KafkaSection struct {
 	To         position `yaml:"to"`
 	Rows       int64    `yaml:"rows"`
 
-	spool SpoolSection // of the source
+	spool SpoolSection // of the section source
 }
 
-// A TopicSection declares a topic of rows, and the form of its records.
+// A TopicSection declares a topic of rows and the format of its records.
 type TopicSection struct {
 	Topic  string `yaml:"topic"`
 	Group  string `yaml:"group"`
 	Format string `yaml:"format"`
 	Schema string `yaml:"schema"`
 
-	Cluster Cluster // of the file
+	Cluster Cluster // of the section kafka
 }
 
-// A SpoolSection declares the folder of consumed rows, and its limit.
+// A SpoolSection declares the folder of consumed rows and its size limit.
 type SpoolSection struct {
 	Folder string        `yaml:"folder"`
 	Limit  yamlfile.Size `yaml:"limit"`
 	Keep   bool          `yaml:"retain"`
 }
 
-// declared reports whether the section is there.
+// declared reports whether the file has the section.
 func (k KafkaSection) declared() bool { return !reflect.ValueOf(k).IsZero() }
 
-// window sets the beginning and the end of a job's only window, or of one of a stream.
+// window sets the beginning and the end of a job's only window, or of the windows of a stream.
 func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	open := k.Rows != 0
 	faults.Unless(k.Rows >= 0, key+".rows", "want the number of rows of a window, not %d", k.Rows)
@@ -65,7 +65,7 @@ func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfi
 	config.Group = k.Group
 }
 
-// check adds the faults of the topic and of the form of its records.
+// check adds the faults of the topic and of the format of its records.
 func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(k.Topic != "", key+".topic", "name the topic")
 	faults.Unless(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format", "%q is none of "+strings.Join(kafkalog.Formats, ", "), k.Format)
@@ -76,16 +76,16 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(k.Schema == "" || k.Cluster.Registry == "", key+".schema", "schema and kafka.registry are both declared; name one of them")
 }
 
-// spoolPrefix begins the names of spools in an output directory.
+// spoolPrefix begins the names of the spools in an output directory.
 const spoolPrefix = "_spool-"
 
-// digest names the window among those of an output.
+// digest identifies the window among the windows of an output.
 func (k KafkaSection) digest(c kafkalog.Config) string {
 	return digest.OfValues(k.Topic, k.Partitions, k.From, k.To, k.Format, k.Schema, k.Cluster.Registry, k.Rows, c.Columns, c.Tolerant, c.DeadLetters)[:16]
 }
 
-// firstWindow sets the beginning of the first window of a scheduled job. The record decides all
-// else of its windows.
+// firstWindow sets the beginning of the first window of a scheduled job. The record of the schedule
+// determines everything else about its windows.
 func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	const chosen = "the schedule chooses where each window begins and ends: leave it out"
 	faults.Unless(k.To == "", key+".to", chosen)
@@ -99,7 +99,7 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *y
 // A position is the beginning or the end of a window: earliest, latest, committed, or a time.
 type position string
 
-// Form is a word or a time.
+// Form returns the form of one of the words or a time.
 func (p *position) Form() (yamlfile.Form, string) {
 	word := schema{"type": "string", "pattern": `^(earliest|latest|committed|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*)$`}
 	return yamlfile.Accept(word, func(node ast.Node) bool {
@@ -111,7 +111,7 @@ func (p *position) Form() (yamlfile.Form, string) {
 	}), "want earliest, latest, or a time such as 2026-01-31T12:00:00Z; from may also be committed"
 }
 
-// of is the position of a window. Its form is checked when the file is read.
+// of returns the position as kafkalog has it, or the time missing if p is "". Form has checked p.
 func (p position) of(missing int64) (kafkalog.Position, error) {
 	switch p {
 	case "":

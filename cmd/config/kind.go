@@ -20,12 +20,12 @@ const (
 	KindWatch    = "watch"
 )
 
-// A kind is a kind of files.
+// A kind is a kind of file.
 type kind struct {
 	yamlfile.Kind
 	of       reflect.Type
-	key      string   // that no other kind before it has
-	required []string // keys for which there are no flags
+	key      string   // a key that no earlier kind has, which identifies the kind
+	required []string // keys that have no flags
 }
 
 var kinds = []kind{
@@ -35,7 +35,7 @@ var kinds = []kind{
 	kindOf[ScoreFile](KindScore, "bad score file", "model", "source", "output"),
 }
 
-// kindOf is a kind of files that decode into a T.
+// kindOf returns a kind of file that decodes into a T.
 func kindOf[T any](name, bad, key string, required ...string) kind {
 	k := kind{
 		Kind: yamlfile.Kind{Name: name, Page: "docs/reference/" + name + ".md", Bad: bad, Err: job.ErrConfig, Renamed: renamed, Nearest: ingest.Nearest},
@@ -47,7 +47,7 @@ func kindOf[T any](name, bad, key string, required ...string) kind {
 	return k
 }
 
-// kindWhere is the first kind that is so, else that of jobs.
+// kindWhere returns the first kind for which is returns true, or the kind of jobs and false.
 func kindWhere(is func(k kind) bool) (kind, bool) {
 	for _, k := range kinds {
 		if is(k) {
@@ -57,13 +57,13 @@ func kindWhere(is func(k kind) bool) (kind, bool) {
 	return kinds[1], false
 }
 
-// renamed has the keys of earlier builds, in any file.
+// renamed has the keys of earlier versions, for all kinds of files, with their present names.
 var renamed = map[string][]string{
 	"roles": {"split"}, "bad_rows": {"rejected"}, "copies": {"duplicates"}, "judge": {"require"},
 	"keep": {"retain", "passthrough"}, "tolerance": {"limit"}, "limit": {"require"},
 }
 
-// readConfiguration reads a file with its faults. lookup finds the variables of ${VAR}.
+// readConfiguration reads a file and its faults. lookup returns variables for ${VAR}.
 func readConfiguration[T any](path string, lookup func(string) (string, bool)) (c T, t *yamlfile.File, err error) {
 	want, one := kindWhere(func(k kind) bool { return k.of == reflect.TypeFor[T]() })
 	raw, err := durable.ReadSmall(path, "a "+want.Name+" file", yamlfile.MaxBytes)
@@ -77,5 +77,5 @@ func readConfiguration[T any](path string, lookup func(string) (string, bool)) (
 	return c, t, err
 }
 
-// defaultPoll is the time between two rounds of a scheduler.
+// defaultPoll is the default time between two rounds.
 const defaultPoll = 30 * time.Second

@@ -11,8 +11,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// besideFeatures says of a fault of a column that is read next to the features which key names it, and what
-// helps.
+// besideFeatures finds the key for a fault of a column that is read in addition to the features,
+// and adds a remedy.
 func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	switch {
 	case of.Key == "features" && j.Features == nil: // default features have no faults
@@ -31,7 +31,7 @@ func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	return of
 }
 
-// Located adds the positions in the job file to the faults of its keys that opening the rows has found.
+// Located adds positions in the job file to those faults in err that are about its keys.
 func (p Task) Located(err error, j job.Job) error {
 	if p.file == nil {
 		return err
@@ -41,7 +41,7 @@ func (p Task) Located(err error, j job.Job) error {
 	return errors.Join(append([]error{p.file.Merge(faults)}, others...)...)
 }
 
-// locate adds the faults of keys of the job file, and returns other errors.
+// locate adds the faults in err about keys of the job file to faults, and returns the other errors.
 func (p Task) locate(err error, j job.Job, faults *yamlfile.Faults) (others []error) {
 	for _, each := range yamlfile.Separate(err) {
 		key, text, _ := strings.Cut(strings.TrimPrefix(each.Error(), job.ErrConfig.Error()+": "), ": ")

@@ -20,7 +20,7 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// ServicePatience is the default time that a service waits for absent brokers.
+// ServicePatience is the default time for which a service waits for absent brokers.
 const ServicePatience = 24 * time.Hour
 
 // A Member is a process that streams a job as a member of its group.
@@ -28,23 +28,23 @@ type Member struct {
 	Task
 	Service
 
-	Topic *Topic // of the rows
+	Topic *Topic // the topic of the rows
 	Quota *ingestlog.Quota
-	// Waits is called with the reason when rows cannot be read for a while, and with nil at the end
-	// of it.
+	// Waits is called with the reason when rows cannot be read for a while, and with nil when they
+	// can be read again.
 	Waits func(err error)
-	// Failed is called for each failed attempt to publish.
+	// Failed is called after each failed attempt to publish.
 	Failed func()
 
 	client  *broker.Client // of rows and artifacts
 	folders *sinklake.Windows
 }
 
-// Member prepares a stream.
+// Member prepares the task to stream. It returns an error for a job that cannot stream.
 func (p Task) Member() (*Member, error) {
 	var faults yamlfile.Faults
 	p.mustGoOn(&faults)
-	_, err := p.Sign.Read() // before the first window
+	_, err := p.Sign.Read() // fails before the first window
 	if err = cmp.Or(faults.Err(job.ErrConfig), err); err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func (m *Member) check(ctx context.Context) error {
 	return sinklog.Check(ctx, m.client, m.PublishTo.Topics)
 }
 
-// Run streams as a member of the group until ctx is done, or until a permanent failure. s has
-// the settings that are not in the job.
+// Run streams as a member of the group until ctx is done or an error is permanent. s has the
+// settings that are not in the job.
 func (m *Member) Run(ctx context.Context, s stream.Stream) (err error) {
 	if err := m.Topic.Schemas(m.Waits); err != nil {
 		return err
@@ -99,10 +99,10 @@ func (m *Member) Run(ctx context.Context, s stream.Stream) (err error) {
 	})
 }
 
-// sequence is the name of the sequence of certificates.
+// sequence returns the name of the sequence of certificates.
 func (m *Member) sequence() string { return m.Topic.Topic + "/" + m.Topic.Group }
 
-// session has the ports of the stream while this member has its partitions.
+// session returns windows and log of the stream, valid while this member has its partitions.
 func (m *Member) session(as *broker.Membership) (stream.Windows, stream.Log) {
 	cfg, to := m.Topic.Config, m.PublishTo
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
@@ -122,8 +122,8 @@ func (m *Member) session(as *broker.Membership) (stream.Windows, stream.Log) {
 	return windows, log
 }
 
-// rows are the rows of a window with its spool in a folder. Their publication must follow the
-// committed offsets of the group.
+// rows returns the rows of a window that is spooled in a folder. From is Committed, so that
+// publishing checks the committed offsets of the group.
 func (m *Member) rows(w *ingestlog.Window, folder string) dataset.Rows {
 	return &Topic{
 		KafkaSection: m.Topic.KafkaSection, DeadLetters: m.Topic.DeadLetters, file: m.Topic.file, frozen: w,
@@ -134,22 +134,22 @@ func (m *Member) rows(w *ingestlog.Window, folder string) dataset.Rows {
 	}
 }
 
-// A memberLog is the log that a member publishes to.
+// A memberLog is the log to which a member publishes.
 type memberLog struct {
 	*sinklog.Sequence
 
 	as      memberPublisher
-	settled bool // what earlier owners have left open is ended
+	settled bool // transactions of earlier owners have been ended
 }
 
-// Publisher publishes the result of a window.
+// Publisher returns what publishes the result of a window.
 func (l *memberLog) Publisher(w *stream.Window) stream.Publisher {
 	of := *l.as.publisher
 	of.source, _ = w.Rows.(*Topic)
 	return &memberPublisher{&of, l.as.member, l.as.failed}
 }
 
-// Locations are the name of the model or, in a shared group, those of the partitions of a window.
+// Locations returns the model's location or, in a shared group, one for each partition.
 func (l *memberLog) Locations(ctx context.Context, w *stream.Window) ([]stream.Location, error) {
 	names := []string{l.as.Name}
 	if l.as.share != nil {

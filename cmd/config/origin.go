@@ -9,19 +9,19 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// An Origin is the origin of rows: the section source of a job, or the arguments DATA of a
-// command. A new one is a type, and a case in origin.
+// An Origin is an origin of rows: the section source of a job, or the arguments DATA of a command.
+// A new kind of origin needs a type and a case in origin.
 type Origin interface {
 	dataset.Rows
-	// Finds returns the declared path by which a later opening would read this file, or "".
+	// Finds returns the declared path that a later Open would use to read this file, or "".
 	Finds(path string) string
-	// Arguments name these rows on a command line.
+	// Arguments returns how a command line names these rows.
 	Arguments() []string
-	// Replay is the origin of the rows of a certificate.
+	// Replay returns the origin of the rows of a certificate.
 	Replay(c certify.Certificate) (Origin, error)
 }
 
-// A Lake lists the files, directories and globs of a Parquet lake.
+// A Lake is a list of files, directories and globs.
 type Lake []string
 
 // Open opens the files.
@@ -29,8 +29,8 @@ func (l Lake) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, er
 	return ingestlake.Rows(l).Open(ctx, want)
 }
 
-// A listed lake has the files of its first opening: one that comes while a model is trained belongs to no
-// pass.
+// A listed lake always has the files of its first opening: a file that appears during training
+// belongs to no pass.
 type listed struct {
 	Lake
 	files Lake
@@ -50,13 +50,13 @@ func (l *listed) Open(ctx context.Context, want dataset.Choice) (dataset.Opened,
 	return src, err
 }
 
-// Finds returns the path by which a later opening would read this file, or "".
+// Finds returns the path in l that would read this file if the data were opened again, or "".
 func (l Lake) Finds(path string) string { return ingestlake.Finds(l, path) }
 
-// Arguments name these rows on a command line.
+// Arguments returns how a command line names these rows.
 func (l Lake) Arguments() []string { return l }
 
-// Replay is the origin of the rows of a certificate.
+// Replay returns l: the files must have the rows of the certificate.
 func (l Lake) Replay(certify.Certificate) (Origin, error) { return l, nil }
 
 // Release does nothing: files are only read.
@@ -65,7 +65,7 @@ func (l Lake) Release(bool) error { return nil }
 // A Generator makes the rows of a demo.
 type Generator = synth.Generator
 
-// NewGenerator returns the generator of the demo: noise of a tenth of the function's deviation.
+// NewGenerator returns the generator of the demo. The noise is about a tenth of the function's.
 func NewGenerator() (*Generator, error) {
 	return synth.New(synth.Config{Seed: 1, Noise: 0.1})
 }

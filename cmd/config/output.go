@@ -22,14 +22,14 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// Destination is the output of the task.
+// Destination returns the output of the task.
 func (p Task) Destination(fsys durable.FS) *Output {
 	out := OutputIn(p.Output, fsys)
 	out.Sign = p.Sign
 	return out
 }
 
-// Into is the task with other rows and another output.
+// Into returns the task with another job, other rows and another output.
 func (p Task) Into(job job.Job, rows dataset.Rows, out pipeline.Output) (Task, *Output) {
 	to, _ := out.(*Output)
 	p.Job, p.Output = job, to.Folder()
@@ -42,7 +42,7 @@ func (p Task) Into(job job.Job, rows dataset.Rows, out pipeline.Output) (Task, *
 	return p, to
 }
 
-// Warnings are remarks about the output before a run.
+// Warnings returns warnings about the output before a run.
 func (p Task) Warnings() (said []string) {
 	if _, err := os.Stat(filepath.Join(p.Output, schedule.StateFile)); err == nil && p.Job.Numbering == nil {
 		said = append(said, fmt.Sprintf("%s is the output of a schedule: a certificate of train is not part of its sequence, and moves %s without asking its rule", p.Output, CurrentFile))
@@ -55,15 +55,15 @@ func (p Task) Warnings() (said []string) {
 	return said
 }
 
-// RunConfig has the limits and resources of runs of the task.
+// RunConfig returns the limits and resources for runs of the task.
 func (p Task) RunConfig() pipeline.RunConfig {
 	return pipeline.RunConfig{
 		Required: p.Require.Of, Limit: p.Require.Limit, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Located: p.Located,
 	}
 }
 
-// KeepingRejectedRows is the same with the destination of rejected rows, written through a file system. warning gets
-// remarks on it.
+// KeepingRejectedRows is RunConfig with the destination of rejected rows. A file is written through
+// fsys; warning is called with problems in its folder.
 func (p Task) KeepingRejectedRows(fsys durable.FS, warning func(string)) pipeline.RunConfig {
 	how := p.RunConfig()
 	if p.Rejected.To.path != "" || p.DeadLetters() != nil {
@@ -72,7 +72,7 @@ func (p Task) KeepingRejectedRows(fsys durable.FS, warning func(string)) pipelin
 	return how
 }
 
-// Rows are the rows of a run.
+// Rows returns the rows of a run.
 func (p Task) Rows() dataset.Rows {
 	if l, ok := p.Source.(Lake); ok {
 		return &listed{Lake: l}
@@ -80,7 +80,7 @@ func (p Task) Rows() dataset.Rows {
 	return p.Source
 }
 
-// Report puts the plot and the record of a run into an output.
+// Report returns a function that writes the plot and the record of a run into an output.
 func Report(out *Output) func(*pipeline.Outcome) error {
 	return func(o *pipeline.Outcome) error {
 		var plot bytes.Buffer
@@ -91,7 +91,7 @@ func Report(out *Output) func(*pipeline.Outcome) error {
 	}
 }
 
-// figure is the plot of a run.
+// figure returns the figure of a run.
 func figure(r *pipeline.Result) report.Figure {
 	f := report.Figure{Certificate: r.Certificate}
 	for _, p := range r.Training.Trace {
@@ -103,7 +103,7 @@ func figure(r *pipeline.Result) report.Figure {
 	return f
 }
 
-// A rejects is the file of a task's rejected rows, or their topic.
+// A rejects is the file of a task's rejected rows.
 type rejects struct {
 	task    Task
 	fs      durable.FS
@@ -111,7 +111,7 @@ type rejects struct {
 	read    []string // files that it must not replace
 }
 
-// Rejects is the destination of the rejected rows of a source.
+// Rejects returns the destination of the rejected rows of a source: a file or a topic.
 func (q rejects) Rejects(from dataset.Opened) dataset.Rejects {
 	if topic := q.task.DeadLetters(); topic != nil {
 		return topic
@@ -122,7 +122,7 @@ func (q rejects) Rejects(from dataset.Opened) dataset.Rejects {
 	return q
 }
 
-// Kept reports whether the file is there; that of a topic goes with a publisher.
+// Kept reports whether the file exists. Only a file is asked for this, not a topic.
 func (q rejects) Kept() bool {
 	_, err := os.Stat(q.task.Rejected.To.path)
 	return err == nil
@@ -142,10 +142,10 @@ func (q rejects) Put(_ context.Context, columns []string, shards []dataset.Shard
 	})
 }
 
-// deadLetters is the topic for records of rejected rows of another one.
+// deadLetters is the topic for the records of rejected rows of another topic.
 type deadLetters struct{ *Topic }
 
-// DeadLetters is the topic for records of rejected rows, or nil.
+// DeadLetters returns the topic for records of rejected rows, or nil.
 func (p Task) DeadLetters() dataset.Rejects {
 	if origin, ok := p.Source.(*Topic); ok && origin.DeadLetters != "" {
 		return deadLetters{origin}
@@ -153,8 +153,8 @@ func (p Task) DeadLetters() dataset.Rejects {
 	return nil
 }
 
-// Put sends the records that the spool has kept: those with a bad value in a column of the job
-// or of an alternative.
+// Put sends the records with rejected rows that are in the spool: those with a bad value in a
+// column of the job or of an alternative.
 func (d deadLetters) Put(ctx context.Context, _ []string, _ []dataset.Shard, _ func(func(dataset.RejectedRow) error) error) (err error) {
 	client, err := d.Cluster.Client()
 	if err != nil {

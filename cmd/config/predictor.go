@@ -19,17 +19,17 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// A Predictor is a model with a certificate that was checked without rows.
+// A Predictor is a model with a certificate. They were checked, but without the rows.
 type Predictor struct {
 	score.Artifact
 
-	Carries     string       // certificate of predictions, as their column has it; "": none
-	Interval    *Interval    // nil: none is asked for
-	Passthrough *Passthrough // of all rows, which are predicted once; nil: none
+	Carries     string       // id of the certificate in the column of predictions; "" if they carry none
+	Interval    *Interval    // nil if no interval is requested
+	Passthrough *Passthrough // columns to copy from the predicted files; nil for none
 }
 
-// ReadPredictor reads model and certificate, and checks them. Trusted are public keys, "" for none; share
-// is that of an interval, 0 for none.
+// ReadPredictor reads and checks a model and its certificate. trusted has public keys, or is "" for
+// no signature. share is the share of new rows that an interval must cover, or 0 for no interval.
 func ReadPredictor(ctx context.Context, model, certificate, trusted string, share float64, res job.Resources) (p Predictor, err error) {
 	if p.Artifact, err = ReadArtifacts(ctx, model, certificate); err != nil {
 		return p, err
@@ -45,7 +45,7 @@ func ReadPredictor(ctx context.Context, model, certificate, trusted string, shar
 	return p, err
 }
 
-// Open opens rows to predict.
+// Open opens the rows to predict.
 func (p Predictor) Open(ctx context.Context, from Origin, res job.Resources) (dataset.Opened, error) {
 	meta := p.Model.Meta
 	src, err := from.Open(ctx, dataset.Choice{Features: meta.Inputs(), Encoded: meta.Encode, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
@@ -55,8 +55,8 @@ func (p Predictor) Open(ctx context.Context, from Origin, res job.Resources) (da
 	return src, nil
 }
 
-// Write writes the predictions of some shards of a source, nil for all, as a Parquet file. ready is
-// the model.
+// Write writes the predictions of some shards of a source, or of all if shards is nil, as a Parquet
+// file. ready is the model.
 func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset.Source, shards []int, file io.Writer) (n RowCounts, err error) {
 	var columns []sink.Kept
 	if p.Interval != nil {
@@ -85,8 +85,8 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset
 	return n, err
 }
 
-// RowCounts counts all rows, rows without a prediction, and predictions without a deviation, without a
-// predictive one, and far from the prior rows.
+// RowCounts counts rows: all, those without a prediction, without a deviation, without a predictive
+// deviation, and those far from the prior rows.
 type RowCounts struct {
 	Rows    int64 `json:"rows"`
 	Refused int64 `json:"rows_without_prediction"`
@@ -94,7 +94,7 @@ type RowCounts struct {
 	Unknown int64 `json:"rows_without_predictive_deviation"`
 	Far     int64 `json:"rows_extrapolated"`
 
-	Other map[string]int64 `json:"rows_of_other,omitempty"` // by feature, rows with a value of it that is no level
+	Other map[string]int64 `json:"rows_of_other,omitempty"` // by feature: rows whose value is none of its levels
 }
 
 func (n *RowCounts) add(batch []pipeline.Prediction) {
@@ -125,7 +125,7 @@ func (n *RowCounts) others(feature string, rows int64) {
 	n.Other[feature] += rows
 }
 
-// Add adds other rows.
+// Add adds the counts of other rows.
 func (n *RowCounts) Add(other RowCounts) {
 	n.Rows, n.Refused, n.Vague, n.Unknown, n.Far = n.Rows+other.Rows, n.Refused+other.Refused, n.Vague+other.Vague, n.Unknown+other.Unknown, n.Far+other.Far
 	for feature, rows := range other.Other {
@@ -133,7 +133,7 @@ func (n *RowCounts) Add(other RowCounts) {
 	}
 }
 
-// Warnings are what a reader of the predictions should know.
+// Warnings returns what users of the predictions need to know.
 func (p Predictor) Warnings(n RowCounts) (said []string) {
 	if n.Vague > 0 {
 		said = append(said, words.Count(n.Vague, "prediction")+" without a deviation, which is too small to be computed with two digits")
@@ -151,7 +151,7 @@ func (p Predictor) Warnings(n RowCounts) (said []string) {
 	return said
 }
 
-// Words say where predictions are, and what they are.
+// Words returns a summary: where the predictions are, and what the interval is.
 func (p Predictor) Words(output string, n RowCounts) string {
 	said := fmt.Sprintf("%s: predictions of %s%s\n", output, words.Count(n.Rows, "row"), Without(n.Refused, "column"))
 	if p.Interval != nil {
@@ -160,7 +160,7 @@ func (p Predictor) Words(output string, n RowCounts) string {
 	return said
 }
 
-// Without says how many rows have no prediction, and where the reason is; "" without one.
+// Without says how many rows have no prediction and where the reason is. It returns "" for 0.
 func Without(refused int64, column string) string {
 	if refused == 0 {
 		return ""
@@ -168,18 +168,18 @@ func Without(refused int64, column string) string {
 	return fmt.Sprintf(", %s without one (%s reason says why)", words.Number(refused), column)
 }
 
-// An Interval around predictions covers a share of fresh rows: by a claim of the certificate, or, where none
-// promises so much, by the predictive deviation of each row. nil: none is asked for.
+// An Interval around predictions covers a share of new rows: by a claim of the certificate or, if
+// no claim covers that share, by each row's predictive deviation, which certifies nothing.
 type Interval struct {
 	Share      float64 `json:"covers"`
 	Certified  bool    `json:"certified"`
-	Below      float64 `json:"below,omitempty"`      // the prediction, if certified; raw units of the target
-	Above      float64 `json:"above,omitempty"`      // likewise
-	Deviations float64 `json:"deviations,omitempty"` // predictive ones, if not
-	Statement  string  `json:"statement"`            // with what confidence, and on which conditions
+	Below      float64 `json:"below,omitempty"`      // below the prediction, in raw units of the target, if certified
+	Above      float64 `json:"above,omitempty"`      // above the prediction, likewise
+	Deviations float64 `json:"deviations,omitempty"` // number of predictive deviations, if not certified
+	Statement  string  `json:"statement"`            // what the interval promises, for people
 }
 
-// newInterval is that for a share; nil for 0.
+// newInterval returns the interval for a share, or nil if share is 0.
 func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	if share == 0 {
 		return nil, nil
@@ -204,17 +204,17 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 		ends, words.PercentDeclared(share), words.Confidence(by.Delta))}, nil
 }
 
-// A Passthrough reads columns of the files of predicted rows, which stand next to the predictions.
+// A Passthrough reads columns of the predicted files, which are copied next to the predictions.
 type Passthrough struct {
 	columns []sink.Kept
 	names   []string
-	files   []dataset.File // those that were not opened yet
+	files   []dataset.File // files that are not opened yet
 	pages   int64
 	open    *ingestlake.Stored
-	left    int64 // rows of the open file
+	left    int64 // unread rows of the open file
 }
 
-// OpenPassthrough opens columns of the rows of an origin, nil without names.
+// OpenPassthrough opens the columns called names. It returns nil if there are no names.
 func OpenPassthrough(ctx context.Context, from Origin, src dataset.Opened, names []string, res job.Resources) (*Passthrough, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -231,7 +231,7 @@ func OpenPassthrough(ctx context.Context, from Origin, src dataset.Opened, names
 	return p, p.next(ctx)
 }
 
-// next opens the next file, whose columns have the types of those before.
+// next opens the next file. Its columns must have the same types as before.
 func (p *Passthrough) next(ctx context.Context) (err error) {
 	if err := p.Close(); err != nil || len(p.files) == 0 {
 		return err
@@ -251,7 +251,7 @@ func (p *Passthrough) next(ctx context.Context) (err error) {
 	return nil
 }
 
-// add adds the values of the next rows.
+// add adds the values of the next rows to to.
 func (p *Passthrough) add(ctx context.Context, to *ingestlake.StoredColumns, rows int) error {
 	for p.left == 0 && len(p.files) > 0 {
 		if err := p.next(ctx); err != nil {

@@ -25,18 +25,18 @@ type publisher struct {
 	*ArtifactTopics
 
 	source   Origin
-	required certify.Predictor // of the guarantee in the pointer
+	required certify.Predictor // the claim that the pointer is about
 
-	share *share // of the partitions in a shared group, or nil
+	share *share // of the partitions in a shared group; nil if the group is not shared
 }
 
-// A share is the part of a topic that this member of a shared group has.
+// A share is the partitions that this member of a shared group has.
 type share struct {
 	partitions []int
-	ended      int // generation in which it ended the transactions of earlier owners
+	ended      int // generation in which transactions of earlier owners were ended
 }
 
-// config says where it publishes.
+// config returns where to publish.
 func (p *publisher) config(client *broker.Client) kafkalog.Config {
 	cfg := kafkalog.Config{Client: client, Topics: p.Topics, Name: p.Name, Sign: p.sign}
 	if p.share != nil {
@@ -45,7 +45,7 @@ func (p *publisher) config(client *broker.Client) kafkalog.Config {
 	return cfg
 }
 
-// Check demands, before hours of training, topics that take artifacts, and unpublished rows.
+// Check returns an error, before hours of training, if topics are unsuitable or rows published.
 func (p *publisher) Check(ctx context.Context) (err error) {
 	client, err := p.Cluster.Client()
 	if err != nil {
@@ -56,8 +56,8 @@ func (p *publisher) Check(ctx context.Context) (err error) {
 	return errors.Join(kafkalog.Check(ctx, client, p.Topics), err)
 }
 
-// follows demands that a window from the committed offsets of its group still begins there, or
-// was published as this certificate.
+// follows returns an error if the rows are the window at the committed offsets of a group, and the
+// group is no longer there, unless the window was published with this certificate.
 func (p *publisher) follows(ctx context.Context, client *broker.Client, r *pipeline.Result) (kafkalog.GroupAt, error) {
 	rows, ok := p.source.(*Topic)
 	if !ok || p.group == "" || rows.Config.From.Time != ingestlog.Committed {
@@ -74,21 +74,21 @@ func (p *publisher) follows(ctx context.Context, client *broker.Client, r *pipel
 	return at, nil
 }
 
-// Publish sends the artifact of a job's output, and points to it.
+// Publish sends the artifact of a job and moves its pointer.
 func (p *publisher) Publish(ctx context.Context, r *pipeline.Result, _ error) error {
 	return p.send(ctx, nil, r, []string{p.Name})
 }
 
-// A memberPublisher publishes the windows of a member of a group: it commits as a member.
+// A memberPublisher publishes the windows of a member of a group. It commits as that member.
 type memberPublisher struct {
 	*publisher
 
 	member *broker.Membership
-	failed func() // called for each failed attempt
+	failed func() // called after each failed attempt
 }
 
-// Publish sends the artifact of a window, and pointers. It does so again in another generation with
-// the same partitions, or when another process has ended its writer.
+// Publish sends the artifact of a window and moves pointers. It does so again in a new generation
+// with the same partitions, or after another process has fenced its writer.
 func (p *memberPublisher) Publish(ctx context.Context, r *pipeline.Result, points []string) error {
 	return p.member.Work(ctx, func(ctx context.Context, as broker.Member) error {
 		err := p.send(ctx, &as, r, points)
@@ -99,8 +99,8 @@ func (p *memberPublisher) Publish(ctx context.Context, r *pipeline.Result, point
 	})
 }
 
-// send sends an artifact, then the pointers of some names, then the offsets of the rows with a word
-// about them; of a window without rows, which has no artifact, the offsets alone.
+// send sends an artifact, the pointers called points, and the end offsets of the rows with a note
+// about them. A window without rows has no artifact: then r is nil, and only offsets are sent.
 func (p *publisher) send(ctx context.Context, as *broker.Member, r *pipeline.Result, points []string) (err error) {
 	client, err := p.Cluster.Client()
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, r *pipeline.Res
 		}
 	}()
 	at, err := p.follows(ctx, client, r)
-	switch { // of a member, which commits offsets with or behind what it sends
+	switch { // a member has committed offsets if and only if it has published the window
 	case err != nil:
 		return err
 	case as != nil && at == kafkalog.AtEnd:
@@ -155,17 +155,17 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, r *pipeline.Res
 	return to.Commit(ctx)
 }
 
-// ArtifactTopics are the topics of artifacts.
+// ArtifactTopics are the topics to which artifacts are published.
 type ArtifactTopics struct {
 	Cluster Cluster
 	Topics  kafkalog.Topics
 	Name    string
 	Require Require // of the job, where one is named
-	group   string  // its offsets are committed with the artifact; "": none
+	group   string  // its offsets are committed with the artifact; "" means none
 	sign    sign.KeyFile
 }
 
-// DefaultTopics are those of the default names, on brokers as in kafka-1:9092,kafka-2:9092.
+// DefaultTopics returns the topics with default names on brokers, as in kafka-1:9092,kafka-2:9092.
 func DefaultTopics(brokers string, warning func(string)) *ArtifactTopics {
 	return &ArtifactTopics{
 		Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Warning: warning},
@@ -173,11 +173,11 @@ func DefaultTopics(brokers string, warning func(string)) *ArtifactTopics {
 	}
 }
 
-// isID reports whether a text has the form of the id of a certificate.
+// isID reports whether text has the form of a certificate's id.
 func isID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
-// Promote makes a published certificate the current one of a name, and returns it with the id of the one
-// before.
+// Promote makes a published certificate the current one of a name. It returns it, and the id of the
+// one before.
 func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required certify.Predictor) (c certify.Certificate, before string, err error) {
 	if !isID(id) {
 		return c, "", Argument(fmt.Errorf("%s: want the whole id of a published certificate", id))
@@ -200,8 +200,8 @@ func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required 
 	return a.Certificate, before, err
 }
 
-// Pull writes the artifact of a name or id into a directory, and returns the paths of its files. That of a name
-// is current there.
+// Pull writes the artifact of a name or id into a directory, and returns the paths of its files.
+// The artifact of a name becomes current there.
 func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output string) (paths []string, err error) {
 	client, err := s.Cluster.Client()
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output
 	return append(paths, filepath.Join(output, CurrentFile)), errors.Join(err, release())
 }
 
-// A topicsConfig declares the topics of artifacts.
+// A topicsConfig declares a name and the topics under which artifacts are published.
 type topicsConfig struct {
 	Name   string `yaml:"name"`
 	Topics string `yaml:"topics"` // beginning of their names; empty means pacsgp

@@ -14,12 +14,12 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A sampleOrigin is the files of a sample. Reading a shard unlike the manifest is an error with
-// its name.
+// A sampleOrigin is the files of a dataset. Reading a shard that differs from the manifest returns
+// an error with its name.
 type sampleOrigin struct {
 	Lake
 	manifest pipeline.Manifest
-	columns  []string // of the digests
+	columns  []string // the columns that the digests cover
 }
 
 // Open opens the files.
@@ -40,14 +40,14 @@ type sampleRows struct {
 	digests []string
 }
 
-// Open reads a shard, and compares its digest at its end.
+// Open reads a shard. At its end it compares the digest with the manifest.
 func (s sampleRows) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	return pipeline.Expected(ctx, s.Opened, i, s.digests[i])
 }
 
-// Sampled finds the files of a certificate's sample among the data, by the manifest next to
-// the certificate; without one it returns the data. lines and warnings say what was found,
-// mismatch is an error if the data are other rows.
+// Sampled finds the files of a certificate's dataset among data, by the manifest next to the
+// certificate. Without a manifest it returns data. lines and warnings describe what it found;
+// mismatch is the error to report if data are other rows.
 func Sampled(ctx context.Context, data Origin, certificate string, c certify.Certificate, id string) (from Origin, lines, warnings []string, mismatch, err error) {
 	lake, ok := data.(Lake)
 	if !ok {
@@ -65,7 +65,7 @@ func Sampled(ctx context.Context, data Origin, certificate string, c certify.Cer
 		return nil, nil, nil, nil, err
 	}
 	if len(found.Missing) > 0 {
-		// The same rows may have been written again, in as many row groups.
+		// The same rows may have been written to other files, in as many row groups.
 		rows := int64(0)
 		files, _, err := ingestlake.Files(ctx, lake)
 		for _, f := range files {

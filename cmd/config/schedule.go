@@ -33,8 +33,8 @@ type ScheduledJob struct {
 	Promote  Promotion         `yaml:"promote"`
 }
 
-// A Trigger is one of: a cron expression, an interval, new rows, new files, new
-// offsets of a topic.
+// A Trigger has exactly one of: a cron expression with a zone, an interval, a number of new rows,
+// of new files, or of new offsets of a topic.
 type Trigger struct {
 	Cron  string            `yaml:"cron"`
 	Zone  string            `yaml:"zone"`
@@ -44,12 +44,12 @@ type Trigger struct {
 	Lag   atLeast           `yaml:"lag"`
 }
 
-// due is the trigger of a scheduler. Its key names it in the record: a changed trigger is a new
-// one.
+// due returns the trigger for a scheduler. Its key names it in the record: a changed trigger counts
+// as a new one.
 func (t Trigger) due() schedule.Trigger {
 	switch {
 	case t.Cron != "":
-		moments, _ := schedule.Cron(t.Cron, t.Zone) // checked
+		moments, _ := schedule.Cron(t.Cron, t.Zone) // check has found no error
 		return schedule.Trigger{Key: "cron " + t.Cron + " " + t.Zone, Moments: moments}
 	case t.Every != 0:
 		return schedule.Trigger{Key: "every " + time.Duration(t.Every).String(), Moments: schedule.Interval(t.Every)}
@@ -62,7 +62,7 @@ func (t Trigger) due() schedule.Trigger {
 	}
 }
 
-// A filesConfig chooses the files of a run: all, new ones, or those of a last period.
+// A filesConfig declares the files of a run: all, new ones, or those of the last period.
 type filesConfig struct {
 	Which schedule.Which    `yaml:"-"`
 	Last  yamlfile.Duration `yaml:"last"`
@@ -71,21 +71,21 @@ type filesConfig struct {
 
 const wantFiles = "want all, new, or {last: 30d, key: day} by a date in the paths"
 
-// Form is a word instead of the keys.
+// Form returns the form of the words all and new.
 func (f *filesConfig) Form() (yamlfile.Form, string) {
 	return yamlfile.Word(&f.Which, schedule.FilesAll, schedule.FilesNew), wantFiles
 }
 
 // A ScheduledTask is a runnable job of a schedule.
 type ScheduledTask struct {
-	*schedule.Job // as a scheduler runs it
+	*schedule.Job // the job as a scheduler runs it
 
 	Task Task
-	Time time.Duration // limit of a run; 0: none
+	Time time.Duration // time limit of a run; 0 means none
 }
 
-// ReadSchedule reads a schedule file and all its jobs, and reports all faults. Outputs use the
-// file system; software identifies the program for certificates.
+// ReadSchedule reads a schedule file and its jobs, and reports all faults. Outputs are on fsys.
+// software identifies the program in certificates.
 func ReadSchedule(ctx context.Context, path string, env Environment, fsys durable.FS, software string) (ScheduleFile, []*ScheduledTask, error) {
 	c, tasks, err := checkSchedule(ctx, path, env)
 	if err != nil {
@@ -98,11 +98,11 @@ func ReadSchedule(ctx context.Context, path string, env Environment, fsys durabl
 	return c, jobs, nil
 }
 
-// Every is the time between two checks of what is due.
+// Every returns the time between two checks of what is due.
 func (c ScheduleFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
-// checkSchedule reads a schedule file with its jobs, and finds their faults before a row is read.
-// Without a fault there is a task for each job.
+// checkSchedule reads a schedule file with its jobs, and finds all faults without reading rows.
+// Without faults it returns a task for each job.
 func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []Task, error) {
 	c, t, err := readConfiguration[ScheduleFile](path, env.Lookup)
 	if err != nil {
@@ -145,7 +145,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	return c, tasks, t.Merge(faults)
 }
 
-// check fills in the defaults of the schedule's own keys and adds their faults.
+// check sets defaults of the schedule's own keys and adds faults in them.
 func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	faults.Unless(len(j.Triggers) > 0, at+".triggers", "name at least one, as in [{cron: \"30 2 * * *\", zone: UTC}]")
 	for k, t := range j.Triggers {
@@ -206,7 +206,7 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	faults.Unless(!p.Serve.Declared(), at+".job", "serve: it is only for pacsgp stream: leave it out")
 }
 
-// scheduled is a job as a scheduler runs it.
+// scheduled returns a job as a scheduler runs it.
 func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *ScheduledTask {
 	j := &schedule.Job{
 		Name: of.Name, Job: t.Job, Output: t.Destination(fsys),

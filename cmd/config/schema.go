@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Schema is the JSON Schema of a kind of files: keys, their meaning, and the form of their
+// Schema returns the JSON Schema of a kind of file: the keys, their meaning, and the form of their
 // values.
 func Schema(name string) map[string]any {
 	k, _ := kindWhere(func(k kind) bool { return k.Name == name })
@@ -26,8 +26,8 @@ func Schema(name string) map[string]any {
 	return s
 }
 
-// Meanings of keys, described by the page, make the schema of a type: structures give the keys, other types
-// the forms of their values.
+// described makes the schema of a type from the meaning of each key: structures give keys, other
+// types give forms of values. Meanings come from the reference page.
 type described map[string]string
 
 func (m described) of(key string, t reflect.Type) schema {
@@ -48,7 +48,7 @@ func (m described) form(key string, t reflect.Type) schema {
 		case yamlfile.HasKeys(t):
 			return yamlfile.AnyOf(f.Schema, m.section(key, t))
 		case f.Schema["type"] == "array":
-			return f.Schema // a variable is a part of one value
+			return f.Schema // only a single entry can be a variable
 		}
 		return yamlfile.OrVariable(f.Schema)
 	}
@@ -71,7 +71,7 @@ func (m described) form(key string, t reflect.Type) schema {
 	case reflect.Float64:
 		return yamlfile.OrVariable(schema{"type": "number"})
 	case reflect.String:
-		return schema{"type": []string{"string", "number", "boolean"}} // which are taken as they are written
+		return schema{"type": []string{"string", "number", "boolean"}} // all are read as written
 	default:
 		panic(fmt.Sprintf("pacsgp: a job has a value of type %v", t))
 	}
@@ -85,7 +85,7 @@ func (m described) section(key string, t reflect.Type) schema {
 	return schema{"type": "object", "additionalProperties": false, "properties": properties}
 }
 
-// choices are the words that are values of keys, in whatever kind of file they are.
+// choices returns the words that keys accept, by key, for all kinds of files.
 func choices() map[string]any {
 	return map[string]any{
 		"loss.kind":            certify.LossKinds(),

@@ -26,15 +26,15 @@ type ScoreFile struct {
 	Rejected struct {
 		To rejectedTo `yaml:"to"` // next to the output: rows without a prediction
 	} `yaml:"rejected"`
-	Replaced       string             `yaml:"replaced"` // what becomes of predictions of a file's earlier content
+	Replaced       string             `yaml:"replaced"` // what to do with predictions of a file's earlier content
 	Members        string             `yaml:"members"`
 	SessionTimeout *yamlfile.Duration `yaml:"session_timeout"`
 }
 
-// followed is what score and watch files declare of a model and of the rows.
+// followed is what score and watch files have in common: a model and the rows.
 type followed struct {
 	Kafka  Cluster                `yaml:"kafka"`
-	Model  folderOr[topicsConfig] `yaml:"model"` // with the pointer to the model
+	Model  folderOr[topicsConfig] `yaml:"model"` // the folder or topics with the pointer to the model
 	Source struct {
 		Paths yamlfile.Paths `yaml:"paths"`
 		Kafka TopicSection   `yaml:"kafka"`
@@ -43,16 +43,16 @@ type followed struct {
 	Serve  Serve             `yaml:"serve"`
 	Budget `yaml:",inline"`
 
-	Folder string // of the file
+	Folder string // the folder of the file
 }
 
-// resolve makes relative paths those of the folder of the file.
+// resolve makes relative paths relative to the folder of the file.
 func (c *followed) resolve(path string, output *string) {
 	c.Folder = filepath.Dir(path)
 	relativePaths(c.Folder, c.Kafka.files(), []*string{&c.Source.Kafka.Schema, &c.Model.Folder, output})
 }
 
-// check adds the faults of all but the rows.
+// check adds the faults of everything but the rows.
 func (c *followed) check(faults *yamlfile.Faults) {
 	c.Kafka.check(c.OnTopics() || c.Model.Kafka != (topicsConfig{}), faults)
 	if c.OnTopics() {
@@ -66,7 +66,7 @@ func (c *followed) check(faults *yamlfile.Faults) {
 	c.Serve.check(faults)
 }
 
-// fromFiles adds the faults of rows of files. key declares a folder, which must not be among them.
+// fromFiles adds the faults of rows in files. key declares folder, which must be outside of them.
 func (c *followed) fromFiles(key, folder string, faults *yamlfile.Faults) {
 	source := SourceSection{Paths: c.Source.Paths}
 	source.relativeTo(c.Folder)
@@ -80,19 +80,19 @@ func (c *followed) fromFiles(key, folder string, faults *yamlfile.Faults) {
 	}
 }
 
-// fromTopic adds the faults of rows of a topic.
+// fromTopic adds the faults of rows on a topic.
 func (c *followed) fromTopic(faults *yamlfile.Faults) {
 	faults.Unless(len(c.Source.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
 	c.Source.Kafka.check("source.kafka", faults)
 }
 
-// A folderOr is a directory, or topics.
+// A folderOr is a directory, or something on Kafka.
 type folderOr[T any] struct {
 	Folder string
 	Kafka  T `yaml:"kafka"`
 }
 
-// Form is the directory.
+// Form returns the form of the directory.
 func (f *folderOr[T]) Form() (yamlfile.Form, string) {
 	return yamlfile.Text(&f.Folder), ""
 }
@@ -114,7 +114,7 @@ func (c ScoreFile) ToTopic() bool { return c.Output.Kafka != "" }
 // Shared reports whether the members of the group share the partitions of the topic.
 func (c ScoreFile) Shared() bool { return c.Members == GroupShared }
 
-// Ready is why, or else why no model is current in the folder of models. [Damaged] says what else is wrong there.
+// Ready returns why or, if nil, why no model is current in its folder. See also [Damaged].
 func (c followed) Ready(ctx context.Context, why error) error {
 	folder := c.Model.Folder
 	if why != nil || folder == "" || objects.IsAddress(folder) {
@@ -126,7 +126,7 @@ func (c followed) Ready(ctx context.Context, why error) error {
 	return why
 }
 
-// ReadScore reads a score file, and finds all faults before a row is read.
+// ReadScore reads a score file, and finds all faults without reading rows.
 func ReadScore(_ context.Context, path string, env Environment) (ScoreFile, error) {
 	c, t, err := readConfiguration[ScoreFile](path, env.Lookup)
 	if err != nil {
@@ -153,7 +153,7 @@ func ReadScore(_ context.Context, path string, env Environment) (ScoreFile, erro
 	return c, t.Merge(faults)
 }
 
-// canKeep refuses the name of a column to keep that predictions have themselves.
+// canKeep returns an error if predictions have a column with the name of a kept one.
 func (c ScoreFile) canKeep(name string) error {
 	switch {
 	case c.OnTopics() && c.ToTopic():
@@ -175,7 +175,7 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	faults.Unless(c.Members == "", "members", "it is only for rows of a topic")
 }
 
-// checkTopics adds the faults of a source that is a topic.
+// checkTopics adds the faults of a score file with rows on a topic.
 func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	k := c.Source.Kafka
 	c.fromTopic(faults)
@@ -193,10 +193,10 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is only for files; records are predicted when they arrive")
 }
 
-// Session is the time after which a silent member loses its partitions.
+// Session returns after how long a silent member loses its partitions.
 func (c ScoreFile) Session() time.Duration {
 	return time.Duration(given(c.SessionTimeout, sessionTimeout))
 }
 
-// Every is the time between two searches for new files and models.
+// Every returns the time between two searches for new files and models.
 func (c followed) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }

@@ -24,25 +24,25 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// A Scoring is a score file at work: readers and writers of its sources and outputs.
+// A Scoring runs a score file with the adapters for its sources and outputs.
 type Scoring struct {
 	ScoreFile
 	Service
 
-	Once       bool   // end when no row is left
-	Trusted    string // public keys, by one of which models are signed; "": by any or none
+	Once       bool   // stop when no row is left
+	Trusted    string // public keys that must have signed models; "" demands no signature
 	Events     score.Events
-	RoundEnded func(failed int) // gets the number of files that could not be predicted, after each round over all
+	RoundEnded func(failed int) // called after each round with the number of files that could not be predicted
 }
 
-// ErrFull says that the output has no room.
+// ErrFull means that the disk of the output is full.
 var ErrFull = sinklake.ErrFull
 
-// filesAtOnce is the number of files predicted to files at the same time: while one is opened,
-// or waits for the disk, another is predicted.
+// filesAtOnce is how many files are predicted at the same time: while one is opened or waits for
+// the disk, another is predicted.
 const filesAtOnce = 3
 
-// Run predicts until ctx is done or, with Once, no row is left, and counts failed files.
+// Run predicts until ctx is done or, with Once, no row is left. failed counts failed files.
 func (s *Scoring) Run(ctx context.Context) (failed int, err error) {
 	if s.Trusted != "" {
 		if _, err := sign.ReadTrusted(s.Trusted); err != nil {
@@ -60,12 +60,12 @@ func (s *Scoring) Run(ctx context.Context) (failed int, err error) {
 	return s.filesToFiles(ctx, pointers)
 }
 
-// Where names the location of the predictions of a file.
+// Where returns the path of the predictions of a file.
 func (c ScoreFile) Where(f score.File) string {
 	return sinklake.PredictionsOf(c.Output.Folder, f)
 }
 
-// pointers are the pointers of models, to be closed.
+// pointers returns the pointers to models, and a function that closes them.
 func (s *Scoring) pointers() (score.Pointers, func() error, error) {
 	if s.Model.Folder != "" {
 		return folderPointers(s.Model.Folder), func() error { return nil }, nil
@@ -77,13 +77,13 @@ func (s *Scoring) pointers() (score.Pointers, func() error, error) {
 	return &sinklog.Pointers{Client: client, Topics: sinklog.TopicsOf(s.Model.Kafka.Topics), Name: s.Model.Kafka.Name}, client.Close, nil
 }
 
-// client speaks to a cluster.
+// client returns a client of a cluster.
 func (s *Scoring) client(c Cluster) (*broker.Client, error) {
 	c.Warning, c.Patience = s.Warned, cmp.Or(c.Patience, yamlfile.Duration(s.Patience))
 	return c.Client()
 }
 
-// folderPointers are the pointers of a job's output directory.
+// folderPointers is a job's output directory, as a source of pointers.
 type folderPointers string
 
 // Current reads the pointer.
@@ -99,7 +99,7 @@ func (f folderPointers) Current(ctx context.Context) (pipeline.Current, error) {
 	return p, err
 }
 
-// Artifact reads the files that a pointer names.
+// Artifact reads the files that p names.
 func (f folderPointers) Artifact(ctx context.Context, p pipeline.Current) (a score.Artifact, err error) {
 	a, err = ReadArtifacts(ctx, objects.Join(string(f), sinklake.ModelName(p.Model)), objects.Join(string(f), sinklake.CertificateName(p.ID)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func (f folderPointers) Artifact(ctx context.Context, p pipeline.Current) (a sco
 	return a, err
 }
 
-// ready makes a model ready that a trusted key has signed. The keys are read again for each.
+// ready checks a model and its signature by a trusted key. It reads the keys again each time.
 func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Ready, err error) {
 	if s.Trusted != "" && s.Model.Folder != "" {
 		a.Signatures, err = sinklake.NewOutput(s.Model.Folder, nil).Signatures(a.ID)
@@ -125,14 +125,14 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 	return score.Verified(s.Resources())(ctx, a)
 }
 
-// follower follows the pointers.
+// follower returns a follower of the pointers.
 func (s *Scoring) follower(from score.Pointers, keeps func() string, again string) *score.Follower {
 	return score.NewFollower(score.Config{
 		Pointers: from, Ready: s.ready, Warning: s.Warned, ModelWarnings: report.ModelWarnings, Keeps: keeps, Again: again,
 	})
 }
 
-// followerOf follows the pointers for the predictions of a folder.
+// followerOf returns a follower of the pointers for predictions in a folder.
 func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.Follower, *sinklake.About, error) {
 	about, first, err := sinklake.ReadAbout(ctx, s.FS, s.Output.Folder)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 	return f, about, nil
 }
 
-// reading completes how the files of the source are read.
+// reading adds to r how the files of the source are read.
 func (s *Scoring) reading(r ingestlake.Unpredicted) *ingestlake.Unpredicted {
 	res := s.Resources()
 	r.Paths, r.Decoders, r.Pages = s.Source.Paths, res.Workers, res.PageMemory()/filesAtOnce
@@ -184,18 +184,18 @@ type topicScoring struct {
 
 	client   *broker.Client
 	follower *score.Follower
-	about    *sinklake.About // of a folder
+	about    *sinklake.About // what predictions in a folder are about; nil for predictions on a topic
 	rows     *kafkalog.Unpredicted
-	ended    int // generation of a shared group in which it ended the transactions of earlier owners
+	ended    int // generation of a shared group in which transactions of earlier owners were ended
 }
 
-// unpredictedRecords are the rows of the topic, with a client of its cluster to be closed.
+// unpredictedRecords returns the rows of the topic and a client, which must be closed.
 func (s *Scoring) unpredictedRecords(once bool) (*kafkalog.Unpredicted, *broker.Client, error) {
 	k := s.Source.Kafka
 	origin := &Topic{KafkaSection: KafkaSection{TopicSection: k}}
 	origin.Cluster.Patience = cmp.Or(origin.Cluster.Patience, yamlfile.Duration(s.Patience))
 	waits := func(err error) {
-		if err != nil { // predictions tell the end of it
+		if err != nil { // the next predictions show that the wait is over
 			s.Events.Waits(err)
 		}
 	}
@@ -232,7 +232,7 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 		topics = append(topics, deadLetters)
 		s.Said(fmt.Sprintf("records of rows without a prediction go to topic %q", deadLetters))
 	}
-	for _, topic := range topics { // before the group, which says less
+	for _, topic := range topics { // before Lead, whose error would say less
 		_, err := client.Partitions(ctx, topic)
 		if errors.Is(err, broker.ErrNoTopic) {
 			err = fmt.Errorf("%w (hint: is the name right? score makes no topic: kafka-topics.sh --create --topic %s does)", err, topic)
@@ -250,7 +250,7 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 	}), output)
 }
 
-// predictAs predicts as a member of one generation, from the positions of group and output on.
+// predictAs predicts as a member of one generation, from the positions of group and output.
 func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err error) {
 	if t.ToTopic() {
 		err = t.toTopicAs(ctx, as)
@@ -280,7 +280,7 @@ func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort(ctx)) }()
-	// Behind the writer, which has waited until an earlier transaction had ended.
+	// After NewPredictions, which has waited for the end of an earlier transaction.
 	if err := t.rows.Same(ctx); err != nil {
 		return err
 	}

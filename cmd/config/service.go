@@ -17,39 +17,39 @@ type Stream struct {
 	Promote        Promotion          `yaml:"promote"`
 }
 
-// sessionTimeout is the default of Session.
+// sessionTimeout is the default of the key session_timeout.
 const sessionTimeout = yamlfile.Duration(20 * time.Second)
 
-// Session is the time after which a silent member loses its partitions.
+// Session returns after how long a silent member loses its partitions.
 func (c Stream) Session() time.Duration {
 	return time.Duration(given(c.SessionTimeout, sessionTimeout))
 }
 
-// Kept is the number of windows with artifacts in the output, next to what is current.
+// Kept returns how many windows keep their artifacts in the output, besides the current one.
 func (c Stream) Kept() int { return max(1, given(c.Keep, 20)) }
 
-// A Serve declares the server of a service.
+// A Serve declares the HTTP server of a service.
 type Serve struct {
 	Listen string `yaml:"listen"`
 }
 
-// Declared reports whether the section is there.
+// Declared reports whether the file has the section.
 func (c Serve) Declared() bool { return c != (Serve{}) }
 
-// check adds the faults of the declaration. It reads no file.
+// check adds the faults of the section.
 func (c Serve) check(faults *yamlfile.Faults) {
 	if err := (serving.Config{Address: c.Listen}).Check(); err != nil && c.Declared() {
 		faults.Add("serve", "%v", err)
 	}
 }
 
-// declared reports whether the section is there.
+// declared reports whether the file has the section.
 func (c Stream) declared() bool { return c != (Stream{}) }
 
 // Shared reports whether members share the partitions.
 func (c Stream) Shared() bool { return c.Group == GroupShared }
 
-// check adds the faults of the section itself.
+// check adds the faults of the section.
 func (c Stream) check(faults *yamlfile.Faults) {
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Group)
 	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
@@ -57,23 +57,23 @@ func (c Stream) check(faults *yamlfile.Faults) {
 	c.Promote.check("stream.promote", faults)
 }
 
-// A Promotion is the rule of promotion: always, or within a share of the current bound.
+// A Promotion is a rule: always promote, or if the bound is at most a share above the current one.
 type Promotion struct {
 	Within Share `yaml:"within"`
 }
 
 const wantRule = "want always, or {within: 10 %}: how far the bound may be above the current one"
 
-// Form is the word instead of the key.
+// Form returns the form of the word always.
 func (p *Promotion) Form() (yamlfile.Form, string) {
 	var always string
 	return yamlfile.Word(&always, "always"), wantRule
 }
 
-// check adds the fault of the rule.
+// check adds the fault of a share outside [0, 1].
 func (p Promotion) check(at string, faults *yamlfile.Faults) {
 	faults.Unless(p.Within >= 0 && p.Within <= 1, at, "%s", wantRule)
 }
 
-// rule is the rule of a scheduler or a stream.
+// rule returns the rule for a scheduler or a stream.
 func (p Promotion) rule() watch.Promotion { return watch.Promotion{Within: float64(p.Within)} }

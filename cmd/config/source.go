@@ -14,13 +14,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// ColumnStatistics are those of a column.
+// ColumnStatistics are the statistics of a column.
 type ColumnStatistics = ingestlake.ColumnStatistics
 
-// maxPaths bounds the declared paths: the files of each are listed several times.
+// maxPaths bounds how many paths are declared, since the files of each are listed several times.
 const maxPaths = 10_000
 
-// Form is a path or a list of some.
+// Form returns the form of one or more paths.
 func (s *SourceSection) Form() (yamlfile.Form, string) { return s.Paths.Form() }
 
 // relativeTo makes relative paths relative to a folder.
@@ -31,7 +31,7 @@ func (s *SourceSection) relativeTo(folder string) {
 	relativePaths(folder, []*string{&s.Kafka.Schema, &s.Spool.Folder})
 }
 
-// origin is the origin that the section declares for a job.
+// origin returns the origin of rows that the section declares for a job, and adds its faults.
 func (s SourceSection) origin(job job.Job, output string, faults *yamlfile.Faults) Origin {
 	if s.Kafka.declared() {
 		faults.Unless(len(s.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
@@ -52,7 +52,7 @@ func (s SourceSection) origin(job job.Job, output string, faults *yamlfile.Fault
 	return Lake(s.Paths)
 }
 
-// OriginOf is the origin that arguments DATA name.
+// OriginOf returns the origin that the arguments DATA name.
 func OriginOf(arguments []string) (Origin, error) {
 	for _, path := range arguments {
 		if shown, err := ingestlake.CheckPath(path); err != nil {
@@ -62,8 +62,8 @@ func OriginOf(arguments []string) (Origin, error) {
 	return Lake(arguments), nil
 }
 
-// MakeTemporary gives a spooled origin a temporary folder. asked: the spool has the columns that
-// are asked for first; else those of the job.
+// MakeTemporary gives a spooled origin a temporary folder. If asked is set, the spool has the
+// columns that the first Open asks for, otherwise those of the job.
 func MakeTemporary(from Origin, asked bool) {
 	topic, ok := from.(*Topic)
 	if !ok {
@@ -74,7 +74,7 @@ func MakeTemporary(from Origin, asked bool) {
 	}
 }
 
-// OpenData opens an origin for a check of a certificate.
+// OpenData returns a function that opens an origin to check a certificate.
 func OpenData(from Origin, res job.Resources) dataset.OpenData {
 	return func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 		want.Decoders, want.Pages = res.Workers, res.PageMemory()
@@ -82,7 +82,7 @@ func OpenData(from Origin, res job.Resources) dataset.OpenData {
 	}
 }
 
-// topic is the window of a topic for a job.
+// topic returns the window of a topic for a job.
 func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults) Origin {
 	const key = "source.kafka"
 	k := s.Kafka
@@ -106,7 +106,7 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 	return &Topic{KafkaSection: k, Config: config, file: s.file, DeadLetters: s.deadLetters}
 }
 
-// spooledColumns are the features and the target of a job.
+// spooledColumns returns the columns that a job needs: features, target and those of other keys.
 func spooledColumns(job job.Job, faults *yamlfile.Faults) (columns []string) {
 	faults.Unless(job.Features != nil, "features", "name them, because the records of a topic need not all have the same members")
 	for _, name := range slices.Concat(job.Features, job.NotAFeature(), []string{job.Target}) {
@@ -123,7 +123,7 @@ type SourceSection struct {
 	Kafka KafkaSection   `yaml:"kafka"`
 	Spool SpoolSection   `yaml:"spool"` // of the topic
 
-	file        string // with the section
-	deadLetters string // topic for records of rejected rows, or ""
+	file        string // the file that has the section
+	deadLetters string // topic for records of rejected rows; "" for none
 	scheduled   bool   // a schedule sets the windows of the topic
 }

@@ -21,35 +21,35 @@ import (
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// Overrides are the changes of a command to a job file: flags, and that a schedule runs it.
+// Overrides are a command's changes to a job file: from flags, or because a schedule runs it.
 type Overrides struct {
 	Output string
 	Budget
 
-	scheduled bool // a schedule sets its windows
+	scheduled bool // a schedule sets the windows of the topic
 }
 
-// An Environment is the environment of a file.
+// An Environment has what reading a file needs from its caller.
 type Environment struct {
 	Lookup  func(string) (string, bool) // variables of the environment
-	Warning func(string)                // gets the reason for a wait
+	Warning func(string)                // called with the reason for a wait
 
-	Offline bool // a check opens no source
+	Offline bool // checks must not open sources
 }
 
-// A Task is a runnable job file, with its defaults: the job, the origin of its rows and the locations of its
-// results.
+// A Task is a job file, ready to run, with defaults: the job, the origin of its rows, and where its
+// results go.
 type Task struct {
 	JobFile
 
 	Job       job.Job
 	Source    Origin
-	PublishTo *ArtifactTopics // nil: nothing is published next to the output
+	PublishTo *ArtifactTopics // nil if artifacts go to the output only
 	Resources job.Resources
-	file      *yamlfile.File // that it was read from; nil: from none
+	file      *yamlfile.File // nil if the task was not read from a file
 }
 
-// ReadJob reads a job, applies the flags, and finds all faults before a row is read.
+// ReadJob reads a job file, applies the overrides, and finds all faults without reading rows.
 func ReadJob(_ context.Context, path string, env Environment, o Overrides) (Task, error) {
 	c, t, err := readConfiguration[JobFile](path, env.Lookup)
 	if err != nil {
@@ -64,13 +64,13 @@ func ReadJob(_ context.Context, path string, env Environment, o Overrides) (Task
 	return p, t.Merge(faults)
 }
 
-// NewTask fills in the defaults. Its error joins all faults.
+// NewTask returns the task of a job file, with defaults. Its error joins all faults.
 func NewTask(c JobFile) (Task, error) {
 	p, faults := c.task()
 	return p, faults.Err(job.ErrConfig)
 }
 
-// task fills in the defaults and finds all faults.
+// task sets defaults and finds all faults.
 func (c JobFile) task() (Task, yamlfile.Faults) {
 	errConfig := job.ErrConfig.Error() + ": "
 	job, err := c.job().WithDefaults()
@@ -122,7 +122,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	return p, faults
 }
 
-// insideSource is the format of a fault about an output directory and the source.
+// insideSource returns the format of the fault that an output directory is inside the source.
 func insideSource(source string) string {
 	if strings.ContainsAny(source, "*?[") {
 		return "the source %[2]s would find the model in %[1]s; choose another directory"
@@ -130,8 +130,8 @@ func insideSource(source string) string {
 	return "%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or ."
 }
 
-// Open opens the source with the columns of the job. spooled, if not nil, gets the number of
-// spooled rows.
+// Open opens the source with the columns of the job. spooled, if not nil, is called with the number
+// of spooled rows.
 func (p Task) Open(ctx context.Context, spooled func(rows int64)) (dataset.Opened, error) {
 	src, err := dataset.Open(ctx, p.Job, p.Source, nil, p.Resources, spooled)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p Task) Open(ctx context.Context, spooled func(rows int64)) (dataset.Opene
 	return src, nil
 }
 
-// artifactTopics are those of the section, or nil.
+// artifactTopics returns the topics of the section publish, or nil if there is none.
 func (c JobFile) artifactTopics(faults *yamlfile.Faults) *ArtifactTopics {
 	const key = "publish.kafka"
 	k, group := c.Publish.Kafka, c.Source.Kafka.Group
@@ -157,10 +157,10 @@ func (c JobFile) artifactTopics(faults *yamlfile.Faults) *ArtifactTopics {
 	return s
 }
 
-// partitionName is how the pointers of a shared group end.
+// partitionName matches the names of pointers in a shared group.
 var partitionName = regexp.MustCompile(`/[0-9]+$`)
 
-// Publisher publishes next to the output; nil: nothing.
+// Publisher returns what publishes besides the output, or nil.
 func (p Task) Publisher() pipeline.Publisher {
 	if p.PublishTo == nil {
 		return nil
@@ -168,8 +168,8 @@ func (p Task) Publisher() pipeline.Publisher {
 	return &publisher{ArtifactTopics: p.PublishTo, source: p.Source, required: p.Require.Of}
 }
 
-// MakeTopics makes the topics of a job, of one partition and as many replicas as the cluster has by
-// default.
+// MakeTopics makes the topics of a job, with one partition and the cluster's default number of
+// replicas.
 func (p Task) MakeTopics(ctx context.Context, report func(topic string, made bool)) (err error) {
 	const partitions, replicas = 1, -1
 	var cluster Cluster
@@ -203,12 +203,12 @@ func (p Task) MakeTopics(ctx context.Context, report func(topic string, made boo
 	return nil
 }
 
-// goesOn reports whether a job has keys of a stream. A job without them may be one too.
+// goesOn reports whether a job has keys that only a stream uses. A job without them can stream too.
 func (p Task) goesOn() bool {
 	return p.Stream.declared() || p.Serve.Declared()
 }
 
-// mustGoOn adds the faults of a stream.
+// mustGoOn adds the faults of a job that cannot stream.
 func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(p.Rejected.To.path == "", "rejected.to", "a stream sends rejected rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(p.Stream.Promote.Within == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")

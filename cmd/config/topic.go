@@ -24,20 +24,20 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
-// A Topic is the window of a topic. It is consumed into its spool at its first opening; all openings read
-// the spool.
+// A Topic is a window of a topic. The first Open consumes it into its spool; every Open reads the
+// spool.
 type Topic struct {
 	KafkaSection
 	Config      kafkalog.Config
-	DeadLetters string            // topic for records of rejected rows, or ""
-	file        string            // job file
-	segments    []dataset.Segment // to replay; nil: the window is a new one
-	temporary   bool              // the spool is removed after reading
+	DeadLetters string            // topic for records of rejected rows; "" for none
+	file        string            // path of the job file
+	segments    []dataset.Segment // segments to replay; nil for a new window
+	temporary   bool              // Release removes the spool
 	frozen      *kafkalog.Window  // nil before spooling
 	lock        io.Closer
 }
 
-// Open opens the window, after consuming it into its spool if necessary.
+// Open opens the window. If necessary, it first consumes it into its spool.
 func (k *Topic) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	if k.frozen == nil {
 		if k.Config.Columns == nil {
@@ -67,7 +67,7 @@ func (k *Topic) consume(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, k.Config.Client.Close()) }()
-	if k.temporary { // it sends nothing
+	if k.temporary { // then no dead letters are sent
 		k.Config.DeadLetters = false
 	}
 	if k.Config.DeadLetters {
@@ -86,11 +86,11 @@ func (k *Topic) consume(ctx context.Context) (err error) {
 	return err
 }
 
-// maxSchemaFile bounds a file with a schema.
+// maxSchemaFile bounds a file with a schema, in bytes.
 const maxSchemaFile = 1 << 20
 
-// Schemas reads the declared schema, or connects to the registry. waits is called with the reason
-// when a wait for it begins, and with nil at its end.
+// Schemas reads the declared schema, or prepares a client of the registry. waits is called with the
+// reason when a wait for the registry begins, and with nil when it ends.
 func (k *Topic) Schemas(waits func(err error)) error {
 	switch {
 	case k.Schema != "":
@@ -106,7 +106,7 @@ func (k *Topic) Schemas(waits func(err error)) error {
 	}
 }
 
-// makeFolder makes the folder of the spool: a temporary one, or the declared one with a lock.
+// makeFolder makes the folder of the spool: a temporary one, or the declared one, which it locks.
 func (k *Topic) makeFolder() (err error) {
 	if k.temporary {
 		k.Config.Folder, err = os.MkdirTemp("", "pacsgp-spool-")
@@ -126,10 +126,10 @@ func (k *Topic) makeFolder() (err error) {
 	return err
 }
 
-// others are the spools of other windows in an output directory. Failed jobs that were changed
-// leave them.
+// others returns the spools of other windows in an output directory. A job that failed and was then
+// changed leaves its spool there.
 func (k *Topic) others(output string) (found []string) {
-	all, _ := os.ReadDir(output) // the run reports a folder that cannot be read
+	all, _ := os.ReadDir(output) // if the folder cannot be read, the run reports it
 	for _, e := range all {
 		if path := filepath.Join(output, e.Name()); strings.HasPrefix(e.Name(), spoolPrefix) && path != filepath.Clean(k.Config.Folder) {
 			found = append(found, path)
@@ -138,13 +138,13 @@ func (k *Topic) others(output string) (found []string) {
 	return found
 }
 
-// Finds returns "": no file is read by its name.
+// Finds returns "": the rows are not read from files by name.
 func (k *Topic) Finds(string) string { return "" }
 
-// Arguments name these rows on a command line.
+// Arguments returns how a command line names these rows.
 func (k *Topic) Arguments() []string { return []string{"--source", k.file} }
 
-// Replay is the origin of the rows of a certificate.
+// Replay returns the origin of the rows of a certificate.
 func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 	if len(c.Sample.Segments) == 0 {
 		return nil, errors.New("the certificate names no segments of a topic: its rows were not read from one; give the data")
@@ -159,7 +159,7 @@ func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 	return again, nil
 }
 
-// Release removes the spool, unless another run of the job can resume it.
+// Release unlocks the spool, and removes it unless a later run of the job can resume it.
 func (k *Topic) Release(published bool) (err error) {
 	if k.lock != nil {
 		err, k.lock = k.lock.Close(), nil
@@ -168,7 +168,7 @@ func (k *Topic) Release(published bool) (err error) {
 		return err
 	}
 	done := published && !k.spool.Keep && k.frozen != nil
-	// A frozen window without rows would have none in later runs either.
+	// A frozen window without rows stays without rows.
 	empty := k.frozen != nil && k.frozen.Rows() == 0
 	if published {
 		k.Config.Quota.Release(k.Config.Folder)
@@ -179,10 +179,10 @@ func (k *Topic) Release(published bool) (err error) {
 	return err
 }
 
-// hintAgain is the hint when windows cannot follow one another.
+// hintAgain is the hint for windows that cannot continue earlier ones.
 const hintAgain = "(hint: give the job another name and output; source.kafka.from says where its first window begins)"
 
-// Next is the window of a scheduled run that begins now. No row is read.
+// Next returns the window of a scheduled run that begins now. It reads no rows.
 func (k *Topic) Next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (w pipeline.TopicWindow, err error) {
 	defer func() {
 		if err != nil && broker.Temporary(err) {
@@ -214,7 +214,7 @@ func (k *Topic) Next(ctx context.Context, before *pipeline.Windows, patience tim
 	if err = identity.Same(broker.Identity(before.Identity), k.Topic, "the one that the windows before are of"); err != nil {
 		return w, fmt.Errorf("%w %s", err, hintAgain)
 	}
-	if w.Identity = pipeline.TopicIdentity(identity); identity == (broker.Identity{}) { // a broker of an older version
+	if w.Identity = pipeline.TopicIdentity(identity); identity == (broker.Identity{}) { // brokers report no ids
 		w.Identity = before.Identity
 	}
 	if before.Ends != nil {
@@ -234,7 +234,7 @@ func (k *Topic) Next(ctx context.Context, before *pipeline.Windows, patience tim
 	return w, err
 }
 
-// within is the origin of the rows of a frozen window.
+// within returns the origin of the rows of a frozen window.
 func (k *Topic) within(w pipeline.TopicWindow) *Topic {
 	one := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, file: k.file, DeadLetters: k.DeadLetters}
 	c := &one.Config
@@ -251,10 +251,10 @@ func (k *Topic) within(w pipeline.TopicWindow) *Topic {
 // away is a temporary error of brokers.
 type away struct{ error }
 
-// Unwrap is the error, and [schedule.ErrAway].
+// Unwrap returns the error and [schedule.ErrAway].
 func (a away) Unwrap() []error { return []error{a.error, schedule.ErrAway} }
 
-// Name is the topic's.
+// Name returns the name of the topic.
 func (k *Topic) Name() string { return k.Topic }
 
 // AtLatest reports whether the first window of a schedule begins at the latest offset.
@@ -263,13 +263,13 @@ func (k *Topic) AtLatest() bool {
 	return from.Offsets == nil && from.Time == broker.Latest
 }
 
-// Digest identifies a window and the reading of its records.
+// Digest identifies a window and how its records are read.
 func (k *Topic) Digest(w pipeline.TopicWindow) string { return digest.OfValues(w, k.digest(k.Config)) }
 
-// Rows are the rows of a frozen window.
+// Rows returns the rows of a frozen window.
 func (k *Topic) Rows(w pipeline.TopicWindow) dataset.Rows { return k.within(w) }
 
-// Discard removes the spool of a window, unless the job keeps it.
+// Discard removes the spool of a window, unless the job retains spools.
 func (k *Topic) Discard(w pipeline.TopicWindow) error {
 	if k.spool.Keep {
 		return nil

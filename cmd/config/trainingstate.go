@@ -17,18 +17,18 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// maxTrainingState bounds a training state, whose longest part is a line for each step of training.
+// maxTrainingState bounds a training state, in bytes. Its longest part is a line for each step.
 const maxTrainingState = 64 << 20
 
-// A TrainingState is the result of train --no-pass in an output, for a last pass in parts; or what it left for
-// a first one.
+// A TrainingState is what train --no-pass leaves in an output for a last pass in parts, or for a
+// first pass in parts.
 type TrainingState struct {
 	*pass.TrainingState
-	Digest string // SHA-256 of its document
+	Digest string // SHA-256 of the file
 	folder string
 }
 
-// TrainingState reads the training state of the task.
+// TrainingState reads the training state in the output of the task.
 func (p Task) TrainingState() (TrainingState, error) {
 	path := filepath.Join(p.Output, TrainingStateFile)
 	data, err := durable.ReadSmall(path, "a training state", maxTrainingState)
@@ -48,12 +48,12 @@ func (p Task) TrainingState() (TrainingState, error) {
 	return TrainingState{h, digest.Of(data), p.Output}, nil
 }
 
-// Files are its paths.
+// Files returns the paths of the model and of the training state.
 func (h TrainingState) Files() []string {
 	return []string{filepath.Join(h.folder, sinklake.TrainingStateModel), filepath.Join(h.folder, TrainingStateFile)}
 }
 
-// Trained reads the trained model back from its file.
+// Trained reads the trained model.
 func (h TrainingState) Trained(ctx context.Context) (pass.Model, error) {
 	if h.First() {
 		return pass.Model{}, fmt.Errorf("%s: %w", filepath.Join(h.folder, TrainingStateFile), pass.ErrUntrained)
@@ -66,18 +66,18 @@ func (h TrainingState) Trained(ctx context.Context) (pass.Model, error) {
 	return m, err
 }
 
-// trainedModel gives the trained model, and publishes nothing.
+// trainedModel is a [pass.Sink] that only reads the trained model.
 type trainedModel struct {
-	pass.Sink // none: nothing is published
+	pass.Sink // nil, since nothing is published
 	from      TrainingState
 }
 
-// GetModel reads the model back from its file.
+// GetModel reads the trained model.
 func (t trainedModel) GetModel(ctx context.Context, _ string) (pass.Model, error) {
 	return t.from.Trained(ctx)
 }
 
-// TrainForParts trains a task up to the last pass, whose parts others make.
+// TrainForParts trains a task up to the last pass, which is then made in parts.
 func TrainForParts(ctx context.Context, p Task, out *Output, how pipeline.RunConfig) error {
 	if err := Local(p.Output); err != nil {
 		return err
@@ -85,7 +85,7 @@ func TrainForParts(ctx context.Context, p Task, out *Output, how pipeline.RunCon
 	return pipeline.TrainForParts(ctx, p.Job, p.Source, out, how)
 }
 
-// Prepare prepares the last pass of a task that is trained.
+// Prepare prepares the last pass of a trained task.
 func Prepare(ctx context.Context, p Task, h TrainingState) (*pass.Prepared, error) {
 	return pipeline.Prepare(ctx, h.TrainingState, fit.Environment{
 		Open: func(ctx context.Context, features []string) (dataset.Source, error) {
@@ -95,8 +95,8 @@ func Prepare(ctx context.Context, p Task, h TrainingState) (*pass.Prepared, erro
 	})
 }
 
-// Certify merges the parts of the last pass of a task that is trained, which are files, and publishes
-// model and certificate.
+// Certify merges the parts of the last pass of a trained task, each a file, and publishes model and
+// certificate.
 func Certify(ctx context.Context, p Task, h TrainingState, parts []string, out *Output, how pipeline.RunConfig) (o *pipeline.Outcome, err error) {
 	all, release, err := MergePasses(parts)
 	if err != nil {

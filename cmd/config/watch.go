@@ -14,14 +14,14 @@ import (
 type WatchFile struct {
 	followed
 
-	State string   `yaml:"state"` // folder
+	State string   `yaml:"state"` // folder of the counts
 	Unit  struct { // what is counted; rows without it
 		Column yamlfile.Names `yaml:"column"` // whose values tell units apart
 	} `yaml:"unit"`
-	Alarm *Share            `yaml:"alarm"` // chance that it is false
-	Delay yamlfile.Duration `yaml:"delay"` // until labels have come
+	Alarm *Share            `yaml:"alarm"` // probability of a false alarm
+	Delay yamlfile.Duration `yaml:"delay"` // how old files must be, so that labels have arrived
 
-	// Files are model and certificate, instead of Model.
+	// Files names a model and a certificate, if arguments give them instead of Model.
 	Files struct{ Model, Certificate string }
 }
 
@@ -38,12 +38,12 @@ func ReadWatch(_ context.Context, path string, env Environment) (WatchFile, erro
 	return c, t.Merge(faults)
 }
 
-// scoring is the score file that reads the same rows by the same models.
+// scoring returns a score file with the same rows and models.
 func (c WatchFile) scoring() ScoreFile {
 	return ScoreFile{followed: c.followed, Keep: c.Unit.Column}
 }
 
-// check adds the faults of all but the model.
+// check adds the faults of everything but the model.
 func (c *WatchFile) check(faults *yamlfile.Faults) {
 	faults.Unless(c.State != "" && !isRemote(c.State), "state", "name the directory for the counts")
 	if c.OnTopics() {
@@ -63,10 +63,10 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 	faults.Unless(1e-15 <= c.Delta() && c.Delta() < 1, "alarm", "%g is no probability of a false alarm: want a number between 0 and 1, as in 0.01 or 1 %%", c.Delta())
 }
 
-// Delta is the probability of a false alarm.
+// Delta returns the probability of a false alarm.
 func (c WatchFile) Delta() float64 { return float64(given(c.Alarm, Share(watch.DefaultDelta))) }
 
-// Check reports the faults of what arguments declare.
+// Check returns the faults of a watch that arguments declare.
 func (c *WatchFile) Check() error {
 	var faults yamlfile.Faults
 	c.check(&faults)

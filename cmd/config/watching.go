@@ -28,26 +28,26 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A Watching is a watch file at work.
+// A Watching runs a watch file with the adapters for its rows.
 type Watching struct {
 	WatchFile
 
 	Service
 
-	Follow     bool // go on as rows come
+	Follow     bool // wait for new rows, and do not stop
 	Events     score.Events
-	Counted    func(by *score.Predictor, t watch.Test) // gets what was counted
-	RoundEnded func(failed int)                        // gets the number of files that could not be counted
+	Counted    func(by *score.Predictor, t watch.Test) // called with the test after it has counted rows
+	RoundEnded func(failed int)                        // called with the number of files that could not be counted
 }
 
-// A Watched is what rows have said of the current certificate.
+// A Watched is the test of the current certificate on new rows.
 type Watched struct {
 	By     *score.Predictor
 	Test   watch.Test
-	Failed int // files
+	Failed int // number of files that could not be counted
 }
 
-// Run counts until ctx is done or, without Follow, no row is left. It returns the test of the
+// Run counts rows until ctx is done or, without Follow, no row is left. It returns the test of the
 // model that is current then.
 func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 	store, state, err := sinklake.OpenWatch(w.State, w.FS)
@@ -79,11 +79,11 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 	return last, err
 }
 
-// Last is the latest test of the state, which is shown until the current model is known; false without one.
+// Last returns the latest test in the state, shown until the current model is known; false if none.
 func (w *Watching) Last() (watch.Test, bool) {
 	s, err := sinklake.ReadWatch(durable.OS{}, w.State)
 	if err != nil || len(s.Tests) == 0 {
-		return watch.Test{}, false // opened, it says why
+		return watch.Test{}, false // opening the state will report it
 	}
 	return s.Tests[len(s.Tests)-1], true
 }
@@ -105,41 +105,41 @@ type adopting struct {
 	counted func(by *score.Predictor, t watch.Test)
 }
 
-// Adopted shows its test.
+// Adopted shows the test of the model.
 func (e adopting) Adopted(by *score.Predictor) {
 	e.Events.Adopted(by)
-	if t, err := e.testOf(by); err == nil { // else the first row says why
+	if t, err := e.testOf(by); err == nil { // otherwise the first row shows the error
 		e.counted(by, t)
 	}
 }
 
-// pointers are those of the file, or the artifact that arguments name.
+// pointers returns the pointers of the file, or the artifact that arguments name.
 func (w *Watching) pointers(ctx context.Context, s *Scoring) (score.Pointers, func() error, error) {
 	if w.Files.Certificate == "" {
 		return s.pointers()
 	}
 	one, err := ReadArtifacts(ctx, w.Files.Model, w.Files.Certificate)
-	if err == nil && one.Certificate.Counts.Units != nil { // the promise is about units
+	if err == nil && one.Certificate.Counts.Units != nil { // then the promise is about units
 		w.Unit.Column = one.Certificate.Counts.Units.Columns
 		s.Keep = w.Unit.Column
 	}
 	return onePointer(one), func() error { return nil }, err
 }
 
-// onePointer is an artifact that stays current.
+// onePointer is an artifact that is always current.
 type onePointer score.Artifact
 
-// Current names it.
+// Current returns a pointer to the artifact.
 func (p onePointer) Current(context.Context) (pipeline.Current, error) {
 	return pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: p.Digest}, Predictor: certify.PredictorMean}, nil
 }
 
-// Artifact is the artifact.
+// Artifact returns the artifact.
 func (p onePointer) Artifact(context.Context, pipeline.Current) (score.Artifact, error) {
 	return score.Artifact(p), nil
 }
 
-// watchedDue says when what was counted of files is stored: each time the state is written as a whole.
+// watchedDue is the rule for storing the counts of files. Each time the whole state is written.
 var watchedDue = score.Due{Rows: 1 << 20, Every: time.Second}
 
 // lake counts rows of files.
@@ -170,7 +170,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	rows.Labels, rows.Warning = true, func(string) {} // what other partitions lack is a certificate
+	rows.Labels, rows.Warning = true, func(string) {} // a missing certificate for other partitions does not matter here
 	if _, err := client.Partitions(ctx, rows.Topic); err != nil {
 		return nil, err
 	}
@@ -216,25 +216,25 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 	return out.Test, err
 }
 
-// watchedFiles says which files are news.
+// watchedFiles knows which files have new rows.
 type watchedFiles struct {
 	of *Watching
 
 	mu      sync.Mutex
-	counted map[string]bool     // files that were counted: their names, and what the state has of them
-	digests map[string]string   // of the values of files on their way, by their paths
-	known   map[testedFile]bool // of files on their way
+	counted map[string]bool     // counted files: names, and the texts in the state
+	digests map[string]string   // by path: digest of the values of a file that is not stored yet
+	known   map[testedFile]bool // results of isKnown for files that are not stored yet
 	warned  map[string]bool
 }
 
-// testedFile is a file as the test of a certificate sees it.
+// testedFile is a file, tested for a certificate.
 type testedFile struct {
 	score.File
 
 	by string // id of the certificate
 }
 
-// newWatchedFiles goes on behind those that a state has.
+// newWatchedFiles returns a watchedFiles with the counted files of a state.
 func newWatchedFiles(of *Watching, counted []string) *watchedFiles {
 	f := &watchedFiles{of: of, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]bool{}, warned: map[string]bool{}}
 	for _, digest := range counted {
@@ -243,7 +243,7 @@ func newWatchedFiles(of *Watching, counted []string) *watchedFiles {
 	return f
 }
 
-// has reports whether a file was counted, or waits for its labels.
+// has reports whether a file was counted, or is too young to have its labels.
 func (f *watchedFiles) has(file score.File) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -254,7 +254,7 @@ func (f *watchedFiles) has(file score.File) (bool, error) {
 	return err == nil && time.Since(info.ModTime()) < time.Duration(f.of.Delay), err
 }
 
-// knownTo reports whether the rows of a file are no news to a certificate.
+// knownTo reports whether the rows of a file are not new for the certificate.
 func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.StoredColumns]) (func(ingestlake.StoredColumns, int) bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -270,8 +270,8 @@ func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.Sto
 	return func(ingestlake.StoredColumns, int) bool { return is }, nil
 }
 
-// isKnown compares a file with the time of the pointer, with a file of its name that was counted, and
-// with the sample.
+// isKnown reports whether rows are not new: the file is older than the pointer, was counted, has a
+// counted file's name, or is one of the dataset.
 func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.Predictor) (bool, error) {
 	info, err := os.Stat(file.Path)
 	if err != nil {
@@ -291,7 +291,7 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 	switch {
 	case f.counted[digest.String()] || info.ModTime().Before(by.Since):
 		return true, nil
-	case f.counted[file.Name]: // some of its rows may have been there
+	case f.counted[file.Name]: // it may contain counted rows
 		f.warning(file.Path + " was written again since it was counted: its rows are not counted (hint: put rows that come into new files)")
 		return true, nil
 	}
@@ -303,8 +303,8 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 	return f.sampled(ctx, src, by, res.Workers)
 }
 
-// sampled reports whether rows are those of files of the sample. Without a manifest none are:
-// rows-after-model is assumed then.
+// sampled reports whether rows are those of a file of the dataset. Without a manifest it returns
+// false, which assumes that rows came after the model.
 func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *score.Predictor, workers int) (bool, error) {
 	folder, name := f.of.Model.Folder, sinklake.ManifestName(by.ID)
 	if f.of.Files.Certificate != "" {
@@ -321,7 +321,7 @@ func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *scor
 	return list.Holds(ctx, src, workers)
 }
 
-// warning gives a warning once.
+// warning calls Warned once for each text.
 func (f *watchedFiles) warning(text string) {
 	if !f.warned[text] {
 		f.warned[text] = true
@@ -329,14 +329,14 @@ func (f *watchedFiles) warning(text string) {
 	}
 }
 
-// again reports whether the rows of a file were counted, as those of another one.
+// again reports whether the rows of a file were counted from another file.
 func (f *watchedFiles) again(p score.Piece[ingestlake.StoredColumns]) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.counted[f.digests[p.File.Path]]
 }
 
-// count notes a file that was counted whole, and returns what tells it again.
+// count records a file as counted, and returns what identifies it in the state.
 func (f *watchedFiles) count(file score.File) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -352,7 +352,7 @@ func (f *watchedFiles) count(file score.File) []string {
 	return all
 }
 
-// note notes what the state has of a file: a name and a digest, or a digest of values.
+// note records an entry of the state about a file: a name and a digest, or a digest of values.
 func (f *watchedFiles) note(of string) {
 	f.counted[of] = true
 	if at := strings.LastIndexByte(of, ' '); at >= 0 {
