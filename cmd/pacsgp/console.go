@@ -33,7 +33,7 @@ func consoleCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// showConsole serves pages until ctx is done.
+// showConsole serves the pages until ctx is done.
 func showConsole(ctx context.Context, w system, folders []string, s serving.Config) error {
 	if err := s.Check(); err != nil {
 		return config.Argument(fmt.Errorf("--listen: %w", err))

@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// theDemo has fewer inducing points than the default, to take a quarter of a minute.
+// theDemo has fewer inducing points than the default, so that the demo takes a quarter of a minute.
 var theDemo = demoSize{rows: 20_000, fresh: 20_000, files: 4, inducing: 400}
 
 func demoCommand(w system) *cobra.Command {
@@ -79,7 +79,7 @@ func demo(ctx context.Context, w system, output string) error {
 	return o.verdict()
 }
 
-// demoFreshRows compares the bound with the risk on rows of the generator beyond the lake.
+// demoFreshRows compares the bound with the risk on new rows from the generator.
 func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSize, o *outcome, dir string, say func(string, ...any)) error {
 	say("\nMaking %s new rows of the same source …\n", words.Number(size.fresh))
 	if err := generator.WriteLake(ctx, dir, 1, size.rows, size.fresh); err != nil {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// groupMetrics are those of a member of a group. While the brokers do not answer there is no lag
-// and no number of partitions: the last ones would hide it.
+// groupMetrics are the metrics of a member of a group. While brokers do not answer it has no lag
+// and no number of partitions: old values would hide the fault.
 type groupMetrics struct {
 	meters
-	shared bool // members share the partitions; else one has all, new ones too
+	shared bool // members share the partitions; otherwise one has all, including new ones
 
-	mu    sync.Mutex // of what follows
-	known bool       // the group knows this process
-	has   int        // partitions in its generation
-	all   int        // partitions of the topic, at the last poll
-	fault error      // of the last poll
+	mu    sync.Mutex // guards the fields below
+	known bool       // the group has this process as a member in a current generation
+	has   int        // number of partitions of this member
+	all   int        // number of partitions of the topic, at the last poll
+	fault error      // error of the last poll
 }
 
 func newGroupMetrics(m meters) *groupMetrics {
@@ -30,7 +30,7 @@ func newGroupMetrics(m meters) *groupMetrics {
 	return &groupMetrics{meters: m}
 }
 
-// membership shows the position of this process in the group.
+// membership records the state of this process in the group.
 func (m *groupMetrics) membership(known bool, partitions int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,7 +38,7 @@ func (m *groupMetrics) membership(known bool, partitions int) {
 	m.show()
 }
 
-// behind shows the lags of the group by partition, or why they are unknown.
+// behind records the lag of each partition, or why lags are unknown.
 func (m *groupMetrics) behind(lags map[int]int64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +55,7 @@ func (m *groupMetrics) behind(lags map[int]int64, err error) {
 	m.show()
 }
 
-// show shows the position of this process. The lock is held.
+// show sets the metrics of this member. The caller holds the lock.
 func (m *groupMetrics) show() {
 	has := m.has
 	if has > 0 && !m.shared {
@@ -68,7 +68,7 @@ func (m *groupMetrics) show() {
 	m.set("pacsgp_member_partitions", float64(has))
 }
 
-// unknown is why the position of this process is. The lock is held.
+// unknown returns why the state of this member is unknown, or nil. The caller holds the lock.
 func (m *groupMetrics) unknown() error {
 	switch {
 	case m.fault != nil:
@@ -79,7 +79,7 @@ func (m *groupMetrics) unknown() error {
 	return nil
 }
 
-// ready returns the reason for a wait, nil without one.
+// ready returns why this member must wait, or nil.
 func (m *groupMetrics) ready() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -59,7 +59,7 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 	return inspectCertificate(w, path, c, asJSON)
 }
 
-// inspectCertificate prints a certificate that does not contradict itself.
+// inspectCertificate prints a certificate, if its numbers follow from its evidence.
 func inspectCertificate(w system, path string, c certify.Certificate, asJSON bool) error {
 	if err := certify.Recompute(c); err != nil {
 		return fmt.Errorf("%s: %w: %w", path, job.ErrRefused, err)

@@ -12,18 +12,18 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 )
 
-// environment is the environment of job files.
+// environment returns the environment for reading files.
 func (w system) environment() config.Environment {
 	return config.Environment{Lookup: w.lookup, Warning: newDisplay(w).warning}
 }
 
-// budgetFlags declares the flags of a budget.
+// budgetFlags declares the flags of a budget. memory describes what the memory is for.
 func budgetFlags(cmd *cobra.Command, b *config.Budget, memory string) {
 	cmd.Flags().Func("memory", memory+", a `size` as in 512MiB", b.Memory.Set)
 	cmd.Flags().Func("workers", "`number` of processors to use (default: all)", b.Workers.Set)
 }
 
-// onJob completes a command on a job file. Flags override the file if there are overrides.
+// onJob completes a command on a job file. With overrides, it has flags that override the file.
 func onJob(w system, cmd *cobra.Command, o *config.Overrides, run func(ctx context.Context, p config.Task) error) *cobra.Command {
 	var path string
 	if o != nil {
@@ -43,19 +43,19 @@ func onJob(w system, cmd *cobra.Command, o *config.Overrides, run func(ctx conte
 	return cmd
 }
 
-// jobFlags declares the flags that name a job file and override it.
+// jobFlags declares the flags that name a job file and override its keys.
 func jobFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	overrideFlags(cmd, path, o)
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "output directory")
 }
 
-// overrideFlags are the same but for output.
+// overrideFlags is jobFlags without output.
 func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	cmd.Flags().StringVarP(path, "config", "c", "", "the job file (YAML)")
 	budgetFlags(cmd, &o.Budget, "for rows kept between passes")
 }
 
-// orFile takes the file of -c as an argument, too.
+// orFile accepts the file of -c as an argument too.
 func orFile(path *string, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		most := 1
@@ -72,7 +72,7 @@ func orFile(path *string, what string) cobra.PositionalArgs {
 	}
 }
 
-// loadJob reads the job file, applies the flags and checks the whole.
+// loadJob reads a job file, applies the overrides, and returns all faults.
 func loadJob(ctx context.Context, path string, w system, o config.Overrides) (config.Task, error) {
 	if path == "" {
 		return config.Task{}, config.Argument(errors.New("name the job file; examples/ has some"))
@@ -84,7 +84,7 @@ func loadJob(ctx context.Context, path string, w system, o config.Overrides) (co
 	return p, err
 }
 
-// loadSchedule reads a schedule file and all its jobs, and reports all faults.
+// loadSchedule reads a schedule file and its jobs, and returns all faults.
 func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFile, []*config.ScheduledTask, error) {
 	if path == "" {
 		return config.ScheduleFile{}, nil, config.Argument(errors.New("name the schedule file; examples/schedule/ has one"))
@@ -103,14 +103,14 @@ func outputFlag(cmd *cobra.Command, output *string, what string) {
 	}
 }
 
-// dataOf is the origin of a command's rows: its arguments, or the source of a job file; nil without either.
+// dataOf returns the origin of a command's rows: its arguments, the source of a job file, or nil.
 func dataOf(ctx context.Context, w system, arguments []string, job string) (config.Origin, error) {
 	switch {
 	case job != "" && len(arguments) > 0:
 		return nil, config.Argument(errors.New("--source: DATA are given too; want one of them"))
 	case job != "":
 		p, err := loadJob(ctx, job, w, config.Overrides{})
-		config.MakeTemporary(p.Source, true) // the spool of the job is the job's
+		config.MakeTemporary(p.Source, true) // the command must not use the job's own spool
 		return p.Source, err
 	case len(arguments) > 0:
 		return config.OriginOf(arguments)

@@ -42,8 +42,8 @@ func lintCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// A linted document is what lint prints for machines. Line and column of a fault are of the innermost section
-// that the file has, 1 if it has none.
+// A linted document is the JSON output of lint. A fault in a missing key has the position of the
+// innermost existing section around it, or 1:1 if there is none.
 type linted struct {
 	Files  []string         `json:"files"`
 	Faults []yamlfile.Fault `json:"faults"`
@@ -51,7 +51,7 @@ type linted struct {
 
 func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) error {
 	out := linted{Files: paths, Faults: []yamlfile.Fault{}}
-	var cause error // a fault of a job or another file, if one of them is
+	var cause error // job.ErrConfig if a file itself has a fault
 	bad, env := 0, w.environment()
 	env.Offline = offline
 	for _, path := range paths {
@@ -91,5 +91,5 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 	return reworded{cause, fmt.Sprintf("%s in %s", words.Count(int64(len(out.Faults)), "fault"), words.Count(int64(bad), "file"))}
 }
 
-// oneLine is a path that cannot be taken for two lines.
+// oneLine escapes line breaks in a path.
 func oneLine(path string) string { return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(path) }

@@ -20,15 +20,15 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// logging is the form of standard error: of messages, and of the error at the end.
+// logging is the format and the level of messages on standard error, including the final error.
 type logging struct {
-	format string // formatText, formatJSON, or "": text on a terminal, JSON elsewhere
+	format string // formatText, formatJSON, or "": text on a terminal and JSON elsewhere
 	level  string
 	quiet  bool
-	run    string // name of this process in each record
+	run    string // id of this process, in each record
 }
 
-// Formats of the log, and of the report of lint.
+// Formats of the log and of the output of lint.
 const (
 	formatText = "text"
 	formatJSON = "json"
@@ -36,11 +36,11 @@ const (
 
 func newLogging() *logging {
 	id := make([]byte, 6)
-	_, _ = rand.Read(id) // never fails: package crypto/rand
+	_, _ = rand.Read(id) // it never returns an error
 	return &logging{run: hex.EncodeToString(id)}
 }
 
-// flags adds the flags of all commands.
+// flags declares the flags that all commands have.
 func (l *logging) flags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&l.format, "log-format", "", "text or json (default text on a terminal, else json)")
@@ -48,7 +48,7 @@ func (l *logging) flags(root *cobra.Command) {
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "the same as --log-level warn")
 }
 
-// check checks the flags.
+// check returns an error for invalid flags.
 func (l *logging) check() error {
 	_, known := levels[l.level]
 	switch {
@@ -69,7 +69,7 @@ var levels = map[string]slog.Level{
 	"": slog.LevelInfo, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// from is the least level.
+// from returns the lowest level that is logged.
 func (l *logging) from() slog.Level {
 	if l.quiet {
 		return slog.LevelWarn
@@ -77,17 +77,17 @@ func (l *logging) from() slog.Level {
 	return levels[l.level]
 }
 
-// asJSON reports whether the log has records, not lines for people.
+// asJSON reports whether the log has JSON records instead of text. terminal is its width, or 0.
 func (l *logging) asJSON(terminal int) bool {
 	return l.format == formatJSON || l.format == "" && terminal == 0
 }
 
-// records returns a writer of records.
+// records returns a logger that writes JSON records.
 func (l *logging) records(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.from()})).With("run", l.run)
 }
 
-// fail writes the error at the end of a command, one record for each fault with its hints.
+// fail writes the final error of a command: each fault with its hints.
 func (l *logging) fail(w io.Writer, terminal int, err error) {
 	if !l.asJSON(terminal) {
 		explain(w, terminal, err)
@@ -119,7 +119,7 @@ func logRecord(log *slog.Logger, level slog.Level, text, hint string) {
 	log.Log(context.Background(), level, text)
 }
 
-// cutHint cuts a line into text and hint: the whole line, or the brackets at its end.
+// cutHint splits a line into text and hint. A hint is the whole line, or in brackets at its end.
 func cutHint(line string) (text, hint string) {
 	if hint, only := strings.CutPrefix(line, "hint: "); only {
 		return "", hint
@@ -130,25 +130,25 @@ func cutHint(line string) (text, hint string) {
 	return line, ""
 }
 
-// packageName begins errors of a package, what lint says of a source, and what errors of one package say of another.
+// packageName matches the names of packages with which errors begin, also inside other errors.
 var packageName = regexp.MustCompile(`(^|^source: )(?:sink|model|report|synth): |(^|: )(?:pipeline|certify): `)
 
-// systemCall is the system call in an error about a missing file.
+// systemCall matches the system call in an error about a missing file.
 var systemCall = regexp.MustCompile(`(^|: )(?:open|l?stat) ([^:]+: (?:no such file or directory|too many levels of symbolic links))`)
 
-// libraryWords replaces words of libraries about their own settings, and of YAML's grammar.
+// libraryWords replaces texts of libraries about their own settings and YAML's grammar.
 var libraryWords = strings.NewReplacer("too many levels of symbolic links", "a symbolic link that leads to itself", "decompressed size exceeds configured limit", "it is larger decompressed than it says",
 	"could not find flow map content", "the { is not closed", "could not find flow mapping end token '}'", "the { is not closed",
 	"sequence end token ']' not found", "the [ is not closed", "non-map value is specified", "want KEY: VALUE", "found an invalid key for this map", "a key must be a word",
 	"mapping value is not allowed in this context", "a second colon in a line: put text with a colon in quotes", "mapping key \"", "key \"", "\" already defined at", "\" is already given at")
 
-// inPlainWords removes names of packages and system calls from a line of an error.
+// inPlainWords removes names of packages and system calls from a line of an error's text.
 func inPlainWords(line string) string {
 	line = packageName.ReplaceAllString(line, "$1$2")
 	return libraryWords.Replace(systemCall.ReplaceAllString(line, "$1$2"))
 }
 
-// messageLines are the lines of an error for people, with hints.
+// messageLines returns the lines of an error for people: at most mostFaults faults, and hints.
 func messageLines(err error) []string {
 	var lines []string
 	faults := 0
@@ -178,10 +178,10 @@ const (
 	exitInterrupted  = 130
 )
 
-// mostFaults is the largest number of faults that an error shows.
+// mostFaults is how many faults of an error are shown.
 const mostFaults = 20
 
-// explain prints an error for people, each fault and hint as [printMessage] does.
+// explain prints an error for people with [printMessage], each fault and hint on its own.
 func explain(w io.Writer, terminal int, err error) {
 	escaped := report.NewEscaper(w)
 	defer escaped.Flush() //nolint:errcheck // standard error is where an error would be reported
@@ -190,8 +190,8 @@ func explain(w io.Writer, terminal int, err error) {
 	}
 }
 
-// printMessage prints a line of an error, or a warning. A terminal gets it wrapped, with the hint below it; a file
-// or a pipe gets one line, for grep. A line that is a hint alone has no head.
+// printMessage prints a line of an error or warning. For a terminal it wraps the text and puts the
+// hint below; for a file or pipe it prints one line, for grep. A hint without text has no head.
 func printMessage(w io.Writer, terminal int, head, line string) {
 	switch text, hint := cutHint(line); {
 	case terminal > 0:
@@ -204,7 +204,7 @@ func printMessage(w io.Writer, terminal int, head, line string) {
 	}
 }
 
-// isUsage reports whether an error is about the command line.
+// isUsage reports whether an error is about the command's arguments.
 func isUsage(err error) bool {
 	_, ok := errors.AsType[config.ArgumentError](err)
 	return ok

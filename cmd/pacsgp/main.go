@@ -1,5 +1,5 @@
-// Pacsgp fits a sparse Gaussian process to the rows of a Parquet lake and publishes it with a certificate: a number
-// that bounds, with a stated confidence, how often it misses fresh rows of the same source.
+// Pacsgp fits a sparse Gaussian process to the rows of a Parquet lake and publishes it with a
+// certificate: a bound, with a stated confidence, on its misses in new rows of the same source.
 package main
 
 import (
@@ -48,37 +48,37 @@ func main() {
 	os.Exit(status(err))
 }
 
-// patience is the time after a signal to finish a step of training and save it. Then the
-// process is ended, which loses nothing: files appear whole or not at all.
+// patience is how long a process may, after a signal, finish and save a step of training. Then it
+// is ended, which loses nothing: files appear whole or not at all.
 const patience = 20 * time.Second
 
-// afterSignal calls end if the process is alive so long after the end of ctx.
+// afterSignal calls end if the process is still alive patience after the end of ctx.
 func afterSignal(ctx context.Context, end func()) {
 	context.AfterFunc(ctx, func() { time.AfterFunc(patience, end) })
 }
 
-// spareMemory sets GOGC, unless the user does. A trainer holds a dozen large matrices and makes
-// few new ones: a heap of twice the live size would be waste.
+// spareMemory sets GOGC, unless the user does. Training has a dozen large matrices and allocates
+// few new ones: a heap of twice their size would waste memory.
 func spareMemory() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(30)
 	}
 }
 
-// run is the command. It passes no control character on to a terminal.
+// run runs the command that args name. It writes no control characters to a terminal.
 func run(ctx context.Context, args []string, w system) error {
 	out, log := report.NewEscaper(w.stdout), report.NewEscaper(w.stderr)
 	w.paper, w.screen = w.stdout, w.stderr
 	w.stdout, w.stderr = out, log
 	err := dispatch(ctx, args, w)
-	_ = log.Flush() // a broken terminal stops no run
+	_ = log.Flush() // the run goes on if the terminal is broken
 	if lost := out.Flush(); lost != nil && (err == nil || errors.Is(err, pipeline.ErrNotCertified)) {
 		err = fmt.Errorf("standard output: %w", lost)
 	}
 	return quoteLines(err, args)
 }
 
-// quoteLines quotes arguments of several lines in an error, in which each line is a fault.
+// quoteLines quotes arguments with line breaks in an error's text, where each line is a fault.
 func quoteLines(err error, args []string) error {
 	if err == nil {
 		return nil
@@ -95,7 +95,7 @@ func quoteLines(err error, args []string) error {
 	return reworded{err, text}
 }
 
-// A reworded error is an error with another text.
+// A reworded error is an error with its text replaced.
 type reworded struct {
 	error
 	text string
@@ -104,7 +104,7 @@ type reworded struct {
 // Error returns the text.
 func (r reworded) Error() string { return r.text }
 
-// Unwrap returns the error.
+// Unwrap returns the original error.
 func (r reworded) Unwrap() error { return r.error }
 
 // dispatch parses args and runs the command that they name.
@@ -149,7 +149,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	})
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) {
-		return pipeline.ErrInterrupted // without the position
+		return pipeline.ErrInterrupted // without where it was interrupted
 	}
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 		return config.Argument(unknownCommand(err))
@@ -157,7 +157,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	return err
 }
 
-// unknownCommand is cobra's error in one line.
+// unknownCommand returns cobra's error as one line.
 func unknownCommand(err error) error {
 	text, suggestions, _ := strings.Cut(err.Error(), "\n\nDid you mean this?")
 	if names := strings.Fields(suggestions); len(names) > 0 {
@@ -166,7 +166,7 @@ func unknownCommand(err error) error {
 	return errors.New(text)
 }
 
-// wantedByFlag says in an error which values a flag takes, instead of the words of Go's parsers.
+// wantedByFlag replaces the text of Go's parsers in an error by the values that the flag accepts.
 func wantedByFlag(err error) error {
 	cause := errors.Unwrap(err)
 	if cause == nil || strings.HasPrefix(cause.Error(), "want ") {

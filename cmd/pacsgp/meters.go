@@ -9,14 +9,14 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 )
 
-// meters are the metrics of a service by name, listed in docs/reference/metrics.md.
+// meters are the metrics of a service by name. docs/reference/metrics.md lists them.
 type meters struct {
 	registry *prometheus.Registry
 	gauges   map[string]*prometheus.GaugeVec
 	counters map[string]*prometheus.CounterVec
 }
 
-// newMeters has the metrics of every process.
+// newMeters returns the metrics that every process has.
 func newMeters() meters {
 	m := meters{prometheus.NewRegistry(), map[string]*prometheus.GaugeVec{}, map[string]*prometheus.CounterVec{}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -25,7 +25,7 @@ func newMeters() meters {
 	return m
 }
 
-// gauge adds a gauge. Without labels it is 0 until it is set.
+// gauge adds a gauge. Without labels its value begins at 0.
 func (m meters) gauge(name, help string, labels ...string) {
 	m.gauges[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	m.registry.MustRegister(m.gauges[name])
@@ -34,7 +34,7 @@ func (m meters) gauge(name, help string, labels ...string) {
 	}
 }
 
-// counter adds a counter. Without labels it is 0 at first.
+// counter adds a counter. Without labels its value begins at 0.
 func (m meters) counter(name, help string, labels ...string) {
 	m.counters[name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.registry.MustRegister(m.counters[name])
@@ -53,8 +53,8 @@ func (m meters) add(name string, more float64, labels ...string) {
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// write writes the metrics of pacsgp to a file, whole or not at all. Those of the process and of the Go
-// runtime would clash with node_exporter's own.
+// write writes the metrics to a file, atomically. It leaves out those of the process and the Go
+// runtime, which would clash with node_exporter's own.
 func (m meters) write(path string) error {
 	m.registry.Unregister(collectors.NewGoCollector())
 	m.registry.Unregister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -73,7 +73,7 @@ func certifyCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// parsePart reads a part as in 1/2. For tasks that are counted from 0 the last part is 0/2 too.
+// parsePart parses a part, as in 1/2. For tasks that count from 0, part 0/2 is the last one.
 func parsePart(text string) (pass.Part, error) {
 	number, of, _ := strings.Cut(text, "/")
 	n, err := strconv.Atoi(number)
@@ -91,7 +91,7 @@ func testPass(ctx context.Context, w system, p config.Task, part pass.Part, outp
 		return config.Argument(fmt.Errorf("-o: %w", err))
 	}
 	h, err := p.TrainingState()
-	if err == nil && h.First() { // pacsgp-beam makes its parts
+	if err == nil && h.First() { // pacsgp-beam makes the parts of a first pass
 		_, err = h.Trained(ctx)
 	}
 	if err != nil {

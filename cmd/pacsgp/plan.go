@@ -33,7 +33,7 @@ func planCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// A planned job is the output of plan.
+// A planned job is the JSON output of plan.
 type planned struct {
 	Files    int             `json:"files"`
 	Columns  []plannedColumn `json:"columns"` // features, then the target
@@ -42,7 +42,7 @@ type planned struct {
 	Delta float64 `json:"delta"`
 }
 
-// A plannedColumn is a used column by the footers.
+// A plannedColumn is a column of the job, as the footers describe it.
 type plannedColumn struct {
 	Name      string `json:"name"`
 	Nulls     int64  `json:"nulls"`
@@ -50,7 +50,7 @@ type plannedColumn struct {
 	Filled    bool   `json:"filled,omitempty"`
 }
 
-// plan plans a job by footers. Faults that stop train are its error, behind what it prints.
+// plan prints what a job can certify, from footers alone, and returns faults that would stop train.
 func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error) {
 	config.MakeTemporary(p.Source, false)
 	defer func() { err = errors.Join(err, p.Source.Release(false)) }()
@@ -61,7 +61,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 		return err
 	}
 	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Warnings: append(append([]string{}, src.Warnings()...), p.Job.Warned()...)}
-	apart := len(p.Job.NotAFeature()) + len(p.Job.Labels()) + 1 // the columns behind the features
+	apart := len(p.Job.NotAFeature()) + len(p.Job.Labels()) + 1 // number of columns that are not features
 	sample := fit.Sample{Rows: dataset.RowsOf(src), Features: len(src.Columns()) - apart}
 	var columns []config.ColumnStatistics
 	if footers, ok := src.(interface {
@@ -71,7 +71,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 			return err
 		}
 	}
-	nulls := int64(0) // rows with one, at least
+	nulls := int64(0) // lower bound of rows with a null
 	for _, c := range columns {
 		filled := p.Job.Encode.Fills(c.Column)
 		if p.Job.Features == nil && p.Job.Encode.Of(c.Column) == nil && c.Column != p.Job.Target && pass.IDName.MatchString(c.Column) {
@@ -106,7 +106,7 @@ const (
 	hintTooLong  = "hint: store the column as text if it names units or groups, as a double if it is a quantity, or leave it out, as in exclude: [COLUMN]"
 )
 
-// faultsOf joins the faults of the columns that would stop train, by the footers, with hints.
+// faultsOf returns, with hints, the faults of columns in the footers that would stop train.
 func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
 	var faults, hints []error
 	fault := func(hint, column, text string) {
@@ -188,7 +188,7 @@ func (p planned) print(w io.Writer, style report.Style) error {
 	return table.Flush()
 }
 
-// inTime is a time in words, to two digits.
+// inTime formats a time in seconds as words, with two digits.
 func inTime(s float64) string {
 	switch d := time.Duration(s * float64(time.Second)); {
 	case d < 100*time.Second:

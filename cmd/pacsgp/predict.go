@@ -117,7 +117,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	return nil
 }
 
-// writePredictions writes the predictions of all rows to a file, which replaces none of those that were read.
+// writePredictions writes the predictions of all rows to a file, which must not be in read.
 func writePredictions(ctx context.Context, w system, p config.Predictor, src dataset.Source, workers int, output string, read []string) (n config.RowCounts, err error) {
 	ready, err := pipeline.NewReady(p.Model, workers)
 	if err != nil {
@@ -131,7 +131,7 @@ func writePredictions(ctx context.Context, w system, p config.Predictor, src dat
 	return n, err
 }
 
-// replaces announces that predictions at the output will be replaced. It refuses any other file.
+// replaces warns if the output has predictions, which will be replaced. Any other file is an error.
 func replaces(ctx context.Context, output string, warning func(string)) error {
 	at, err := os.Stat(output)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Size() == 0 {
@@ -156,8 +156,8 @@ func holdsPredictions(ctx context.Context, path string) bool {
 	return err == nil
 }
 
-// nextToRows warns of an output in a folder whose first Parquet file holds no predictions, unless it is one of an
-// output directory: a job that reads the folder would take predictions for rows.
+// nextToRows warns if the folder of the output has a Parquet file that is not predictions, and not
+// a file of an output directory: a job that reads the folder would read predictions as rows.
 func nextToRows(ctx context.Context, output string, warning func(string)) {
 	folder := filepath.Dir(output)
 	all, _ := filepath.Glob(filepath.Join(folder, "[^._]*.parquet"))

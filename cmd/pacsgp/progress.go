@@ -16,10 +16,10 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// unknownWidth is the assumed width of a terminal that does not tell its own.
+// unknownWidth is the width for a terminal that does not report its own, in columns.
 const unknownWidth = 80
 
-// terminalWidth returns the columns of the terminal behind f, or 0 if there is none.
+// terminalWidth returns the width of the terminal at f in columns, or 0 if f is no terminal.
 func terminalWidth(f *os.File) int {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 0
@@ -31,25 +31,25 @@ func terminalWidth(f *os.File) int {
 	return width
 }
 
-// styleOf is the style of certificates on f: as wide as its terminal and in colour, unless
-// NO_COLOR is set; plain if it is no terminal.
+// styleOf returns the style of certificates on f: as wide as its terminal, and in colour unless
+// NO_COLOR is set. If f is no terminal it is plain.
 func styleOf(f *os.File) report.Style {
 	width := terminalWidth(f)
 	_, plain := os.LookupEnv("NO_COLOR")
 	return report.Style{Width: width, Colour: width > 0 && !plain}
 }
 
-// A display shows the progress of a run: lines and a bar for people, or records.
+// A display shows the progress of a run: lines and a bar for people, or JSON records.
 type display struct {
 	w    system
-	log  *slog.Logger // of records; nil: for people
-	once sync.Map     // warnings that are shown once
+	log  *slog.Logger // nil if the output is for people
+	once sync.Map     // warnings that warnOnce has shown
 
-	mu    sync.Mutex // of what follows, while steps are shown
+	mu    sync.Mutex // guards the fields below
 	bar   *progressbar.ProgressBar
-	stage string    // of the bar
-	shown time.Time // the last step in the log
-	phase string    // of it
+	stage string    // the stage that the bar shows
+	shown time.Time // when a step was last shown
+	phase string    // the phase of the last step
 }
 
 func newDisplay(w system) *display {
@@ -60,13 +60,13 @@ func newDisplay(w system) *display {
 	return d
 }
 
-// shows reports whether the log has this level.
+// shows reports whether the log includes this level.
 func (d *display) shows(level slog.Level) bool { return level >= d.w.log.from() }
 
-// stepEvery is the least time between two steps in a log, below the level debug.
+// stepEvery is the least time between two steps in a log; the level debug has all of them.
 const stepEvery = time.Second
 
-// observer shows progress; watch, if not nil, gets each step as well.
+// observer returns an observer that shows progress. watch, if not nil, also gets each step.
 func (d *display) observer(watch func(job.Progress)) job.Observer {
 	return job.Observer{Warning: d.warning, Event: d.event, Starting: d.starting, Fitting: d.fitting, Progress: func(p job.Progress) {
 		d.progress(p)
@@ -76,7 +76,7 @@ func (d *display) observer(watch func(job.Progress)) job.Observer {
 	}}
 }
 
-// progress shows a step of training, or the beginning of another phase.
+// progress shows a step of training, or that another phase begins.
 func (d *display) progress(p job.Progress) {
 	attrs := []any{slog.Float64("elapsed_seconds", float64(time.Duration(p.Elapsed).Round(time.Millisecond).Milliseconds())/1000)}
 	if p.Steps > 0 {
@@ -101,22 +101,22 @@ func (d *display) spooled(rows int64) {
 	d.step("spool", "spool: ", words.Count(rows, "row"), rows, -1, slog.Int64("rows", rows))
 }
 
-// starting shows the progress of start values.
+// starting shows the progress of the search for start values.
 func (d *display) starting(done, most int) {
 	d.step(string(job.PhaseStart), "start values: ", "evaluations", int64(done), int64(most), slog.Int("step", done), slog.Int("steps", most))
 }
 
-// fitting shows the progress of the predictor.
+// fitting shows the progress of fitting the predictor.
 func (d *display) fitting(done, most int64) {
 	d.step(string(job.PhasePredictor), "predictions: ", "rows", done, most, slog.Int64("step", done), slog.Int64("steps", most))
 }
 
-// step shows the number of a step, at most once in a while below the level debug, and the largest one or -1.
+// step shows step n of up to most, −1 if unknown. Only the level debug has all steps.
 func (d *display) step(phase, head, words string, n, most int64, attrs ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if phase != d.phase {
-		d.phase, d.shown = phase, time.Time{} // the first step of each phase is shown
+		d.phase, d.shown = phase, time.Time{} // show the first step of each phase
 	}
 	bar := d.log == nil && d.w.terminal > 0
 	level := slog.LevelInfo
@@ -143,7 +143,7 @@ func (d *display) step(phase, head, words string, n, most int64, attrs ...any) {
 	}
 }
 
-// advance moves the bar, or begins another one.
+// advance sets the bar to n, or begins a new bar.
 func (d *display) advance(head, words string, n, most int64) {
 	if d.bar == nil || d.stage != head {
 		d.end()
@@ -157,10 +157,10 @@ func (d *display) advance(head, words string, n, most int64) {
 	}
 	d.bar.Describe(fmt.Sprintf("%-48s", head+words))
 	d.bar.ChangeMax64(most)
-	_ = d.bar.Set64(n) // a broken terminal stops no run
+	_ = d.bar.Set64(n) // the run goes on if the terminal is broken
 }
 
-// phaseWords describes phases without steps.
+// phaseWords describes the phases that have no steps.
 var phaseWords = map[job.Phase]string{
 	job.PhaseFirstPass: "first pass: the rows are read, split and scaled",
 	job.PhaseStart:     "start values: lengthscales, noise, number of inducing points",
@@ -170,7 +170,7 @@ var phaseWords = map[job.Phase]string{
 
 func (d *display) line(text string) { _, _ = fmt.Fprintln(d.w.stderr, text) }
 
-// end ends the bar.
+// end removes the bar.
 func (d *display) end() {
 	if d.bar == nil {
 		return
@@ -182,7 +182,7 @@ func (d *display) end() {
 
 func (d *display) warning(text string) { d.say(slog.LevelWarn, "note: ", text) }
 
-// warnOnce shows a warning unless it was shown before.
+// warnOnce shows a warning, unless it has shown the same text before.
 func (d *display) warnOnce(text string) {
 	if _, was := d.once.LoadOrStore(text, true); !was {
 		d.warning(text)
@@ -191,7 +191,7 @@ func (d *display) warnOnce(text string) {
 
 func (d *display) event(text string) { d.say(slog.LevelInfo, "", text) }
 
-// say writes a text, for people behind its kind.
+// say shows a text at a level. For people, kind comes before it.
 func (d *display) say(level slog.Level, kind, text string) {
 	switch {
 	case !d.shows(level):

@@ -60,7 +60,7 @@ func pullCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// artifactTopicsOf are those that --kafka names by a job file, or by brokers with topics of the default names.
+// artifactTopicsOf returns the topics of --kafka: those of a job file, or default names on brokers.
 func artifactTopicsOf(ctx context.Context, w system, from string) (*config.ArtifactTopics, error) {
 	switch {
 	case from == "":
@@ -99,8 +99,8 @@ func promoteCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// promote moves the pointer of a name on topics or, without any, that of a folder to the artifact with this
-// beginning of an id, and prints which certificate is current.
+// promote moves the pointer of the name to on topics or, if topics is "", of the folder to. In a
+// folder id may be the beginning of an id. It prints which certificate is current.
 func promote(ctx context.Context, w system, topics, id, to string, who certify.Predictor) (err error) {
 	var c certify.Certificate
 	var before string
@@ -131,7 +131,7 @@ func promote(ctx context.Context, w system, topics, id, to string, who certify.P
 	return err
 }
 
-// warnOfRefusal warns if the run of a certificate has ended with 3, by its record.
+// warnOfRefusal warns if the record of a certificate's run has exit status 3.
 func warnOfRefusal(show *display, out *config.Output, id string) {
 	runs, err := out.Runs()
 	if err != nil {

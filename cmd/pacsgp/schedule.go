@@ -67,7 +67,7 @@ func scheduleCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// scheduleRunCommand runs one job of a schedule.
+// scheduleRunCommand returns the command that runs one job of a schedule.
 func scheduleRunCommand(w system, path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run JOB",
@@ -89,7 +89,7 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 	}
 }
 
-// A listedRun is a run in the list of --runs.
+// A listedRun is a run in the output of --runs.
 type listedRun struct {
 	pipeline.Scheduled
 
@@ -154,11 +154,11 @@ func tabulate(w system, runs []*pipeline.RunState) error {
 	return nil
 }
 
-// rounds says how long a scheduler works.
+// rounds are the settings of one call of the scheduler.
 type rounds struct {
-	once    bool   // one round
-	now     bool   // whether or not jobs are due
-	metrics string // file for the metrics of the round, or ""
+	once    bool   // end after one round
+	now     bool   // run jobs whether or not they are due
+	metrics string // file for the metrics of the round; "" for none
 }
 
 // runSchedule runs the scheduler until ctx is done, or for one round.
@@ -177,7 +177,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		quiet = false
 		show.event(text)
 	}
-	var warned []string // of one round
+	var warned []string // warnings of the round
 	s.Observer.Warning = func(text string) {
 		if how.once {
 			warned = append(warned, text)
@@ -208,7 +208,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	})
 }
 
-// nothingDue says that no job was run, and when the next runs are due.
+// nothingDue prints that no job was run, and when the next runs are due.
 func nothingDue(out io.Writer, jobs []*schedule.Job) error {
 	_, err := fmt.Fprintln(out, "nothing is due: no job was run")
 	for _, j := range jobs {
@@ -219,7 +219,7 @@ func nothingDue(out io.Writer, jobs []*schedule.Job) error {
 	return err
 }
 
-// newScheduler returns a silent scheduler with the training of the command. Its metrics follow it.
+// newScheduler returns a scheduler that trains as the command does and updates m. It shows nothing.
 func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask, m *scheduleMetrics) *schedule.Scheduler {
 	task := func(j *schedule.Job) *config.ScheduledTask {
 		return jobs[slices.IndexFunc(jobs, func(of *config.ScheduledTask) bool { return of.Job == j })]
@@ -241,7 +241,7 @@ func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask,
 	}
 }
 
-// trainScheduled runs a job within the limits of its schedule.
+// trainScheduled runs a job within the time limit of its schedule.
 func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job job.Job, rows dataset.Rows, as pipeline.RunConfig) (*pipeline.Outcome, error) {
 	within := ctx
 	if j.Time > 0 {
@@ -282,7 +282,7 @@ type realClock struct{}
 // Now returns the time.
 func (realClock) Now() time.Time { return time.Now() }
 
-// After waits.
+// After returns a channel that gets the time after d.
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // scheduleMetrics are the metrics of a scheduler.
@@ -311,7 +311,7 @@ func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 	return m
 }
 
-// stands shows how the runs of a job have ended, and which model is current.
+// stands updates the metrics of a job: how its runs have ended, and which model is current.
 func (m *scheduleMetrics) stands(j *schedule.Job) {
 	at, err := j.Standing()
 	if err != nil {
@@ -335,7 +335,7 @@ func (m *scheduleMetrics) stands(j *schedule.Job) {
 	m.fails(j.Name, at.Fault())
 }
 
-// fails notes why the last run of a job has failed, or cannot be; "" if neither is so.
+// fails records why a job has failed, or why it is unknown if it is due; "" means neither.
 func (m *scheduleMetrics) fails(job, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -345,7 +345,7 @@ func (m *scheduleMetrics) fails(job, why string) {
 	m.set("pacsgp_scheduled_failing", float64(min(len(why), 1)), job)
 }
 
-// ready returns why jobs fail, nil if none does.
+// ready returns why jobs fail, or nil if none does.
 func (m *scheduleMetrics) ready() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -355,7 +355,7 @@ func (m *scheduleMetrics) ready() error {
 	return errors.New(strings.Join(slices.Sorted(maps.Values(m.faults)), "\n"))
 }
 
-// seen shows why it is unknown whether a job is due; nil: it is known.
+// seen updates the metrics after a check. fault, if not nil, is why it is unknown if a job is due.
 func (m *scheduleMetrics) seen(j *schedule.Job, fault error) {
 	if fault == nil {
 		m.stands(j)

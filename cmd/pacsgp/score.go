@@ -39,7 +39,7 @@ func scoreCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// runScore predicts the rows that are there and, unless once is set, those that come.
+// runScore predicts the rows that exist and, unless once is set, new rows as they arrive.
 func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string, once bool) error {
 	show := newDisplay(w)
 	defer show.end()
@@ -69,7 +69,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 	})
 }
 
-// summary ends a command with --once.
+// summary prints what a command with --once has predicted. Failed files are an error.
 func (e *scoreEvents) summary(w system, c config.ScoreFile, failed int) error {
 	where, what := "topic "+c.Output.Kafka, "member"
 	if !c.ToTopic() {
@@ -91,16 +91,16 @@ type scoreEvents struct {
 	meters
 	file  config.ScoreFile
 	show  *display
-	group *groupMetrics // of a topic; nil: of files
-	why   reason        // for a wait, or why files cannot be predicted
-	fault reason        // why the last file that failed could not be predicted
+	group *groupMetrics // nil if rows are in files
+	why   reason        // why score waits, or why files cannot be predicted
+	fault reason        // why the last failed file could not be predicted
 
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // guards the fields below
 	sum   score.Counts
 	files int64
-	last  score.Counts // of sum, in the log
+	last  score.Counts // the part of sum that the log already has
 	since time.Time
-	by    string // the certificate of the last predictions
+	by    string // id of the certificate of the last predictions
 }
 
 func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
@@ -119,7 +119,7 @@ func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
 	return e
 }
 
-// Adopted logs another model.
+// Adopted logs that another model is used.
 func (e *scoreEvents) Adopted(by *score.Predictor) {
 	e.why.set(nil)
 	e.add("pacsgp_models_taken_total", 1)
@@ -135,7 +135,7 @@ func (e *scoreEvents) Waits(err error) {
 	e.why.set(err)
 }
 
-// Failed logs the reason why a file has no predictions.
+// Failed logs why a file has no predictions.
 func (e *scoreEvents) Failed(err error) {
 	e.show.warnOnce(err.Error())
 	e.fault.set(err)
@@ -143,7 +143,7 @@ func (e *scoreEvents) Failed(err error) {
 
 // Predicted counts committed predictions.
 func (e *scoreEvents) Predicted(what score.Done) {
-	if e.group != nil { // else the end of a round says it
+	if e.group != nil { // for files, round does this
 		e.why.set(nil)
 	}
 	n := what.Counts
@@ -162,10 +162,11 @@ func (e *scoreEvents) Predicted(what score.Done) {
 	e.logCounts(false)
 }
 
-// sumEvery is the time between two log lines about predicted records, or counted rows.
+// sumEvery is the least time between two log lines about predicted or counted records.
 const sumEvery = 10 * time.Second
 
-// logCounts logs the number of records of a topic predicted since the last such line, if that is long ago or now is set.
+// logCounts logs how many records were predicted since its last line, at most every sumEvery unless
+// now.
 func (e *scoreEvents) logCounts(now bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -179,14 +180,14 @@ func (e *scoreEvents) logCounts(now bool) {
 	e.since, e.last = time.Now(), e.sum
 }
 
-// others says how many rows have a level that the model does not know.
+// others warns of rows with a level that the model does not know.
 func (e *scoreEvents) others(where string, n score.Counts) {
 	if n.Other > 0 {
 		e.show.warning(fmt.Sprintf("%s%d of %s with a value of an encoded feature that is new or rare: it counts as other", where, n.Other, words.Count(n.Rows, "row")))
 	}
 }
 
-// round shows the number of files that could not be predicted in a round over all files.
+// round records how many files could not be predicted in a round over all files.
 func (e *scoreEvents) round(failed int) {
 	e.set("pacsgp_prediction_failed_files", float64(failed))
 	fault := e.fault.get()
@@ -201,7 +202,7 @@ func (e *scoreEvents) round(failed int) {
 	e.why.set(fmt.Errorf("%s cannot be predicted%s: %w", words.Count(int64(failed), "file"), example, fault))
 }
 
-// ready returns why it cannot predict, nil if it can.
+// ready returns why score cannot predict, or nil if it can.
 func (e *scoreEvents) ready(ctx context.Context) error {
 	if err := e.file.Ready(ctx, e.why.get()); err != nil || e.group == nil {
 		return err

@@ -15,13 +15,13 @@ import (
 	"github.com/pacsgp/pacsgp/sink/console"
 )
 
-// A reason is why a service waits; several goroutines may use it.
+// A reason is why a service waits. It is safe for concurrent use.
 type reason struct{ err atomic.Pointer[error] }
 
-// set notes a reason; nil: there is none.
+// set sets the reason. nil means that there is none.
 func (r *reason) set(err error) { r.err.Store(&err) }
 
-// get returns the reason, nil without one.
+// get returns the reason, or nil if there is none.
 func (r *reason) get() error {
 	if err := r.err.Load(); err != nil {
 		return *err
@@ -29,8 +29,8 @@ func (r *reason) get() error {
 	return nil
 }
 
-// operate calls run while a server answers, if the section is there: with metrics and readiness, and a console of
-// the outputs in these folders; an empty name is none. A service that is stopped has not failed.
+// operate calls run. For a service with the section serve, a server meanwhile has metrics,
+// readiness, and a console of folders (skipping ""). A service that ends with ctx has not failed.
 func operate(ctx context.Context, show *display, c config.Serve, registry *prometheus.Registry, ready func() error, folders []string, service bool, run func() error) (err error) {
 	if c.Declared() && service {
 		folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })

@@ -26,7 +26,7 @@ func streamCommand(w system) *cobra.Command {
 	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error { return streamJob(ctx, w, p) })
 }
 
-// streamJob trains window after window until ctx is done, which is no error, or until a permanent failure.
+// streamJob trains window after window. It returns nil when ctx is done, or a permanent error.
 func streamJob(ctx context.Context, w system, p config.Task) error {
 	m, err := p.Member()
 	if err != nil {
@@ -45,7 +45,7 @@ func streamJob(ctx context.Context, w system, p config.Task) error {
 		show.warning(err.Error())
 	}
 	train := func(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, as pipeline.RunConfig) (*pipeline.Outcome, error) {
-		show := newDisplay(w) // of the window
+		show := newDisplay(w) // the display of this window
 		defer show.end()
 		p, to := m.Into(job, rows, out)
 		how := howTo(w, show, p, to, of.progress)
@@ -59,21 +59,21 @@ func streamJob(ctx context.Context, w system, p config.Task) error {
 	})
 }
 
-// metrics are those of a stream.
+// metrics are the metrics of a stream.
 type metrics struct {
 	meters
 	latency prometheus.Histogram
 	group   *groupMetrics
 
-	why reason // rows cannot be read
+	why reason // why rows cannot be read
 
 	mu     sync.Mutex
-	closed map[int64]time.Time // when this process had all rows of a window
+	closed map[int64]time.Time // when this process had all rows of each window
 }
 
 var _ stream.Events = (*metrics)(nil)
 
-// newMetrics registers them. used and limit are about the disk of the spools.
+// newMetrics returns registered metrics. used and limit are the disk space of spools in bytes.
 func newMetrics(used func() int64, limit int64) *metrics {
 	m := &metrics{meters: newMeters(), closed: map[int64]time.Time{}}
 	m.counter("pacsgp_rows_total", "Rows of published certificates, by what they were used for.", "outcome")
@@ -98,8 +98,8 @@ func newMetrics(used func() int64, limit int64) *metrics {
 	return m
 }
 
-// Fills returns a function that shows the rows of the open window; several goroutines may call
-// it. rows come from an earlier process.
+// Fills returns a function that shows the number of rows in the open window. It may be called from
+// several goroutines. rows is how many rows the window has from an earlier process.
 func (m *metrics) Fills(rows int64) func(rows int64) {
 	var mu sync.Mutex
 	m.set("pacsgp_window_fill_rows", float64(rows))
@@ -114,7 +114,7 @@ func (m *metrics) Fills(rows int64) func(rows int64) {
 	}
 }
 
-// progress shows a step of training.
+// progress updates the metrics of training after a step.
 func (m *metrics) progress(p job.Progress) {
 	if p.Steps > 0 {
 		m.add("pacsgp_training_steps_total", 1)
@@ -122,7 +122,7 @@ func (m *metrics) progress(p job.Progress) {
 	}
 }
 
-// Filled notes the time of a full window.
+// Filled records when a window is full.
 func (m *metrics) Filled(w *stream.Window) {
 	m.set("pacsgp_window_fill_rows", 0)
 	m.mu.Lock()
@@ -130,7 +130,7 @@ func (m *metrics) Filled(w *stream.Window) {
 	m.closed[w.N] = time.Now()
 }
 
-// Published shows a published certificate.
+// Published updates the metrics after a certificate is published.
 func (m *metrics) Published(w *stream.Window, c certify.Certificate, status certify.Status) {
 	l := c.Counts
 	for outcome, n := range map[string]int64{"prior": l.Prior, "training": l.Training, "holdout": l.Holdout, "duplicate": l.Duplicates, "rejected": l.Rejected} {
@@ -144,7 +144,7 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 	delete(m.closed, w.N)
 }
 
-// shows shows the last certificate.
+// shows updates the metrics of the last certificate.
 func (m *metrics) shows(c certify.Certificate, at time.Time) {
 	for _, of := range []certify.Predictor{certify.PredictorMean, certify.PredictorDraw} {
 		m.set("pacsgp_certificate_bound", c.About(of).Bound, string(of))
@@ -156,7 +156,7 @@ func (m *metrics) shows(c certify.Certificate, at time.Time) {
 	m.set("pacsgp_certificate_timestamp_seconds", unixSeconds(at))
 }
 
-// stands shows the last certificate of an output, which an earlier process has published.
+// stands shows the last certificate in an output, from an earlier process.
 func (m *metrics) stands(ctx context.Context, out *config.Output) error {
 	runs, err := out.Runs()
 	if err != nil {
@@ -174,7 +174,7 @@ func (m *metrics) stands(ctx context.Context, out *config.Output) error {
 	return nil
 }
 
-// ready returns the reason for a wait, nil without one.
+// ready returns the reason for a wait, or nil if there is none.
 func (m *metrics) ready() error {
 	if err := m.why.get(); err != nil {
 		return err

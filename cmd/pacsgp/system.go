@@ -13,23 +13,23 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// A system is the environment of the command. Tests have one of their own.
+// A system is the environment of the command. Tests have their own.
 type system struct {
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // environment variables
 	fs             durable.FS
-	terminal       int          // columns of the terminal behind stderr; 0: no terminal
+	terminal       int          // columns of the terminal at stderr; 0 means no terminal
 	style          report.Style // of standard output
 	log            *logging
 	demo           demoSize
-	change         func(*job.Job) // of a test; or nil
+	change         func(*job.Job) // changes a job in tests; otherwise nil
 
-	// stdout and stderr without an [report.Escaper], for colours and the progress bar: their
-	// words are the program's own or escaped already.
+	// These are stdout and stderr without an [report.Escaper], for colours and the progress bar.
+	// Their texts are the program's own, or already escaped.
 	paper, screen io.Writer
 }
 
-// between wraps cobra's check of the number of arguments.
+// between checks that there are least to most arguments. names describes them in the error.
 func between(least, most int, names string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
@@ -39,7 +39,7 @@ func between(least, most int, names string) cobra.PositionalArgs {
 	}
 }
 
-// printJSON prints a document for machines: snake_case, times in seconds, lists that are empty as [].
+// printJSON prints JSON for machines: names in snake_case, times in seconds, empty lists as [].
 func printJSON(w io.Writer, document any) error {
 	text, err := json.MarshalIndent(document, "", "  ")
 	if err == nil {
@@ -48,7 +48,7 @@ func printJSON(w io.Writer, document any) error {
 	return err
 }
 
-// A demoSize is the size of a demo with the paper's artificial data.
+// A demoSize is the size of a demo with artificial data.
 type demoSize struct {
 	rows, fresh int64
 	files       int

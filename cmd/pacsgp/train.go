@@ -39,7 +39,7 @@ func trainCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// train runs a job; the outcome is nil if the last pass is left to others.
+// train runs a job. The outcome is nil if noPass leaves the last pass to other commands.
 func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome, error) {
 	show, out := newDisplay(w), p.Destination(w.fs)
 	defer show.end()
@@ -59,8 +59,8 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 	return &outcome{o, p}, nil
 }
 
-// howTo says how a task is run into an output, and tells what a user should know of that.
-// watch, if not nil, receives each step of training.
+// howTo returns how to run a task into an output, and shows warnings about that output. watch, if
+// not nil, is called with each step of training.
 func howTo(w system, show *display, p config.Task, out *config.Output, watch func(job.Progress)) pipeline.RunConfig {
 	how := p.KeepingRejectedRows(w.fs, show.warning)
 	how.Run, how.Software, how.Observer = w.log.run, config.Software(), show.observer(watch)
@@ -85,10 +85,10 @@ type outcome struct {
 	task config.Task
 }
 
-// verdict is the reason for an exit status other than 0, or nil.
+// verdict returns the reason for an exit status other than 0, or nil.
 func (o *outcome) verdict() error { return o.task.RunConfig().Verdict(o.Result.Certificate) }
 
-// end prints the outcome, and returns the verdict.
+// end prints the outcome and returns the verdict.
 func (o *outcome) end(w system, asJSON bool) error {
 	show := func() error { return o.report(w) }
 	if asJSON {
@@ -100,7 +100,7 @@ func (o *outcome) end(w system, asJSON bool) error {
 	return o.verdict()
 }
 
-// report prints what the run came to, and where everything is.
+// report prints the result of the run, and the paths of its files.
 func (o *outcome) report(w system) error {
 	c, r := o.Result.Certificate, o.Record
 	report.WriteSummary(w.paper, c, w.style)
@@ -110,7 +110,7 @@ func (o *outcome) report(w system) error {
 		retrain = " --retrain"
 	}
 	which := report.Shell(o.task.Output)
-	if r.Exit != 0 { // it did not become the current model
+	if r.Exit != 0 { // the model did not become current
 		which = path(r.Model) + " " + path(r.Certificate)
 	}
 	fmt.Fprintln(w.stdout)
@@ -123,7 +123,8 @@ func (o *outcome) report(w system) error {
 
 var longDigest = regexp.MustCompile("([0-9a-f]{12})[0-9a-f]{52}")
 
-// completed is a path with 12 digits of each digest, and a star by which a shell completes it; an address is whole.
+// completed returns a path for a shell. Digests are cut to 12 digits and a star, but not in
+// addresses.
 func completed(path string) string {
 	if objects.IsAddress(path) {
 		return report.Shell(path)

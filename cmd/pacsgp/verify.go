@@ -79,19 +79,19 @@ func verifyCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// A verification says which certificate to check, and against which rows.
+// A verification is the options of verify: which certificate to check, and against which rows.
 type verification struct {
-	model, certificate string            // their references
-	id                 string            // that the certificate must have; "": any
-	from               config.Origin     // nil: no rows are read
-	trusted            string            // public keys; "": a signature is not asked for
+	model, certificate string            // paths or addresses
+	id                 string            // id that the certificate must have; "" means any
+	from               config.Origin     // origin of the rows; nil means that none are read
+	trusted            string            // public keys; "" means that no signature is required
 	required           certify.Predictor // which claim the exit status is about
 	retrain            bool
-	parent             string // reference of the model that training began with; "": none
+	parent             string // path or address of the model that training began with; "" means none
 	config.Budget
 }
 
-// together refuses options that do not go together.
+// together returns an error for options that exclude each other.
 func (v *verification) together() error {
 	switch {
 	case v.required != certify.PredictorMean && v.required != certify.PredictorDraw:
@@ -104,8 +104,8 @@ func (v *verification) together() error {
 	return nil
 }
 
-// demanded refuses a certificate with another id or without a signature, where they are demanded,
-// and says which trusted key has signed it.
+// demanded returns an error if the certificate lacks a required id or signature. Otherwise it
+// returns lines about what it has checked.
 func (v verification) demanded(ctx context.Context, c certify.Certificate, id string) ([]string, error) {
 	if v.id != "" && v.id != id {
 		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", job.ErrRefused, id, v.id)
@@ -117,7 +117,7 @@ func (v verification) demanded(ctx context.Context, c certify.Certificate, id st
 	return []string{"certificate and model are signed with the trusted key " + by}, err
 }
 
-// run checks the certificate, and trains again where that is asked for.
+// run checks the certificate and, with retrain, trains again.
 func (v verification) run(ctx context.Context, w system) (out *verified, err error) {
 	res := v.Resources()
 	a, err := config.ReadArtifacts(ctx, v.model, v.certificate)
@@ -157,7 +157,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	return out, err
 }
 
-// again repeats the training.
+// again trains again and compares the model.
 func (v verification) again(ctx context.Context, w system, out *verified, open dataset.OpenData, res job.Resources) error {
 	show := newDisplay(w)
 	defer show.end()
@@ -176,18 +176,18 @@ func (v verification) again(ctx context.Context, w system, out *verified, open d
 	return err
 }
 
-// modelDigest is the SHA-256 of a model's file.
+// modelDigest returns the SHA-256 of a model's file.
 func modelDigest(m pass.Model) (string, error) {
 	data, err := sink.EncodeModel(m)
 	return digest.Of(data), err
 }
 
-// A verdictDocument is the output of verify --json.
+// A verdictDocument is the JSON output of verify.
 type verdictDocument struct {
 	Verdict     string         `json:"verdict"`
 	ID          string         `json:"id"`
 	Checked     []string       `json:"checked"`
-	NotChecked  []string       `json:"not_checked"` // though it could be
+	NotChecked  []string       `json:"not_checked"` // what could be checked but was not
 	Uncheckable []string       `json:"cannot_be_checked"`
 	Warnings    []string       `json:"warnings"`
 	Claims      []verdictClaim `json:"claims"`
@@ -212,16 +212,16 @@ func documentOf(v *verified) verdictDocument {
 	return d
 }
 
-// A verified certificate does not contradict its model nor, where they were read again, its rows.
+// A verified certificate agrees with its model and, if they were read, with its rows.
 type verified struct {
 	Certificate certify.Certificate
 	ID          string
 	Found       *pipeline.Verification
 	Required    certify.Predictor // which claim the exit status is about
-	Unrepeated  error             // why training could not be repeated, if that was asked for; nil: it was
+	Unrepeated  error             // why training could not be repeated; nil if it was, or was not requested
 }
 
-// NotChecked lists what was not checked: what another check could, and what none can.
+// NotChecked lists what was not checked: what another check could check, and what no check can.
 func (v *verified) NotChecked() (could, cannot []string) {
 	if !v.Found.Evidence {
 		could = append(could, "prior, split, baseline and losses are taken as stated: name the rows, as in pacsgp verify out/ lake/")
@@ -229,7 +229,7 @@ func (v *verified) NotChecked() (could, cannot []string) {
 	for _, a := range v.Found.NotChecked() {
 		text, how := report.Assumption(v.Certificate, a)
 		switch {
-		case a.Checked == certify.CheckVerify: // said above
+		case a.Checked == certify.CheckVerify: // covered by the line above
 		case a.Checked == certify.CheckNone:
 			cannot = append(cannot, text)
 		case a.Checked == certify.CheckRetraining && v.Unrepeated != nil:
@@ -241,11 +241,11 @@ func (v *verified) NotChecked() (could, cannot []string) {
 	return could, cannot
 }
 
-// claim is the one that the exit status is about.
+// claim returns the claim that the exit status is about.
 func (v *verified) claim() certify.Claim { return v.Certificate.About(v.Required) }
 
-// Uncertified is an error unless the claim is certified, and training was repeated if that was asked
-// for. If strict, it is also one while something that could be checked was not.
+// Uncertified returns an error if the claim is not certified, or if a requested retraining was
+// impossible. If strict is set, it also does so if something that could be checked was not.
 func (v *verified) Uncertified(strict bool) error {
 	could, _ := v.NotChecked()
 	switch g := v.claim(); {
@@ -264,7 +264,7 @@ func (v *verified) warnings() []string {
 	return append(report.Warnings(v.Certificate), v.Found.Warnings...)
 }
 
-// Verdict is the result in a word: what was compared agrees.
+// Verdict returns the result in a word: VERIFIED if the rows were read, otherwise CONSISTENT.
 func (v *verified) Verdict() string {
 	if v.Found.Evidence {
 		return "VERIFIED"

@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// versionLine says all of it.
+// versionLine returns the program's version, the Go release, the platform and the instruction set.
 func versionLine() string {
 	return fmt.Sprintf("%s %s %s/%s, instruction set %s\n",
 		config.Software(), runtime.Version(), runtime.GOOS, runtime.GOARCH, model.InstructionSet())

@@ -59,7 +59,7 @@ func watchCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// watchFile reads the watch file, or makes it of arguments.
+// watchFile reads the watch file at path, or makes one of arguments.
 func watchFile(ctx context.Context, w system, path string, args []string) (c config.WatchFile, err error) {
 	switch {
 	case path != "" && len(args) > 0:
@@ -76,7 +76,7 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 	return c, err
 }
 
-// runWatch counts the rows that are there and, to follow, those that come.
+// runWatch counts the rows that exist and, if follow is set, new rows as they arrive.
 func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON bool) error {
 	show := newDisplay(w)
 	defer show.end()
@@ -85,7 +85,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 		WatchFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
 		Follow: follow, Events: e, Counted: e.counted, RoundEnded: e.round,
 	}
-	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
+	if t, ok := watching.Last(); ok { // so that the server shows an alarm from its start
 		e.measure(t)
 	}
 	if follow {
@@ -100,28 +100,28 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	})
 }
 
-// watchedDocument is the result as JSON.
+// watchedDocument is the JSON output of watch.
 type watchedDocument struct {
 	Certificate string  `json:"certificate"`
 	Statement   string  `json:"statement"`
-	Rows        int64   `json:"rows"`            // labelled; of units, those that have ended
-	Units       int64   `json:"units"`           // that have ended
-	Loss        float64 `json:"loss"`            // mean over rows, or over units, rounded up; 0 without one
-	Bound       float64 `json:"bound"`           // on the expected loss, on average over these
-	Delta       float64 `json:"delta"`           // with which it fails
-	Unlabelled  int64   `json:"rows_unlabelled"` // of which only the target breaks the row rules
-	Bad         int64   `json:"rows_rejected"`   // that break the row rules
-	Known       int64   `json:"rows_known"`      // that are no news
-	Open        int64   `json:"rows_open"`       // of units that have not ended
-	Late        int64   `json:"rows_late"`       // of no unit: theirs had ended, or has rows of two models
-	Certified   float64 `json:"certified_bound"` // that the alarm watches
-	Status      string  `json:"bound_status"`    // certified; "": there is no bound to watch
-	Evidence    float64 `json:"evidence"`        // against it; 1/alarm_delta raises the alarm
+	Rows        int64   `json:"rows"`            // with a label; for units, only those of ended units
+	Units       int64   `json:"units"`           // units that have ended
+	Loss        float64 `json:"loss"`            // mean over rows or units, rounded up; 0 if there are none
+	Bound       float64 `json:"bound"`           // on the expected loss, on average over these rows or units
+	Delta       float64 `json:"delta"`           // probability that the bound fails
+	Unlabelled  int64   `json:"rows_unlabelled"` // rows in which only the target breaks the row rules
+	Bad         int64   `json:"rows_rejected"`   // other rows that break the row rules
+	Known       int64   `json:"rows_known"`      // rows that are not new
+	Open        int64   `json:"rows_open"`       // rows of units that have not ended
+	Late        int64   `json:"rows_late"`       // rows of units that had already ended or have rows of two models
+	Certified   float64 `json:"certified_bound"` // the bound that the alarm tests
+	Status      string  `json:"bound_status"`    // certified; "" if there is no bound to test
+	Evidence    float64 `json:"evidence"`        // evidence against the bound; 1/alarm_delta raises the alarm
 	AlarmDelta  float64 `json:"alarm_delta"`
-	Alarm       string  `json:"alarm"` // why it was raised, or ""
+	Alarm       string  `json:"alarm"` // why the alarm was raised; "" if it was not
 }
 
-// watched prints what rows have said.
+// watched prints the result of the test. An alarm or failed files are an error.
 func watched(w system, last config.Watched, asJSON bool) error {
 	t := last.Test
 	r, err := t.Report(last.By.Certificate)
@@ -146,7 +146,7 @@ func watched(w system, last config.Watched, asJSON bool) error {
 	} else {
 		report.WriteWrapped(w.stdout, "", r.Statement, w.style)
 	}
-	if err == nil && r.Alarm != "" { // also where files failed: it is not reported again
+	if err == nil && r.Alarm != "" { // also if files failed: the alarm is not reported again
 		err = pipeline.NotCertified("alarm: %s (hint: %s)", r.Alarm, watch.Ends)
 	}
 	if last.Failed > 0 {
@@ -159,16 +159,16 @@ func watched(w system, last config.Watched, asJSON bool) error {
 type watchEvents struct {
 	meters
 	show *display
-	why  reason // for a wait
+	why  reason // why watch waits
 
-	mu      sync.Mutex // of what follows
-	by      string     // the certificate that is tested
-	since   time.Time  // of the last line about rows
-	rows    string     // the next line about them; "" if nothing has changed
-	alarmed string     // certificate whose alarm was reported
+	mu      sync.Mutex // guards the fields below
+	by      string     // id of the certificate that is tested
+	since   time.Time  // when the last line about rows was logged
+	rows    string     // the next line about rows; "" if nothing has changed
+	alarmed string     // id of the certificate whose alarm was reported
 }
 
-// Adopted logs another model.
+// Adopted logs that another model is tested.
 func (e *watchEvents) Adopted(by *score.Predictor) {
 	e.why.set(nil)
 	e.show.event(fmt.Sprintf("new rows test certificate %.12s…", by.ID))
@@ -186,7 +186,7 @@ func (e *watchEvents) Waits(err error) {
 // Failed logs the reason why a file was not counted, once.
 func (e *watchEvents) Failed(err error) { e.show.warnOnce(err.Error()) }
 
-// Predicted logs files; what rows say is reported by counted.
+// Predicted logs counted files; counted logs what their rows show.
 func (e *watchEvents) Predicted(what score.Done) {
 	e.why.set(nil)
 	for _, f := range what.Files {
@@ -194,8 +194,8 @@ func (e *watchEvents) Predicted(what score.Done) {
 	}
 }
 
-// counted logs what was counted, now and then, and an alarm at once. The metrics are about the
-// model that is tested now.
+// counted logs the state of a test at most every sumEvery, and an alarm at once. Metrics are about
+// the model that is tested now.
 func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	r, err := t.Report(by.Certificate)
 	if err != nil {
@@ -216,7 +216,7 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	}
 }
 
-// round logs what was counted since the last line, also where no more rows come.
+// round logs what was counted since the last line, even if no more rows arrive.
 func (e *watchEvents) round(int) {
 	e.why.set(nil)
 	e.mu.Lock()
@@ -224,7 +224,7 @@ func (e *watchEvents) round(int) {
 	e.log(false)
 }
 
-// log logs what rows say, if the last such line is long ago or now is set.
+// log logs the next line about rows, if the last one is at least sumEvery ago or now is set.
 func (e *watchEvents) log(now bool) {
 	if e.rows == "" || !now && time.Since(e.since) < sumEvery {
 		return
@@ -233,7 +233,7 @@ func (e *watchEvents) log(now bool) {
 	e.since, e.rows = time.Now(), ""
 }
 
-// watchMeters are the metrics of watch.
+// watchMeters returns the metrics of watch.
 func watchMeters() meters {
 	m := newMeters()
 	m.gauge("pacsgp_watch_rows", "Rows of the test of the current certificate, by what they are.", "outcome")
@@ -246,7 +246,7 @@ func watchMeters() meters {
 	return m
 }
 
-// measure shows a test in the metrics.
+// measure updates the metrics of a test.
 func (e *watchEvents) measure(t watch.Test) {
 	rows := map[string]int64{"labelled": t.Labelled(), "unlabelled": t.Unlabelled, "rejected": t.Bad, "known": t.Known}
 	if t.Unit != nil {
