@@ -10,7 +10,7 @@ __dir__ = lambda: __all__
 
 
 def __getattr__(name):
-    """Of these two, which need scikit-learn, the module is loaded when they are used."""
+    """Loads the module of the names that need scikit-learn at their first use."""
     if name in __all__:
         try:
             from . import regressor

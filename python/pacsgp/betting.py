@@ -13,7 +13,7 @@ STAKES = [2.0 ** j for j in range(-8, 8)]
 
 
 def spread(losses):
-    """The parts of 1/4096 of a row at each multiple of 1/1024 between which losses are divided."""
+    """Divides losses between multiples of 1/1024: the parts at each, in units of 1/4096 of a row."""
     at, over = np.divmod(np.ceil(losses * (CELLS * PARTS)).astype(np.int64), PARTS)
     parts = np.zeros(CELLS + 2, np.int64)
     np.add.at(parts, at, PARTS - over)
@@ -46,7 +46,7 @@ def steps(bound, n):
 
 
 def check(bound, n, inverse):
-    """What a bound says without the rows."""
+    """What is checked of a bound without the rows."""
     k = least(np.array([PARTS * n] + [0] * CELLS), n, inverse, -1)
     need(steps(bound, n) >= k, f"the bound of the held-out rows, {bound}, is below {k} of {n} rows, which is that of no loss")
 

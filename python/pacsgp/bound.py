@@ -18,7 +18,7 @@ DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 @contextlib.contextmanager
 def precise():
-    """A check computes with 60 digits, and leaves the caller's as they are."""
+    """Runs a check with 60 digits, and restores the caller's precision."""
     with localcontext(DIGITS):
         yield
 
@@ -91,7 +91,7 @@ def kl_inverse(q, c):
 
 
 def upward(x, end=math.inf):
-    """The nearest float64 that is not below an exact number; with the end −inf, that is not above it."""
+    """The nearest float64 at or above an exact number, or at or below it if the end is −inf."""
     nearest = float(x)
     return nearest if nearest == x or (nearest > x) == (end > 0) else math.nextafter(nearest, end)
 
@@ -102,12 +102,12 @@ def per_example(inverse, n):
 
 
 def close(stated, true, what):
-    """A stated number is the truth, rounded up."""
+    """Checks that a stated number is the true one, rounded up."""
     need(number(stated) and stated == upward(true), f"{what} is stated as {stated!r}, and is {upward(true)!r}")
 
 
 def mean_of(total, n, up):
-    """total·2^-60/n, rounded to a float64 on the side asked for."""
+    """total·2^-60/n, rounded to a float64 towards the given side."""
     return upward(Fraction(total, n * UNIT), math.inf if up else -math.inf)
 
 

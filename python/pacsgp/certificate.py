@@ -1,4 +1,4 @@
-"""Reads a certificate, and what it states."""
+"""Reads a certificate and the statements in it."""
 import hashlib
 import json
 import os
@@ -21,7 +21,7 @@ ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}  # in the settings of a jo
 
 
 def read_certificate(path, wanted):
-    """The certificate and its id. Of a row of Parquet the document is read."""
+    """The certificate and its id, from JSON or from the document in a Parquet row."""
     data, row = content(path, 16 << 20), None
     if data.startswith(b"PAR1"):
         table, _ = read_plain(data, "certificate")
@@ -42,7 +42,7 @@ def read_certificate(path, wanted):
 
 
 def row_of(cert, document, found):
-    """The columns of a certificate with this id as a row (formats.md, 7.2)."""
+    """The columns of the Parquet row of the certificate with this id (formats.md, 7.2)."""
     mean, draw = (min((g for g in cert["claims"] if g["predictor"] == of), key=lambda g: (g["status"] != "certified", g["bound"])) for of in ("prediction", "draw"))
     loss, delta, counts, model, columns = cert["loss"], cert["delta"], cert["counts"], cert["model"], cert["dataset"]["columns"]
     sequence, others = delta.get("sequence", {}), ("mean" in cert) + ("not_a_feature" in cert.get("groups", {})) + len(counts.get("units", {}).get("columns", []))
@@ -56,12 +56,12 @@ def row_of(cert, document, found):
 
 
 def claim(cert):
-    """The claim about predictions that is certified with the least bound, or None."""
+    """The certified claim about predictions with the smallest bound, or None."""
     return min((g for g in cert["claims"] if g["predictor"] == "prediction" and g["status"] == "certified"), key=lambda g: g["bound"], default=None)
 
 
 def headline(cert):
-    """What is certified about predictions, in a sentence. Numbers are rounded outwards."""
+    """A sentence with what is certified about predictions. Numbers are rounded outwards."""
     g, loss, target, unit = claim(cert), cert["loss"], column(cert["loss"]["target"]), cert["loss"].get("unit", "")
     if g is None:
         return plain(f"Nothing is certified about predictions of {target}.")
@@ -111,7 +111,7 @@ def check_segments(cert):
 
 
 def check_facts(cert, job):
-    """The facts about the rows do not contradict the job or each other, as far as that is known without the rows."""
+    """Checks, without the rows, that the facts about them do not contradict the job or each other."""
     counts, duplicates, n, said = cert["counts"], cert["duplicates"], cert["counts"]["training"], cert["publisher"]
     k, rows, good = reference_count(counts["rows"], job), counts["rows"], counts["rows"] - counts["rejected"]
     policy, tolerated = job["duplicates"], job.get("rejected", {}).get("limit", 0)

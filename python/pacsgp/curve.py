@@ -16,7 +16,7 @@ LOOSE = 1e-11             # by which limits of two programs differ at most
 
 
 def within(curve, share):
-    """The least tolerance at which predictions give or take that cover so many new rows, or infinity."""
+    """The smallest tolerance within which predictions are for this share of new rows, or infinity."""
     return next((s["tolerance"] for s in curve["steps"] if covers(s["bound"], share)), math.inf)
 
 

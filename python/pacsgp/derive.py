@@ -34,14 +34,14 @@ def derive(model, job, cert, holds):
 
 
 def reused(cert):
-    """By how much earlier uses divide the part of δ for held-out rows (formats.md, 6.6)."""
+    """The number by which earlier uses divide the part of δ for held-out rows (formats.md, 6.6)."""
     earlier = cert["delta"].get("holdout_reuse", {}).get("earlier", [])
     j = len(earlier) + 1
     return Decimal(math.prod(n + 1 for n in earlier) * 10 * j * (j + 1)) if earlier else Decimal(20) / 19
 
 
 def claims(cert, methods):
-    """The claims, each number from those before it (formats.md, 6.4)."""
+    """The claims, with each number computed from earlier ones (formats.md, 6.4)."""
     declared, n = Decimal(repr(float(cert["delta"]["declared"]))), unit.examples(cert["counts"], "training")
     weights = {"training": 1, "holdout": 9}  # by the rows of a method
     number = cert["delta"].get("sequence", {}).get("run", 0)
@@ -56,7 +56,7 @@ def claims(cert, methods):
 
 
 def assumptions(cert):
-    """What the claims rest on (formats.md, 6.5)."""
+    """The assumptions of the claims (formats.md, 6.5)."""
     delta, counts, duplicates, training = cert["delta"], cert["counts"], cert["duplicates"], cert["publisher"]["training"]
     held, units = counts["holdout"] > 0, "units" in counts
     return [{"id": name, "checked": checked, **members(("fails", fails))} for applies, name, checked, fails in (

@@ -14,17 +14,17 @@ fills = lambda encodings: {e["column"] for e in encodings if "fill" in e}  # the
 
 
 def width(encoding):
-    """How many inputs a feature has; None: it is scaled."""
+    """The number of inputs of a feature. The encoding None means that it is only scaled."""
     return 1 if encoding is None else ("scaled" in encoding) + len(encoding.get("one_hot", [])) + 2 * len(encoding.get("cyclic", [])) + ("flag" in encoding.get("fill", {}))
 
 
 def value(encoding, v):
-    """The values [n] of a feature, with what stands for missing ones."""
+    """The values [n] of a feature, with missing ones filled."""
     return np.where(np.abs(v) <= LARGEST, v, encoding["fill"]["with"]) if encoding and "fill" in encoding else v
 
 
 def inputs(encoding, v, centre, scale):
-    """Those of a feature's values [n], as [n, width]."""
+    """The inputs [n, width] for a feature's values [n]."""
     flag = [(~(np.abs(v) <= LARGEST)).astype(float)] if "flag" in encoding.get("fill", {}) else []
     v = value(encoding, v)
     columns = [(v - centre) / scale] if "scaled" in encoding else []
@@ -53,7 +53,7 @@ def open_levels(encoding):
 
 
 def open_fill(encoding):
-    """Whether the median of the prior rows stands for missing values."""
+    """Whether missing values are filled with the median of the prior rows."""
     return "fill" in encoding and "with" not in encoding["fill"]
 
 

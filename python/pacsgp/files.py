@@ -36,7 +36,7 @@ class Column:
 
 
 def columns_of(fields, above=(), depth=1):
-    """The columns of a schema; those in groups are named by their paths, with dots."""
+    """The columns of a schema. A column in groups is named by its path, with dots."""
     for field in fields:
         path = (*above, field.name)
         if pa.types.is_struct(field.type) and depth < MOST_DEPTH:

@@ -11,7 +11,7 @@ text_column = lambda job: group_column(job) if "texts" in job.get("groups", {}) 
 
 
 def group_column(job):
-    """The column of the groups if it is no feature, in a list."""
+    """A list with the column of the groups, empty if that is a feature."""
     column = job.get("groups", {}).get("column")
     return [column] if column is not None and ("texts" in job["groups"] or "features" in job and column not in job["features"] or column in job.get("exclude", [])) else []
 
@@ -45,7 +45,7 @@ def frequent(column, one_in, least, most):
 
 
 def seen(job, columns, rows):
-    """The groups by the frequent values of the prior rows, where the job lists none."""
+    """The groups by frequent values of the prior rows, if the job lists no values."""
     column = rows[columns.index(job["groups"]["column"])]
     values = job["groups"].get("values") or frequent(column, FREQUENT, 1, MOST)
     return grouping(job, values, np.bincount(group_of(values, column), minlength=len(values) + 1).tolist() if len(column) else None)

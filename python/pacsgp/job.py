@@ -1,4 +1,4 @@
-"""The job that a certificate states, and what it decides."""
+"""The job that a certificate states, and what follows from it."""
 import math
 
 from . import unit
@@ -12,7 +12,7 @@ affine = lambda a: {"name": a["name"], "centre": float(a["centre"]), "scale": fl
 
 
 def members(*pairs):
-    """An object with its members in this order, those left out that are zero or empty."""
+    """An object with its members in this order, without those that are zero or empty."""
     return {name: value for name, value in pairs if value}
 
 

@@ -81,7 +81,7 @@ def features(model, x):
 
 
 def substitute(l, b):
-    """x with Lx = b, of b [M] or [M, n]: L + ΔL has it exactly, |ΔL| ≤ gamma·|L|."""
+    """Solves Lx = b for b [M] or [M, n]. The result solves (L + ΔL)x = b exactly, |ΔL| ≤ gamma·|L|."""
     x = np.array(b, order="C")
     for i in range(0, len(l), STEP):
         j = i + STEP

@@ -11,7 +11,7 @@ ENDINGS = (".parquet", ".parq", ".pq", ".arrow", ".feather")
 
 
 def listing(paths):
-    """The files that paths mean, each once, by whatever links it is met again."""
+    """The files at the paths, each once, even if several links lead to it."""
     files, known = [], {}
     for path in paths:
         need(path, "a path is empty")
@@ -59,7 +59,7 @@ def hive_keys(path):
 
 
 def hive_number(value):
-    """A key's value, NaN for a bad one; None for a text, which a date is too."""
+    """The value of a key: NaN if it is bad, None if it is text or a date."""
     if value == "__HIVE_DEFAULT_PARTITION__":
         return math.nan
     if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", value, re.ASCII):

@@ -13,7 +13,7 @@ ROUNDING = 2e-13          # of a few values of Φ and φ
 
 
 class Kind(NamedTuple):
-    """What there is to know of a loss."""
+    """The properties of a loss."""
     draws: str = "slope"                # what of Losses bounds it
     tolerances: frozenset = frozenset({"epsilon"})
     counts: bool = False                # 0 or 1 for each row
@@ -67,7 +67,7 @@ class Losses:
             return self.capped(high, mean_error <= self.tau)
 
     def capped(self, high, proven):
-        """What is not known, NaN included, costs 1."""
+        """Losses that are not known, including NaN, are 1."""
         return np.where(proven & (high <= 1), np.maximum(high, 0), 1.0), proven
 
     def draws(self, y, mean, variance, mean_error, variance_error):

@@ -32,7 +32,7 @@ def ended(cert):
 
 
 class Losses:
-    """A method that rests on the losses of one predictor on the rows of a subset."""
+    """A method that uses the losses of one predictor on the rows of a subset."""
     shows = {"sum"}       # members of these losses in the certificate
     event = None          # the method whose part of delta it shares
 
@@ -129,7 +129,7 @@ def check_limit(k, n, p, inverse):
 
 
 class Holdout(Losses):
-    """The base of what held-out rows show: how many are lost, or the bound alone."""
+    """The base of methods on held-out rows: their number of misses, or the bound alone."""
     id, subset, predictor = "holdout", "holdout", "prediction"
     bounded = 1           # bounds among which it divides its part of delta
 

@@ -82,7 +82,7 @@ class Model:
         return np.concatenate([inputs(self.encode.get(name, {"scaled": True}), v, c, s) for name, v, c, s in zip(self.features, raw.T, self.centre, self.scale)], axis=1)
 
     def centre_of(self, rows):
-        """What is taken off the target at each row [columns, rows]: the column of the mean, or the centre."""
+        """What is subtracted from the target at each row [columns, rows]: the column of the mean, or the centre."""
         return rows[len(self.features)] if "mean" in self.meta else np.full(rows.shape[1], self.target["centre"])
 
     def scale_target(self, rows):
@@ -90,7 +90,7 @@ class Model:
         return (rows[-1] - self.centre_of(rows)) / self.target["scale"]
 
     def tau(self):
-        """How near to the exact mean a reader's prediction has to be, in raw units (formats.md, 5.3)."""
+        """The largest distance of a reader's prediction from the exact mean, in raw units (formats.md, 5.3)."""
         return tolerance(self.loss, self.target) * 2.0 ** -12
 
 

@@ -40,7 +40,7 @@ class Predictor:
 
 
 def rows_for(model, paths):
-    """The rows of files as a model takes them, in blocks."""
+    """The rows of files as inputs of a model, in blocks."""
     lake = Lake(paths, model, True, may_be_text(model.encode.values()), fills(model.encode.values()), {})
     need("mean" not in model.meta or all(model.meta["mean"] in [c.name for c in table.columns] or model.meta["mean"] in keys for table, keys in zip(lake.tables, lake.keys)),
          f"the model corrects the column {model.meta.get('mean')!r}, predictions of another model: the rows need it too")

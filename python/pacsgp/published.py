@@ -1,4 +1,4 @@
-"""A published model: predictions for rows in memory, and what its certificate says."""
+"""A published model: predictions for rows in memory, and the statements of its certificate."""
 import contextlib
 import io
 import json
@@ -86,7 +86,7 @@ class Model:
         return axes
 
     def _offsets(self, share, deviation):
-        """How far from predictions the ends of intervals are."""
+        """The distance of the ends of intervals from predictions."""
         loss = self.certificate["loss"]
         claims = [g for g in self.certificate["claims"] if g["predictor"] == "prediction" and g["status"] != "void"]
         found = [(-off, off) for g in claims if "curve" in g for off in [within(g["curve"], share)] if off < math.inf]
@@ -98,7 +98,7 @@ class Model:
         return min(found, key=lambda ends: ends[1] - ends[0])
 
     def _blocks(self, rows):
-        """The rows as the model takes them, [inputs, n] each."""
+        """The rows as inputs of the model, [inputs, n] each."""
         if hasattr(rows, "columns") and hasattr(rows, "iloc"):
             rows = pa.Table.from_pandas(rows, preserve_index=False)
         if isinstance(rows, (str, os.PathLike)):

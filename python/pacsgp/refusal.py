@@ -1,4 +1,4 @@
-"""What a verifier says of what it finds."""
+"""The error of the verifier, checks that raise it, and lines of output."""
 import os
 
 
@@ -19,7 +19,7 @@ def here(*paths):
 
 
 def content(path, most):
-    """The bytes of a file, at most so many: a pipe would not end."""
+    """The bytes of a regular file of at most this size: a pipe may never end."""
     need(not os.path.exists(path) or os.path.isfile(path) and os.path.getsize(path) <= most, f"{path} is no file of at most {most >> 20} MiB")
     with open(path, "rb") as f:
         return f.read()

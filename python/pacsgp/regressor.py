@@ -16,7 +16,7 @@ from .published import Model
 
 
 class NotCertified(UserWarning):
-    """Training ended, and nothing is certified about predictions."""
+    """Training has ended, but nothing is certified about predictions."""
 
 
 class PACSGPRegressor(RegressorMixin, BaseEstimator):
@@ -68,7 +68,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         return self.model_.predict(rows, return_std)
 
     def interval(self, X, share=0.9):
-        """The ends of intervals that cover so large a share of new rows: those of Model.interval."""
+        """The ends of intervals that cover this share of new rows, as Model.interval returns them."""
         rows = self._rows(X)
         return self.model_.interval(rows, share)
 
@@ -78,7 +78,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         return self.model_.plot(rows, y, share, axes)
 
     def _rows(self, X):
-        """Rows as the model takes them."""
+        """The rows as inputs of the model."""
         check_is_fitted(self)
         exact(X)
         if self._raw():
@@ -90,7 +90,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])]
 
     def _raw(self):
-        """Whether the job says what to make of columns that are no numbers, or have gaps."""
+        """Whether the job encodes columns that are not numeric, or fills missing values."""
         return any((self.job or {}).get(key) for key in ("encode", "fill"))
 
     def _table(self, X, reset):
@@ -117,6 +117,6 @@ def exact(values):
 
 
 def said(log, level):
-    """The messages of a level in a log of which each line is JSON, and lines that are none."""
+    """The messages of a level in a log of JSON lines, and the lines that are not JSON."""
     lines = [json.loads(line) if line.startswith("{") else {"level": level, "msg": line} for line in log.splitlines()]
     return [line["msg"] + (f" (hint: {line['hint']})" if "hint" in line else "") for line in lines if line["level"] == level]

@@ -61,7 +61,7 @@ def negative_log_evidence(x, y, theta, family, of):
 
 
 def check_peaks(model, job, first_pass):
-    """The peaks stand at one of the two positions next to the estimate (formats.md, 6.2)."""
+    """Checks that each peak is at one of the two positions next to the estimate (formats.md, 6.2)."""
     rows = first_pass.values(first_pass.reference)
     estimates = estimate(model.scale_features(rows[:len(model.features)].T), model.scale_target(rows), model.meta["kernel"], not model.meta["isotropic"], model.widths)
     for p, at in zip(model.meta["theta"], estimates):

@@ -19,7 +19,7 @@ def label(text):
 
 
 def examples(counts, subset):
-    """How many independent examples a subset has."""
+    """The number of independent examples in a subset."""
     return counts.get("units", counts)[subset]
 
 
@@ -67,7 +67,7 @@ def means(ids, each, up):
 
 
 def check(job):
-    """Whether the settings go with units, if there are some."""
+    """Whether the settings allow units, if there are any."""
     columns, methods = labels(job), job.get("guarantees", [])
     return "unit" not in job or bool(columns and len({*columns}) == len(columns) and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job
                                       and "last" not in job["split"] and "curve" not in methods and job["duplicates"]["policy"] != "drop")

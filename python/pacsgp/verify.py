@@ -19,7 +19,7 @@ from .first_pass import FirstPass
 
 @precise()
 def check_files(model, cert):
-    """What follows from model file and certificate alone. Returns the job, the methods, and the verdict on the jitter."""
+    """Checks what follows without the rows. Returns the job, the methods, and the verdict on the jitter."""
     need(cert["model"].get("digest") == model.digest, f"the certificate is about another model file than {model.digest}")
     ok(f"the model file is the one that the certificate names, {model.digest[:12]}…")
     job = read_job(cert)
@@ -39,7 +39,7 @@ def check_files(model, cert):
 
 @precise()
 def check_rows(model, cert, job, methods, holds, paths):
-    """What follows from the rows."""
+    """Checks what follows from the rows."""
     data, columns, encoded = cert["dataset"], cert["dataset"]["columns"], job.get("encode", [])
     grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
     lake = Lake(paths, model, "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(encoded), fills(encoded), grouped)
