@@ -20,6 +20,6 @@ X, y = rows(10_000)  # of the same source
 mean = regressor.predict(X)
 print(f"off by more than {EPSILON}: {np.mean(np.abs(mean - y) > EPSILON):.2%} of {len(y)} fresh rows")
 
-model = pacsgp.Model("out")  # as a reader has it: numpy and pyarrow suffice
+model = pacsgp.Model("out")  # as a reader uses it: this needs only numpy and pyarrow
 again, deviation = model.predict(X[:3], return_std=True)
 print("the same model from its files:", np.allclose(again, mean[:3], rtol=1e-12, atol=1e-12), deviation.round(3))
