@@ -65,6 +65,15 @@ const (
 	hintAgain  = "the file is damaged or was written wrongly: write it again"
 )
 
+// mostDepth bounds the groups in groups whose leaves are read.
+const mostDepth = 8
+
+// An openGroup is a group of a schema of which some elements are still to come.
+type openGroup struct {
+	left   int32
+	column *column // nil: the leaves are no columns
+}
+
 // schemaColumns describes the leaves of a schema, and an unusable column for each group or list.
 // The name of a leaf in a group is its path, with dots.
 func schemaColumns(meta *parquetmeta.File) ([]column, error) {
@@ -72,12 +81,64 @@ func schemaColumns(meta *parquetmeta.File) ([]column, error) {
 	if len(elements) == 0 || elements[0].Physical >= 0 {
 		return nil, fmt.Errorf("the schema has no root: %w", errMalformed)
 	}
-	l := leaves{meta: meta}
-	end, err := l.add(1, int(elements[0].Children), column{})
-	if err == nil && end != len(elements) {
-		err = fmt.Errorf("the schema has %d elements too many: %w", len(elements)-end, errMalformed)
+	var columns []column
+	open, leaf := []openGroup{{elements[0].Children, &column{}}}, 0
+	for i := 1; ; i++ {
+		for len(open) > 0 && open[len(open)-1].left <= 0 {
+			open = open[:len(open)-1]
+		}
+		switch {
+		case len(open) == 0 && i == len(elements):
+			return columns, nil
+		case len(open) == 0:
+			return nil, fmt.Errorf("the schema has %d elements too many: %w", len(elements)-i, errMalformed)
+		case i >= len(elements):
+			return nil, fmt.Errorf("the schema ends early: %w", errMalformed)
+		}
+		e, in := &elements[i], &open[len(open)-1]
+		in.left--
+		group := openGroup{left: e.Children}
+		if in.column != nil {
+			c := schemaColumn(meta, e, leaf, in.column)
+			columns = append(columns, c)
+			if c.Type == aGroup && c.depth < mostDepth {
+				group.column = &columns[len(columns)-1]
+			}
+		}
+		switch {
+		case e.Physical < 0:
+			open = append(open, group)
+		case e.Children > 0:
+			return nil, fmt.Errorf("column %.200q has a type and %d columns: %w", e.Name, e.Children, errMalformed)
+		default:
+			leaf++
+		}
 	}
-	return l.columns, err
+}
+
+// schemaColumn describes an element of a group. leaf is the number of leaves before it.
+func schemaColumn(meta *parquetmeta.File, e *parquetmeta.Element, leaf int, of *column) column {
+	c := column{leaf: leaf}
+	if e.Physical >= 0 {
+		c = leafColumn(e, leaf)
+		c.filled = bytes.HasPrefix(meta.Writer, []byte("fastparquet"))
+		c.ordered = leaf < len(meta.Orders) && meta.Orders[leaf].Known
+	} else {
+		c.Type, c.Use, c.Why = groupType(e), ingest.Unusable, hintNested
+	}
+	if c.Name, c.depth, c.deep = e.Name, of.depth+1, of.deep; of.depth > 0 {
+		c.Name = of.Name + "." + e.Name
+	}
+	if e.Repetition == int32(format.Optional) {
+		c.deep++
+	}
+	switch {
+	case c.depth > 1 && strings.Count(c.Name, ".") != c.depth-1: // its path cannot be distinguished from another one
+		c.Type, c.Use, c.Why, c.Text = "in a group, with a dot in a name", ingest.Unusable, hintNested, false
+	case c.depth > 1 && c.Use == ingest.Numeric: // no default feature
+		c.Use = ingest.OnRequest
+	}
+	return c
 }
 
 // pandasKey is the key of the metadata of files under which pandas describes its frame.
@@ -93,83 +154,6 @@ func markIndex(columns []column, description []byte) {
 	for i := range columns {
 		columns[i].Index = slices.Contains(index, any(columns[i].Name))
 	}
-}
-
-// leaves are the columns of the leaves of a schema.
-type leaves struct {
-	meta    *parquetmeta.File
-	columns []column
-	leaf    int // so many were passed
-}
-
-// mostDepth bounds the groups in groups whose leaves are read.
-const mostDepth = 8
-
-// add adds the columns of n children of a group, from element i on, and returns the element
-// behind them.
-func (l *leaves) add(i, n int, of column) (end int, err error) {
-	for range max(n, 0) {
-		if i >= len(l.meta.Schema) {
-			return 0, fmt.Errorf("the schema ends early: %w", errMalformed)
-		}
-		e := &l.meta.Schema[i]
-		end, count, err := subtree(l.meta.Schema, i)
-		if err != nil {
-			return 0, err
-		}
-		c := column{leaf: l.leaf}
-		if e.Physical >= 0 {
-			c = leafColumn(e, l.leaf)
-			c.filled = bytes.HasPrefix(l.meta.Writer, []byte("fastparquet"))
-			c.ordered = l.leaf < len(l.meta.Orders) && l.meta.Orders[l.leaf].Known
-		} else {
-			c.Type, c.Use, c.Why = groupType(e), ingest.Unusable, hintNested
-		}
-		if c.Name, c.depth, c.deep = e.Name, of.depth+1, of.deep; of.depth > 0 {
-			c.Name = of.Name + "." + e.Name
-		}
-		if e.Repetition == int32(format.Optional) {
-			c.deep++
-		}
-		switch {
-		case c.depth > 1 && strings.Count(c.Name, ".") != c.depth-1: // its path cannot be distinguished from another one
-			c.Type, c.Use, c.Why, c.Text = "in a group, with a dot in a name", ingest.Unusable, hintNested, false
-		case c.depth > 1 && c.Use == ingest.Numeric: // no default feature
-			c.Use = ingest.OnRequest
-		}
-		l.columns = append(l.columns, c)
-		if c.Type == aGroup && c.depth < mostDepth {
-			_, err = l.add(i+1, int(e.Children), c)
-		} else {
-			l.leaf += count
-		}
-		if err != nil {
-			return 0, err
-		}
-		i = end
-	}
-	return i, nil
-}
-
-// subtree returns the index of the element after i and all below it, and the number of leaves
-// among them.
-func subtree(elements []parquetmeta.Element, i int) (end, leaves int, err error) {
-	open := int64(1) // elements that are left
-	for ; open > 0; i++ {
-		if i >= len(elements) {
-			return 0, 0, fmt.Errorf("the schema ends early: %w", errMalformed)
-		}
-		open--
-		switch e := &elements[i]; {
-		case e.Physical < 0:
-			open += int64(max(e.Children, 0))
-		case e.Children > 0:
-			return 0, 0, fmt.Errorf("column %.200q has a type and %d columns: %w", e.Name, e.Children, errMalformed)
-		default:
-			leaves++
-		}
-	}
-	return i, leaves, nil
 }
 
 // aGroup is the type of a group whose leaves are columns.
