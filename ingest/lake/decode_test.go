@@ -100,6 +100,8 @@ func TestReadMetaBounds(t *testing.T) {
 		"row groups of a byte":      list(4, 4<<20, 12, 0),
 		"schema elements of a byte": list(2, 4<<20, 12, 0),
 		"a list that is not there":  {0x29, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0x07},
+		"columns of a long name": slices.Concat([]byte{0x29, 0xFC, 0xE9, 0x07, 0x48, 1, 'a', 0x15, 2, 0, 0x35, 0, 0x18, 0xA0, 0x9C, 1}, make([]byte, 20000),
+			[]byte{0x15, 0xFE, 0x7F, 0}, bytes.Repeat([]byte{0x15, 4, 0x38, 1, 'a', 0}, 999), []byte{0x16, 0, 0x19, 0x0C, 0}),
 	} {
 		before := allocated()
 		if _, err := parseFooter(b, int64(len(b)+100)); !errors.Is(err, errMalformed) {

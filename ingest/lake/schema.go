@@ -65,8 +65,12 @@ const (
 	hintAgain  = "the file is damaged or was written wrongly: write it again"
 )
 
-// mostDepth bounds the groups in groups whose leaves are read.
-const mostDepth = 8
+// mostDepth bounds the groups in groups whose leaves are read, mostName the bytes of the names of such
+// groups: each leaf repeats it.
+const (
+	mostDepth = 8
+	mostName  = 256
+)
 
 // An openGroup is a group of a schema of which some elements are still to come.
 type openGroup struct {
@@ -101,7 +105,7 @@ func schemaColumns(meta *parquetmeta.File) ([]column, error) {
 		if in.column != nil {
 			c := schemaColumn(meta, e, leaf, in.column)
 			columns = append(columns, c)
-			if c.Type == aGroup && c.depth < mostDepth {
+			if c.Type == aGroup && c.depth < mostDepth && len(c.Name) <= mostName {
 				group.column = &columns[len(columns)-1]
 			}
 		}
