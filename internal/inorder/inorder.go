@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A piece is one item of work. Its result is valid when done is closed.
-type piece[T, R any] struct {
-	of   T
+// A piece is the result of one item. It is valid when done is closed.
+type piece[R any] struct {
 	made R
 	err  error
 	done chan struct{}
@@ -22,32 +21,26 @@ type piece[T, R any] struct {
 // Run returns when no work is running.
 func Run[T, R any](ctx context.Context, workers int, give func(ctx context.Context, hand func(T) error) error, work func(context.Context, T) (R, error), use func(context.Context, R) error) error {
 	all, ctx := errgroup.WithContext(ctx)
-	queue := make(chan *piece[T, R], max(workers, 1))
-	todo := make(chan *piece[T, R])
+	workers = max(workers, 1)
+	all.SetLimit(workers + 2) // two more are below
+	queue := make(chan *piece[R], workers)
 	all.Go(func() error {
 		defer close(queue)
-		defer close(todo)
 		return give(ctx, func(of T) error {
-			p := &piece[T, R]{of: of, done: make(chan struct{})}
-			for _, to := range []chan *piece[T, R]{queue, todo} {
-				select {
-				case to <- p:
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
+			p := &piece[R]{done: make(chan struct{})}
+			select {
+			case queue <- p:
+			case <-ctx.Done():
+				return context.Cause(ctx)
 			}
+			all.Go(func() error { // waits for a worker
+				defer close(p.done)
+				p.made, p.err = work(ctx, of)
+				return nil
+			})
 			return nil
 		})
 	})
-	for range max(workers, 1) {
-		all.Go(func() error {
-			for p := range todo {
-				p.made, p.err = work(ctx, p.of)
-				close(p.done)
-			}
-			return nil
-		})
-	}
 	all.Go(func() error {
 		for p := range queue {
 			select {
