@@ -41,11 +41,10 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 		} {
 			for deep := range int32(2) {
 				var c cursor
-				var l lane
 				ch := chunk{end: int64(len(page)), rows: 10, uncompressed: math.MaxInt64, codec: codec, lo: unknownBound, hi: unknownBound}
-				c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, deep: deep}, ch, &l, pageSlack)
+				c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, deep: deep}, ch, new(lane), pageSlack)
 				before := allocated()
-				err := c.read(make([]float64, 10))
+				_, err := c.read(make([]float64, 10))
 				if !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "values, which have") {
 					t.Errorf("%v, %s, nulls %d: %v", codec, name, deep, err)
 				}

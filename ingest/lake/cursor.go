@@ -26,7 +26,9 @@ const pieceValues = 8192
 type cursor struct {
 	walker[float64]
 
-	seen statistics
+	lo, hi float64 // of the values so far
+	nulls  int64
+	faults bool // some value is bad and not null: bounds may not be attained
 
 	texts  job.ColumnTexts    // of a column of text
 	known  map[string]float64 // the latest labels of texts
@@ -41,7 +43,7 @@ func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, l *lane, slack in
 	}
 	c.walker.reset(src, col, width, ch, l)
 	c.make, c.null, c.slack, c.failed = c.numbers, ingest.Null.Cell(), slack, nil
-	c.seen = statistics{lo: math.Inf(1), hi: math.Inf(-1), finite: true}
+	c.lo, c.hi, c.nulls, c.faults = math.Inf(1), math.Inf(-1), 0, false
 	c.pieces = col.kind == kindDouble && !col.Text && ch.codec == format.Uncompressed
 	if col.Text {
 		c.make, c.texts, c.known = c.labels, job.ColumnTexts{}, map[string]float64{}
@@ -59,9 +61,9 @@ func (c *cursor) numbers(dst []float64, from *decoded, at int) {
 }
 
 // read decodes the next len(dst) values. Nulls and other faults are cells of
-// [ingest.Fault.Cell].
-func (c *cursor) read(dst []float64) (err error) {
-	c.seen.finite = true
+// [ingest.Fault.Cell]; without any, the values are finite.
+func (c *cursor) read(dst []float64) (finite bool, err error) {
+	finite = true
 	for len(dst) > 0 {
 		atOnce := checkedAtOnce
 		if c.pieces {
@@ -69,74 +71,58 @@ func (c *cursor) read(dst []float64) (err error) {
 		}
 		n, err := c.next(dst[:min(len(dst), atOnce)])
 		if err := errors.Join(err, c.failed); err != nil {
-			return err
+			return false, err
 		}
-		lo, hi, finite := extent(dst[:n])
-		if c.inPieces && (!finite || lo < c.chunk.lo.value || hi > c.chunk.hi.value) {
+		lo, hi, good := extent(dst[:n])
+		if c.inPieces && (!good || lo < c.chunk.lo.value || hi > c.chunk.hi.value) {
 			if _, err := c.pages.body(); err != nil { // damage
-				return err
+				return false, err
 			}
 			c.pages.header.Checked = false
 		}
-		if err := c.seen.add(dst[:n], lo, hi, finite, &c.chunk); err != nil {
-			return err
+		c.lo, c.hi = min(c.lo, lo), max(c.hi, hi)
+		if lo < c.chunk.lo.value || hi > c.chunk.hi.value { // false where a bound is NaN: unknown
+			return false, c.contradiction(lo, hi)
 		}
-		dst = dst[n:]
+		if !good {
+			c.count(dst[:n])
+		}
+		finite, dst = finite && good, dst[n:]
 	}
-	return nil
+	return finite, nil
 }
 
-// finish checks, after the last row, that the chunk has no more rows, and its statistics.
+// count counts the faults of values.
+func (c *cursor) count(values []float64) {
+	for _, v := range values {
+		switch ingest.FaultOf(v) {
+		case ingest.None:
+		case ingest.Null:
+			c.nulls++
+		default:
+			c.faults = true
+		}
+	}
+}
+
+// finish checks, after the last row, that the chunk has no more rows, and its statistics against the
+// footer's: a contradiction shows a decoding fault, or damage that no checksum reveals.
 func (c *cursor) finish() error {
 	if err := c.walker.finish(); err != nil {
 		return err
 	}
-	return c.seen.compare(&c.chunk)
-}
-
-// statistics are those of the decoded values of a chunk, to be compared with the footer's: a
-// contradiction shows a decoding fault, or damage that no checksum reveals.
-type statistics struct {
-	lo, hi float64
-	nulls  int64
-	faults bool // some value is bad and not null: bounds may not be attained
-	finite bool // all values added since it was set are good
-}
-
-// add adds the next values, with their extent. A value outside the footer's bounds is an error
-// at once.
-func (s *statistics) add(values []float64, lo, hi float64, finite bool, ch *chunk) error {
-	s.finite = s.finite && finite
-	if !finite {
-		for _, v := range values {
-			switch ingest.FaultOf(v) {
-			case ingest.None:
-			case ingest.Null:
-				s.nulls++
-			default:
-				s.faults = true
-			}
-		}
+	ch := &c.chunk
+	if ch.counted && c.nulls != ch.nulls {
+		return fmt.Errorf("%d nulls, but the footer's statistics say %d: the file is damaged or was written wrongly; write it again", c.nulls, ch.nulls)
 	}
-	s.lo, s.hi = min(s.lo, lo), max(s.hi, hi)
-	if lo < ch.lo.value || hi > ch.hi.value { // false where a bound is NaN: unknown
-		return fmt.Errorf("values from %v to %v, but the footer's statistics say %v to %v: the file is damaged or was written wrongly; write it again", lo, hi, ch.lo.value, ch.hi.value)
+	if !c.faults && c.nulls != ch.rows && (!ch.lo.attained(c.lo) || !ch.hi.attained(c.hi)) {
+		return c.contradiction(c.lo, c.hi)
 	}
 	return nil
 }
 
-// compare checks all values of a chunk against the footer.
-func (s *statistics) compare(ch *chunk) error {
-	if ch.counted && s.nulls != ch.nulls {
-		return fmt.Errorf("%d nulls, but the footer's statistics say %d: the file is damaged or was written wrongly; write it again", s.nulls, ch.nulls)
-	}
-	if s.faults || s.nulls == ch.rows {
-		return nil
-	}
-	if !ch.lo.attained(s.lo) || !ch.hi.attained(s.hi) {
-		return fmt.Errorf("values from %v to %v, but the footer's statistics say %v to %v: the file is damaged or was written wrongly; write it again", s.lo, s.hi, ch.lo.value, ch.hi.value)
-	}
-	return nil
+func (c *cursor) contradiction(lo, hi float64) error {
+	return fmt.Errorf("values from %v to %v, but the footer's statistics say %v to %v: the file is damaged or was written wrongly; write it again", lo, hi, c.chunk.lo.value, c.chunk.hi.value)
 }
 
 // attained reports whether an extreme value v agrees with the bound.

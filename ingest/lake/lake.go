@@ -251,10 +251,7 @@ func (b *batches) start(foot *footer) error {
 		if texts := b.src.cfg.Texts; texts.Column == col.Name {
 			c.texts = texts
 		}
-		b.cursors[j], b.next[j] = c, func(values []float64) (bool, error) {
-			err := c.read(values)
-			return c.seen.finite, err
-		}
+		b.cursors[j], b.next[j] = c, c.read
 	}
 	return b.openReasons(foot)
 }

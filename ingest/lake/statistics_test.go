@@ -87,7 +87,8 @@ func TestNullCounts(t *testing.T) {
 		fatal.If(t, err)
 		var cur cursor
 		cur.reset(file, c, ch, new(lane), pageSlack)
-		fatal.If(t, cur.read(make([]float64, ch.rows)))
+		_, err = cur.read(make([]float64, ch.rows))
+		fatal.If(t, err)
 		return counts{sum.Nulls, sum.UncountedRows}, cur.finish()
 	}
 	for name, c := range map[string]struct {
