@@ -25,14 +25,14 @@ type batches struct {
 	shard   shard
 	file    objects.File
 	tools   *tools
-	next    []reader      // by column
-	cursors []*cursor     // by column; nil for a key of the path, and in Arrow files
-	record  arrow.Record  // the record batch of an Arrow file
-	reasons *storedCursor // of rejected rows; nil: the values tell them
-	finite  []bool        // by column: all values of this batch are good
-	digests []hash.Hash   // by column; nil: not wanted
-	read    int64         // rows so far
-	err     error         // of an earlier call, after which nothing is read; io.EOF after the last row
+	next    []reader                        // by column
+	cursors []*cursor                       // by column; nil for a key of the path, and in Arrow files
+	record  arrow.Record                    // the record batch of an Arrow file
+	reasons func(dst []parquet.Value) error // reads those of rejected rows; nil: the values tell them
+	finite  []bool                          // by column: all values of this batch are good
+	digests []hash.Hash                     // by column; nil: not wanted
+	read    int64                           // rows so far
+	err     error                           // of an earlier call, after which nothing is read; io.EOF after the last row
 }
 
 // A reader reads the next values of a column. finite says that all of them are good.
@@ -105,7 +105,7 @@ func (b *batches) readReasons(rows int) (known func(row int) string, err error) 
 		return nil, nil
 	}
 	texts := make([]parquet.Value, rows)
-	err = guard(func() error { return b.reasons.read(texts) })
+	err = guard(func() error { return b.reasons(texts) })
 	return func(row int) string { return string(texts[row].ByteArray()) }, err
 }
 

@@ -16,7 +16,7 @@
 //   - it panics on damage, as codecs may: all of it runs behind one recover (guard).
 //
 // One walker reads pages for both readers: a cursor makes numbers and checks them against the
-// footer, a storedCursor returns stored values. Every value is checked once, to be finite and within
+// footer, storedReader returns stored values. Every value is checked once, to be finite and within
 // the chunk's bounds, in pieces that stay in the first cache.
 //
 // The tests compare each value with what parquet-go itself reads.

@@ -265,7 +265,7 @@ func (b *batches) openReasons(foot *footer) error {
 	col := &b.shard.file.columns[at]
 	ch, err := foot.storedChunk(b.shard.group.index, col)
 	if err == nil {
-		b.reasons = newStoredCursor(ahead(b.file, []chunk{ch})[0], col, ch, leastStored)
+		b.reasons = storedReader(b.file, col, ch, leastStored)
 	}
 	return err
 }

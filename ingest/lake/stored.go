@@ -169,7 +169,7 @@ func (s *Stored) begin(ctx context.Context) error {
 			if err != nil {
 				return s.fault(c, err)
 			}
-			s.cells[c] = newStoredCursor(ahead(s.open, []chunk{ch})[0], column.column, ch, s.most).read
+			s.cells[c] = storedReader(s.open, column.column, ch, s.most)
 		}
 	}
 	return nil

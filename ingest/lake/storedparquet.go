@@ -3,11 +3,11 @@ package lake
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -78,18 +78,27 @@ func decimalNode(a annotation, plain parquet.Type) parquet.Node {
 	return parquet.Decimal(a.digits, max(int(a.Precision), least), plain)
 }
 
-// A storedCursor reads the stored values of one chunk; nulls are the zero value. Byte arrays share
-// the memory of their page, which is not reused.
-type storedCursor struct{ walker[parquet.Value] }
-
-// newStoredCursor returns a cursor before the first row of a chunk, with pages of at most so
-// many bytes.
-func newStoredCursor(src io.ReaderAt, col *column, ch chunk, most int64) *storedCursor {
-	c := new(storedCursor)
-	c.reset(src, col, plainWidth(col), ch, new(lane))
+// storedReader returns a function that reads the next stored values of a chunk with pages of at most so
+// many bytes. After the last one it checks that the chunk has no more. Nulls are the zero value. Byte
+// arrays share the memory of their page, which is not reused.
+func storedReader(file objects.File, col *column, ch chunk, most int64) func(dst []parquet.Value) error {
+	var c walker[parquet.Value]
+	c.reset(ahead(file, []chunk{ch})[0], col, plainWidth(col), ch, new(lane))
 	c.make, c.page.keeps = col.stored, col.physical == format.FixedLenByteArray
 	c.bound(most)
-	return c
+	return func(dst []parquet.Value) error {
+		for len(dst) > 0 {
+			n, err := c.next(dst)
+			if err != nil {
+				return err
+			}
+			dst = dst[n:]
+		}
+		if c.rows == 0 && c.left == 0 {
+			return c.finish()
+		}
+		return nil
+	}
 }
 
 // plainWidth returns the bytes of a value in PLAIN: 0 for booleans, −1 for byte arrays.
@@ -102,21 +111,6 @@ func plainWidth(c *column) int {
 	default:
 		return plainTypes[c.physical].Length() / 8 // of bits
 	}
-}
-
-// read reads the next values. After the last one it checks that the chunk has no more.
-func (c *storedCursor) read(dst []parquet.Value) error {
-	for len(dst) > 0 {
-		n, err := c.next(dst)
-		if err != nil {
-			return err
-		}
-		dst = dst[n:]
-	}
-	if c.rows == 0 && c.left == 0 {
-		return c.finish()
-	}
-	return nil
 }
 
 // stored makes values of their bytes. Byte arrays share them.
