@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/allocated"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
@@ -92,28 +92,29 @@ func testDamage(t *testing.T, path string, cfg lake.Config, duplicates int) {
 	for range duplicates {
 		b, what := damage(rng, whole)
 		write(b)
-		before := allocated()
-		got, err := readAll(t, src) // the source was opened before the damage
-		if other, second := readAll(t, shared); !slices.Equal(other, got) || fmt.Sprint(second) != fmt.Sprint(err) {
-			t.Errorf("%s: three decoders read %v and %v, one %v and %v", what, other, second, got, err)
-		}
-		switch {
-		case err != nil:
-			refused++
-		case slices.Equal(got, want):
-			same++
-		default:
-			changed++ // the digest tells
-			if hasChecksums(path) {
-				t.Errorf("%s: read with another digest, though pages have checksums", what)
+		n := allocated.By(func() {
+			got, err := readAll(t, src) // the source was opened before the damage
+			if other, second := readAll(t, shared); !slices.Equal(other, got) || fmt.Sprint(second) != fmt.Sprint(err) {
+				t.Errorf("%s: three decoders read %v and %v, one %v and %v", what, other, second, got, err)
 			}
-		}
-		if fresh, err := lake.Open(t.Context(), cfg); err == nil {
-			if _, err := readAll(t, fresh); err == nil && fresh.Shards()[0].Rows != src.Shards()[0].Rows {
-				t.Errorf("%s: %d rows, want %d or an error", what, fresh.Shards()[0].Rows, src.Shards()[0].Rows)
+			switch {
+			case err != nil:
+				refused++
+			case slices.Equal(got, want):
+				same++
+			default:
+				changed++ // the digest tells
+				if hasChecksums(path) {
+					t.Errorf("%s: read with another digest, though pages have checksums", what)
+				}
 			}
-		}
-		if n := allocated() - before; n > 64<<20 {
+			if fresh, err := lake.Open(t.Context(), cfg); err == nil {
+				if _, err := readAll(t, fresh); err == nil && fresh.Shards()[0].Rows != src.Shards()[0].Rows {
+					t.Errorf("%s: %d rows, want %d or an error", what, fresh.Shards()[0].Rows, src.Shards()[0].Rows)
+				}
+			}
+		})
+		if n > 64<<20 {
 			t.Errorf("%s: %d MiB were allocated for a file of %d bytes", what, n>>20, len(whole))
 		}
 	}
@@ -124,12 +125,6 @@ func testDamage(t *testing.T, path string, cfg lake.Config, duplicates int) {
 func hasChecksums(path string) bool {
 	name := filepath.Base(path)
 	return name == "part-00.parquet" || name == "pyarrow-checksum.parquet"
-}
-
-func allocated() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.TotalAlloc
 }
 
 // A large page of doubles that is stored as it is is read in pieces: its checksum is compared with the
