@@ -190,18 +190,23 @@ func positions(columns []column) map[string]int {
 // column returns the one column of a name that ingest.Select has found usable.
 func (f *dataFile) column(name string) *column { return &f.columns[f.positions[name]] }
 
-// key returns the value of a key in the path.
-func (f *dataFile) key(name string) float64 {
+// text returns the value of a key in the path.
+func (f *dataFile) text(name string) string {
 	for _, k := range f.keys {
 		if k.name == name {
-			v, ok := hiveNumber(k.value)
-			if !ok || f.column(name).Text {
-				v = job.Label(k.value)
-			}
-			return v
+			return k.value
 		}
 	}
-	return ingest.Null.Cell()
+	return nullKey
+}
+
+// key returns the value of a key in the path as a number.
+func (f *dataFile) key(name string) float64 {
+	text := f.text(name)
+	if v, ok := hiveNumber(text); ok && !f.column(name).Text {
+		return v
+	}
+	return job.Label(text)
 }
 
 // tables describes the columns of the files, one table for files with the same ones.

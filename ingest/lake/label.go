@@ -12,16 +12,15 @@ func checkTexts(files []*dataFile, texts job.ColumnTexts) error {
 		return nil
 	}
 	for _, f := range files {
-		if c := f.column(texts.Column); !c.Text {
+		c := f.column(texts.Column)
+		if !c.Text {
 			return fmt.Errorf("%s: column %q is %s, and its groups are texts (hint: write it as text, or name numbers in the job)", f.Path, c.Name, c.Type)
 		}
-		for _, k := range f.keys {
-			if k.name != texts.Column {
-				continue
-			}
-			if err := texts.Check(k.value, job.Label(k.value)); err != nil {
-				return fmt.Errorf("%s: %w", f.Path, err)
-			}
+		if c.leaf >= 0 {
+			continue
+		}
+		if err := texts.Check(f.text(c.Name), f.key(c.Name)); err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
 		}
 	}
 	return nil

@@ -140,7 +140,7 @@ func (s *Stored) begin(ctx context.Context) error {
 		switch {
 		case column.column.leaf < 0:
 			var value parquet.Value // null
-			if text, ok := s.file.text(column.Name); ok {
+			if text := s.file.text(column.Name); text != nullKey {
 				value = parquet.ByteArrayValue([]byte(text))
 			}
 			s.cells[c] = func(dst []parquet.Value) error {
@@ -215,14 +215,4 @@ func (f *dataFile) named(name string) (n int, key bool) {
 		}
 	}
 	return n, key
-}
-
-// text returns the value of a key in the path; false for null.
-func (f *dataFile) text(name string) (string, bool) {
-	for _, k := range f.keys {
-		if k.name == name {
-			return k.value, k.value != nullKey
-		}
-	}
-	return "", false
 }
