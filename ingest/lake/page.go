@@ -43,22 +43,22 @@ type pageReader struct {
 }
 
 // next reads the header of the next page. After the last page it returns io.EOF.
-func (p *pageReader) next() error {
+func (p *pageReader) next() (err error) {
 	p.pos += int64(p.size)
 	p.size = 0
 	if p.pos == p.end {
 		return io.EOF
 	}
-	b, err := p.extend(nil, max(p.guess, firstRead))
-	if err != nil {
-		return err
-	}
-	n, err := p.parse(b)
-	for errors.Is(err, errShort) && len(b) < cmp.Or(p.most, maxPageHeader) && int64(len(b)) < p.end-p.pos {
-		if b, err = p.extend(b, 4*len(b)); err != nil {
+	var b []byte
+	var n int
+	for want := max(p.guess, firstRead); ; want = 4 * len(b) {
+		if b, err = p.extend(b, want); err != nil {
 			return err
 		}
-		n, err = p.parse(b)
+		p.header, n, err = parquetmeta.ReadPageHeader(b)
+		if !errors.Is(err, errShort) || len(b) >= cmp.Or(p.most, maxPageHeader) || int64(len(b)) >= p.end-p.pos {
+			break
+		}
 	}
 	if errors.Is(err, errShort) && int64(len(b)) < p.end-p.pos {
 		err = fmt.Errorf("it does not end in %d KiB: %w", len(b)>>10, err)
@@ -146,11 +146,6 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-func (p *pageReader) parse(b []byte) (n int, err error) {
-	p.header, n, err = parquetmeta.ReadPageHeader(b)
-	return n, err
 }
 
 // grow returns a buffer of n bytes, *buf if that is long enough.
