@@ -235,6 +235,9 @@ func (r *reader) value(to reflect.Value, s *shape, kind thrift.Type, depth int) 
 	return nil
 }
 
+// mostAhead bounds the elements of a list that memory is reserved for before they are read.
+const mostAhead = 256
+
 // list reads a list into to. Without a shape it skips the list.
 func (r *reader) list(to reflect.Value, s *shape, depth int) error {
 	var item *shape
@@ -242,6 +245,9 @@ func (r *reader) list(to reflect.Value, s *shape, depth int) error {
 		item = s.item
 	}
 	l, err := r.ReadList()
+	if to.IsValid() {
+		to.Grow(min(int(l.Size), mostAhead))
+	}
 	for i := 0; i < int(l.Size) && err == nil; i++ {
 		var part reflect.Value
 		if to.IsValid() {
