@@ -437,14 +437,11 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 	if to == nil || bad == nil {
 		return nil
 	}
-	var order []int
+	order := []int{} // not nil, which would be all shards
 	for i, shard := range shards {
 		if bad.CountBefore(shard.First+shard.Rows) > bad.CountBefore(shard.First) {
 			order = append(order, i)
 		}
-	}
-	if order == nil {
-		order = []int{} // no shard; nil would be all
 	}
 	err := to.Put(ctx, s.columns, shards, func(use func(dataset.RejectedRow) error) error {
 		return dataset.Stream(ctx, src, order, res.Workers, func(b dataset.Block) error {
