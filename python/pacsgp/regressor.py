@@ -111,7 +111,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
 
 
 def exact(values):
-    for array in map(np.asarray, [values[c] for c in values] if hasattr(values, "iloc") and hasattr(values, "columns") else [values]):
+    for array in map(np.asarray, [values[c] for c in getattr(values, "column_names", getattr(values, "columns", []))] or [values]):
         if array.dtype.kind in "iu" and array.size and (array.max() > 1 << 53 or array.min() < -(1 << 53)):
             raise ValueError("integers beyond 2^53 are no float64: give quantities as float, and leave identifiers out")
 
