@@ -95,5 +95,5 @@ func ExampleReady_Row() {
 	// Output:
 	// [0.785]: 200 10
 	// [1e30]: 422 the prediction cannot be computed with the
-	// [1, 2]: 400 pipeline: a row of 2 values, the model wan
+	// [1, 2]: 400 a row of 2 values, the model wants 1
 }

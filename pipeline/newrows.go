@@ -58,7 +58,7 @@ func (m Manifest) Holds(ctx context.Context, src dataset.Source, workers int) (b
 }
 
 // errOtherRows ends a comparison.
-var errOtherRows = errors.New("pipeline: other rows")
+var errOtherRows = errors.New("other rows")
 
 // A span is some consecutive files of a manifest.
 type span struct {

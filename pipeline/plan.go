@@ -84,7 +84,7 @@ func (o *Plan) bounds(j job.Job) error {
 	for _, missed := range []float64{0.01, 0.05, 0.1, 0.2} {
 		draw, err := certify.Bound(certify.Terms{Risk: missed, KL: planKL * float64(train), LnInverseWeight: weight, N: train, Delta: j.Delta, Share: spends.Share(certify.MethodPACBayes)})
 		if err != nil {
-			return fmt.Errorf("pipeline: %w", err)
+			return err
 		}
 		b, k := PlanBound{Missed: missed, Draw: draw.Upper}, int64(math.Ceil(missed*float64(holdout)))
 		switch {
@@ -97,7 +97,7 @@ func (o *Plan) bounds(j job.Job) error {
 			b.Holdout, err = certify.BettingUpper(certify.Missed(k, holdout), j.Delta, spends.Share(certify.MethodHoldout))
 		}
 		if err != nil {
-			return fmt.Errorf("pipeline: %w", err)
+			return err
 		}
 		o.Bounds = append(o.Bounds, b)
 	}

@@ -75,7 +75,7 @@ func (p *Ready) Close() { p.of.Close() }
 // theirs. Workers predict batches at the same time; use gets one after the other, valid until it returns.
 func (p *Ready) Predict(ctx context.Context, src dataset.Source, order []int, use func([]Prediction) error) error {
 	if columns, want := src.Columns(), p.of.Meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
-		return fmt.Errorf("pipeline: the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
+		return fmt.Errorf("the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
 	}
 	if err := p.of.Meta.Means(src); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, erro
 		return out, err
 	}
 	if want := len(p.of.Meta.Inputs()); len(b.Columns) != want && len(b.Columns) != want+1 {
-		return out, fmt.Errorf("pipeline: a batch of %d columns, the model wants %d, and perhaps the target", len(b.Columns), want)
+		return out, fmt.Errorf("a batch of %d columns, the model wants %d, and perhaps the target", len(b.Columns), want)
 	}
 	return p.block(b, out)
 }
@@ -130,7 +130,7 @@ func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, erro
 func (p *Ready) Row(values []float64) (Prediction, error) {
 	inputs := p.of.Meta.Inputs()
 	if len(values) != len(inputs) {
-		return Prediction{}, fmt.Errorf("pipeline: a row of %d values, the model wants %d", len(values), len(inputs))
+		return Prediction{}, fmt.Errorf("a row of %d values, the model wants %d", len(values), len(inputs))
 	}
 	var found Prediction
 	for j, v := range values {

@@ -51,7 +51,7 @@ func (v *Verification) NotChecked() []certify.Assumption {
 func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, digest func(pass.Model) (string, error), parent *pass.Model, software string, res job.Resources, observer job.Observer) error {
 	c, j := v.certificate, v.job
 	if !v.Evidence {
-		return errors.New("pipeline: to train again takes the rows")
+		return errors.New("to train again takes the rows")
 	}
 	said := c.Publisher.Training
 	if here := fit.Machine(); said.Machine != here {

@@ -220,7 +220,7 @@ func (k *Topic) Next(ctx context.Context, before *pipeline.Windows, patience tim
 	if before.Ends != nil {
 		for p := range before.Ends {
 			if !slices.Contains(there, p) {
-				return w, fmt.Errorf("kafka: topic %q has no partition %d, of which windows before have rows: it was made again %s", k.Topic, p, hintAgain)
+				return w, fmt.Errorf("topic %q has no partition %d, of which windows before have rows: it was made again %s", k.Topic, p, hintAgain)
 			}
 		}
 		if cfg.From, err = cfg.Following(ctx, before.Ends); err != nil {

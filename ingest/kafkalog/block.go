@@ -96,7 +96,7 @@ func (s *spool) store(g segment, b *block) error {
 	}
 	s.cfg.Quota.set(s.cfg.Folder, bytes)
 	if s.cfg.Limit > 0 && bytes > s.cfg.Limit {
-		return fmt.Errorf("kafka: the spool in %s needs more than its limit of %d MiB; raise spool.limit, or choose a smaller window", s.cfg.Folder, s.cfg.Limit>>20)
+		return fmt.Errorf("the spool in %s needs more than its limit of %d MiB; raise spool.limit, or choose a smaller window", s.cfg.Folder, s.cfg.Limit>>20)
 	}
 	if s.cfg.Progress != nil {
 		s.cfg.Progress(s.read.Load())

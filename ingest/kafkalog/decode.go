@@ -78,7 +78,7 @@ func (d *rowDecoder) rows(records []Record) (decodedRows, error) {
 			err = d.decode.read(value, d.columns)
 		}
 		if errors.Is(err, errUnavailable) {
-			return out, fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", d.cfg.Topic, records[i].Partition, records[i].Offset, err)
+			return out, fmt.Errorf("topic %q, partition %d, offset %d: %w", d.cfg.Topic, records[i].Partition, records[i].Offset, err)
 		}
 		if err != nil {
 			out.Faults[i] = err.Error()

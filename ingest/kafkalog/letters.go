@@ -48,7 +48,7 @@ func (l *deadLetters) put(cfg Config, partition int, r *broker.Record, reason er
 	if l.file == nil {
 		file, err := durable.Create(cfg.files, filepath.Join(cfg.Folder, "_letters"))
 		if err != nil {
-			return fmt.Errorf("kafka: spool: %w", err)
+			return fmt.Errorf("spool: %w", err)
 		}
 		l.file, l.out = file, bufio.NewWriter(file)
 	}
@@ -56,7 +56,7 @@ func (l *deadLetters) put(cfg Config, partition int, r *broker.Record, reason er
 	batch := broker.EncodeBatch(broker.Producer{ID: -1, Epoch: -1}, -1, []broker.Record{letter})
 	binary.BigEndian.PutUint64(batch, uint64(r.Offset)) //nolint:gosec // not negative; the checksum leaves it out, as brokers number batches
 	if _, err := l.out.Write(batch); err != nil {
-		return fmt.Errorf("kafka: spool: %w", err)
+		return fmt.Errorf("spool: %w", err)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (l *deadLetters) store(of *segment, name string) error {
 		err = l.file.CommitAs(name)
 	}
 	if err != nil {
-		return fmt.Errorf("kafka: spool: %w", err)
+		return fmt.Errorf("spool: %w", err)
 	}
 	return nil
 }

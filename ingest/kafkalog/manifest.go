@@ -72,7 +72,7 @@ func readManifest(folder string) (manifest, error) {
 		m, err = parseManifest(text)
 	}
 	if err != nil {
-		return m, fmt.Errorf("kafka: spool: %s: %w (hint: remove the folder, and the window is consumed again)", path, err)
+		return m, fmt.Errorf("spool: %s: %w (hint: remove the folder, and the window is consumed again)", path, err)
 	}
 	return m, nil
 }
@@ -111,7 +111,7 @@ func Remove(folder string) error {
 	// First the manifest: without it the other files have no meaning.
 	for _, name := range []string{manifestName, ".lock"} {
 		if err := remove(durable.OS{}, filepath.Join(folder, name)); err != nil {
-			return fmt.Errorf("kafka: spool: %w", err)
+			return fmt.Errorf("spool: %w", err)
 		}
 	}
 	left, err := sweep(durable.OS{}, folder, segmentName.MatchString)
@@ -139,7 +139,7 @@ func sweep(files durable.FS, folder string, gone func(name string) bool) (left i
 		}
 	}
 	if err != nil {
-		return left, fmt.Errorf("kafka: spool: %w", err)
+		return left, fmt.Errorf("spool: %w", err)
 	}
 	return left, nil
 }
@@ -166,7 +166,7 @@ func (s *spool) save() error {
 // write durably writes a file of the folder, whole or not at all.
 func (s *spool) write(name string, content func(*durable.Pending) error) error {
 	if err := durable.Write(s.cfg.files, filepath.Join(s.cfg.Folder, name), content); err != nil {
-		return fmt.Errorf("kafka: spool: %w", err)
+		return fmt.Errorf("spool: %w", err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (t *rounds) round(ctx context.Context, cfg Config, partitions []int, most i
 	for _, p := range partitions {
 		if latest[p] < t.next[p] {
 			if short = true; t.behind >= maxBehind {
-				return false, true, behindError{fmt.Errorf("kafka: partition %d of topic %q ends at offset %d, and the next row was to be at %d or behind: the topic was made again, or has lost records", p, cfg.Topic, latest[p], t.next[p])}
+				return false, true, behindError{fmt.Errorf("partition %d of topic %q ends at offset %d, and the next row was to be at %d or behind: the topic was made again, or has lost records", p, cfg.Topic, latest[p], t.next[p])}
 			}
 			continue
 		}

@@ -72,7 +72,7 @@ func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error)
 	}
 	s := &Source{src, w.Segments}
 	if len(src.Shards()) != len(w.paths) {
-		return nil, fmt.Errorf("kafka: the spool has %d row groups for %d segments: somebody changed its files; remove the folder", len(src.Shards()), len(w.paths))
+		return nil, fmt.Errorf("the spool has %d row groups for %d segments: somebody changed its files; remove the folder", len(src.Shards()), len(w.paths))
 	}
 	return s, nil
 }

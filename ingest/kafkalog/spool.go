@@ -130,7 +130,7 @@ func (s *spool) replay(ctx context.Context, number int, g dataset.Segment) error
 		return s.cfg.explain(ctx, err)
 	}
 	if rows := w.block.rows(); int64(rows) != g.Rows {
-		return fmt.Errorf("kafka: topic %q, partition %d: there are %d rows at the offsets %d to %d, the certificate says %d: %w",
+		return fmt.Errorf("topic %q, partition %d: there are %d rows at the offsets %d to %d, the certificate says %d: %w",
 			g.Topic, w.partition, rows, g.First, g.End-1, g.Rows, job.ErrRefused)
 	}
 	return w.flush(g.End)
@@ -159,7 +159,7 @@ func (s *spool) progress() {
 // openSpool makes or resumes a spool, and removes unfinished files of a killed process.
 func openSpool(cfg Config) (*spool, error) {
 	if err := cfg.files.MkdirAll(cfg.Folder); err != nil {
-		return nil, fmt.Errorf("kafka: spool: %w", err)
+		return nil, fmt.Errorf("spool: %w", err)
 	}
 	declared, err := cfg.declaration()
 	if err != nil {

@@ -21,7 +21,7 @@ type GoneError struct {
 
 // Error returns the message, with the offsets.
 func (e *GoneError) Error() string {
-	return fmt.Sprintf("kafka: topic %q, partition %d: the offsets %d to %d are gone, by retention or because somebody deleted them: the topic does not have these offsets any more", e.Topic, e.Partition, e.First, e.Start-1)
+	return fmt.Sprintf("topic %q, partition %d: the offsets %d to %d are gone, by retention or because somebody deleted them: the topic does not have these offsets any more", e.Topic, e.Partition, e.First, e.Start-1)
 }
 
 // Freeze returns the present offsets of From and To, in the order of partitions. It reads no rows.
@@ -48,9 +48,9 @@ func (cfg Config) Freeze(ctx context.Context) ([]pipeline.WindowPart, error) {
 		case first[p] < earliest[p]:
 			return nil, &GoneError{Topic: cfg.Topic, Partition: p, First: first[p], Start: earliest[p]}
 		case end[p] > latest[p]:
-			return nil, fmt.Errorf("kafka: topic %q, partition %d: the window ends at the offset %d, but what is committed ends at %d", cfg.Topic, p, end[p], latest[p])
+			return nil, fmt.Errorf("topic %q, partition %d: the window ends at the offset %d, but what is committed ends at %d", cfg.Topic, p, end[p], latest[p])
 		case first[p] > end[p]:
-			return nil, fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, behind its end %d", cfg.Topic, p, first[p], end[p])
+			return nil, fmt.Errorf("topic %q, partition %d: the window begins at the offset %d, behind its end %d", cfg.Topic, p, first[p], end[p])
 		}
 		parts = append(parts, pipeline.WindowPart{Partition: p, First: first[p], End: end[p]})
 	}
@@ -71,7 +71,7 @@ func (cfg Config) partitions(ctx context.Context) ([]int, error) {
 			return slices.Compact(slices.Sorted(slices.Values(cfg.Partitions))), nil
 		}
 		if tries == 5 {
-			return nil, fmt.Errorf("kafka: topic %q has the partitions %v, and no partition %d", cfg.Topic, all, cfg.Partitions[missing])
+			return nil, fmt.Errorf("topic %q has the partitions %v, and no partition %d", cfg.Topic, all, cfg.Partitions[missing])
 		}
 		if err := broker.Pause(ctx, time.Second); err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 	if at.Offsets != nil {
 		for _, p := range partitions {
 			if _, ok := at.Offsets[p]; !ok {
-				return nil, fmt.Errorf("kafka: topic %q: no offset is declared for partition %d", cfg.Topic, p)
+				return nil, fmt.Errorf("topic %q: no offset is declared for partition %d", cfg.Topic, p)
 			}
 		}
 		return at.Offsets, nil

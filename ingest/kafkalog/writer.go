@@ -62,7 +62,7 @@ func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
 
 // bad returns the error for a record that is not a row, with its position.
 func (w *writer) bad(r *broker.Record, err error) error {
-	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", w.spool.cfg.Topic, w.partition, r.Offset, err)
+	return fmt.Errorf("topic %q, partition %d, offset %d: %w", w.spool.cfg.Topic, w.partition, r.Offset, err)
 }
 
 // flush stores the rows as a segment that ends before the offset next.

@@ -106,7 +106,7 @@ func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 		return nil
 	})))
 	if err != nil {
-		return nil, fmt.Errorf("kafka: topic %q: %w", topic, err)
+		return nil, fmt.Errorf("topic %q: %w", topic, err)
 	}
 	slices.Sort(found)
 	return found, nil

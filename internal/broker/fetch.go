@@ -194,7 +194,7 @@ func (c *Client) offsets(ctx context.Context, isolation kafka.IsolationLevel, to
 			return nil
 		}))
 		if err != nil {
-			return nil, fmt.Errorf("kafka: topic %q, partition %d: %w", topic, partition, err)
+			return nil, fmt.Errorf("topic %q, partition %d: %w", topic, partition, err)
 		}
 	}
 	return offsets, nil

@@ -31,7 +31,7 @@ func (i Identity) Same(was Identity, topic, than string) error {
 	if i == was || i == (Identity{}) || was == (Identity{}) {
 		return nil
 	}
-	return fmt.Errorf("kafka: topic %q is another one than %s: that had the id %q on the cluster %q, this has %q on %q: %w", topic, than, was.Topic, was.Cluster, i.Topic, i.Cluster, ErrAnother)
+	return fmt.Errorf("topic %q is another one than %s: that had the id %q on the cluster %q, this has %q on %q: %w", topic, than, was.Topic, was.Cluster, i.Topic, i.Cluster, ErrAnother)
 }
 
 // Identity returns the identity of the topic that has the name now.

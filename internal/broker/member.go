@@ -64,14 +64,14 @@ func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Conte
 		WatchPartitionChanges: of.Shared,
 	})
 	if err != nil {
-		return fmt.Errorf("kafka: group %q: %w", of.Name, err)
+		return fmt.Errorf("group %q: %w", of.Name, err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	refused := make(chan error, 1)
 	var following sync.WaitGroup
 	following.Go(func() {
 		if err := m.follow(ctx, members, of.Topic); err != nil {
-			refused <- fmt.Errorf("kafka: group %q: %w", of.Name, err)
+			refused <- fmt.Errorf("group %q: %w", of.Name, err)
 			stop()
 		}
 	})

@@ -119,7 +119,7 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 		return answer.Error
 	}))
 	if err != nil {
-		return fmt.Errorf("kafka: topic %q, partition %d: produce: %w", topic, partition, err)
+		return fmt.Errorf("topic %q, partition %d: produce: %w", topic, partition, err)
 	}
 	w.sequences[at] = following(w.sequences[at], int(batch.head.NumRecords))
 	return nil
@@ -143,7 +143,7 @@ func (w *Writer) join(ctx context.Context, at topicPartition) error {
 		return each([]int{at.partition}, answer.Topics[at.topic], func(p kafka.AddPartitionToTxnPartition) (int, error) { return p.Partition, p.Error })
 	})))
 	if err != nil {
-		return fmt.Errorf("kafka: topic %q, partition %d: join the transaction: %w", at.topic, at.partition, err)
+		return fmt.Errorf("topic %q, partition %d: join the transaction: %w", at.topic, at.partition, err)
 	}
 	w.joined[at] = true
 	return nil

@@ -99,7 +99,7 @@ type OffsetError struct {
 
 // Error returns the message, with the offset.
 func (e *OffsetError) Error() string {
-	return fmt.Sprintf("kafka: topic %q, partition %d: there is no offset %d", e.Topic, e.Partition, e.Offset)
+	return fmt.Sprintf("topic %q, partition %d: there is no offset %d", e.Topic, e.Partition, e.Offset)
 }
 
 // A tail is the unread rest of a range.
@@ -115,7 +115,7 @@ type tail struct {
 
 // fail returns an error at the next offset.
 func (t *tail) fail(format string, args ...any) error {
-	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: "+format, append([]any{t.Topic, t.Partition, t.offset}, args...)...)
+	return fmt.Errorf("topic %q, partition %d, offset %d: "+format, append([]any{t.Topic, t.Partition, t.offset}, args...)...)
 }
 
 // batches calls use with the records of the whole batches of one answer.

@@ -77,7 +77,7 @@ func Shards(ctx context.Context, src Source, order []int, readers int, marked []
 				one.order, one.readers = r.order[i:i+1], 1
 				end, err := one.run(ctx, func(b Block) error {
 					if i > failed.Load() {
-						return errors.New("pipeline: an earlier shard has failed") // which is returned
+						return errors.New("an earlier shard has failed") // which is returned
 					}
 					return block(b)
 				})
@@ -208,7 +208,7 @@ func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, i
 		}
 		if d.block.Record == nil {
 			if got := next - shard.First; got != shard.Rows {
-				return end, fmt.Errorf("pipeline: %s: read %d rows of %d", shard.Name, got, shard.Rows)
+				return end, fmt.Errorf("%s: read %d rows of %d", shard.Name, got, shard.Rows)
 			}
 			return d, nil
 		}
@@ -216,7 +216,7 @@ func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, i
 		next += int64(d.block.Rows)
 		if next > shard.First+shard.Rows {
 			r.release(d)
-			return end, fmt.Errorf("pipeline: %s: read more than its %d rows", shard.Name, shard.Rows)
+			return end, fmt.Errorf("%s: read more than its %d rows", shard.Name, shard.Rows)
 		}
 		err := use(d.block)
 		r.release(d)
@@ -224,7 +224,7 @@ func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, i
 			return end, err
 		}
 	}
-	return end, fmt.Errorf("pipeline: %s: reading was stopped: %w", shard.Name, context.Cause(ctx))
+	return end, fmt.Errorf("%s: reading was stopped: %w", shard.Name, context.Cause(ctx))
 }
 
 // view returns a batch as a block, with its marks.
@@ -250,13 +250,13 @@ func ToBlock(record arrow.Record) (Block, error) {
 		switch column := column.(type) {
 		case *array.Float64:
 			if column.NullN() > 0 {
-				return Block{}, fmt.Errorf("pipeline: column %q of a batch has nulls", record.ColumnName(i))
+				return Block{}, fmt.Errorf("column %q of a batch has nulls", record.ColumnName(i))
 			}
 			b.Columns = append(b.Columns, column.Float64Values())
 		case *array.String:
 			b.Reasons = column
 		default:
-			return Block{}, fmt.Errorf("pipeline: column %q of a batch is %s, want float64", record.ColumnName(i), column.DataType())
+			return Block{}, fmt.Errorf("column %q of a batch is %s, want float64", record.ColumnName(i), column.DataType())
 		}
 	}
 	return b, nil

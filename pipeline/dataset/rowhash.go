@@ -30,7 +30,7 @@ func (s Secret) String() string { return hex.EncodeToString(s[:]) }
 func (s *Secret) Parse(text string) error {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(s) {
-		return errors.New("pipeline: the secret is not one of 32 hexadecimal digits") // without telling it
+		return errors.New("the secret is not one of 32 hexadecimal digits") // without telling it
 	}
 	copy(s[:], raw)
 	return nil

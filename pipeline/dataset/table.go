@@ -43,21 +43,21 @@ var _ Rows = (*Table)(nil)
 // 4,096. A duplicate name, and lengths that do not fit, are errors.
 func Columns(names []string, data [][]float64, shards ...int) (*Table, error) {
 	if len(names) == 0 || len(names) != len(data) {
-		return nil, fmt.Errorf("pipeline: %d names for %d columns", len(names), len(data))
+		return nil, fmt.Errorf("%d names for %d columns", len(names), len(data))
 	}
 	for j, name := range names {
 		if slices.Contains(names[:j], name) {
-			return nil, fmt.Errorf("pipeline: two columns %q", name)
+			return nil, fmt.Errorf("two columns %q", name)
 		}
 		if len(data[j]) != len(data[0]) {
-			return nil, fmt.Errorf("pipeline: column %q has %d rows, %q has %d", name, len(data[j]), names[0], len(data[0]))
+			return nil, fmt.Errorf("column %q has %d rows, %q has %d", name, len(data[j]), names[0], len(data[0]))
 		}
 	}
 	t := &Table{names: slices.Clone(names), data: slices.Clone(data)}
 	rows, next := len(data[0]), 0
 	for _, n := range shards {
 		if n < 0 || n > rows-next {
-			return nil, fmt.Errorf("pipeline: shards of %v rows in a table of %d", shards, rows)
+			return nil, fmt.Errorf("shards of %v rows in a table of %d", shards, rows)
 		}
 		t.addShard(next, n)
 		next += n
@@ -168,7 +168,7 @@ func (o *openTable) Open(ctx context.Context, i int) (Batches, error) {
 		return nil, err
 	}
 	if i < 0 || i >= len(o.of.shards) {
-		return nil, fmt.Errorf("pipeline: no shard %d of %d", i, len(o.of.shards))
+		return nil, fmt.Errorf("no shard %d of %d", i, len(o.of.shards))
 	}
 	shard := o.of.shards[i]
 	b := &tableBatches{of: o, next: int(shard.First), end: int(shard.First + shard.Rows)}
@@ -187,7 +187,7 @@ type tableBatches struct {
 	closed    bool
 }
 
-var errClosed = errors.New("pipeline: batches are closed")
+var errClosed = errors.New("batches are closed")
 
 // Next views the next rows.
 func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
@@ -210,7 +210,7 @@ func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 	}
 	for j, values := range columns {
 		if b.bits, err = binary.Append(b.bits[:0], binary.LittleEndian, values); err != nil {
-			return nil, fmt.Errorf("pipeline: column %q: %w", b.of.names[j], err)
+			return nil, fmt.Errorf("column %q: %w", b.of.names[j], err)
 		}
 		_, _ = b.sums[j].Write(b.bits) // a hash never returns an error
 	}
@@ -233,7 +233,7 @@ func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) 
 			}
 			filled := b.of.choice.Encoded.Fills(b.of.names[j])
 			if !b.of.choice.Mark && !filled {
-				return nil, fmt.Errorf("pipeline: memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some rejected rows (rejected)",
+				return nil, fmt.Errorf("memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some rejected rows (rejected)",
 					b.next+i, b.of.names[j], fault)
 			}
 			if !copied {

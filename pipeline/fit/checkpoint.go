@@ -150,7 +150,7 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 		err = errors.New("a count is out of range")
 	}
 	if err != nil {
-		return checkpoint{}, fmt.Errorf("pipeline: checkpoint: %w; remove it to train again", err)
+		return checkpoint{}, fmt.Errorf("checkpoint: %w; remove it to train again", err)
 	}
 	return c, nil
 }

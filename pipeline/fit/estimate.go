@@ -134,7 +134,7 @@ func rate(d, workers int) (float64, error) {
 	}
 	predictor, err := model.NewPredictor(p, workers)
 	if err != nil {
-		return 0, fmt.Errorf("pipeline: estimate: %w", err)
+		return 0, fmt.Errorf("estimate: %w", err)
 	}
 	defer predictor.Close()
 	const rows, repetitions, each = 2048, 3, 40 * time.Millisecond
@@ -145,7 +145,7 @@ func rate(d, workers int) (float64, error) {
 		began := time.Now()
 		for done == 0 || time.Since(began) < each {
 			if err := predictor.Predict(x, mean, variance); err != nil {
-				return 0, fmt.Errorf("pipeline: estimate: %w", err)
+				return 0, fmt.Errorf("estimate: %w", err)
 			}
 			done += rows
 		}

@@ -204,7 +204,7 @@ func (r *Shuffled) row(ctx context.Context) (row, error) {
 		}
 		r.Close()
 	}
-	return row{}, errors.New("pipeline: the source has no more training rows")
+	return row{}, errors.New("the source has no more training rows")
 }
 
 // Close ends the current epoch, and its reading of the source.
@@ -216,7 +216,7 @@ func (r *Shuffled) Close() {
 }
 
 // errStopped ends the reading of an epoch that is read no further.
-var errStopped = errors.New("pipeline: the epoch was stopped")
+var errStopped = errors.New("the epoch was stopped")
 
 // epoch yields all training rows once, in the order of an epoch, or an error at the end.
 func (f *Feed) epoch(ctx context.Context, seed uint64, epoch int64, buffer int) iter.Seq2[row, error] {

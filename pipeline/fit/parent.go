@@ -105,7 +105,7 @@ func ScaledAs(m pass.Model, features []job.Affine, target job.Affine) (*model.Po
 		p.L[i] *= ratio
 	}
 	if err := p.Validate(); err != nil {
-		return nil, fmt.Errorf("pipeline: start values from another model: %w", err)
+		return nil, fmt.Errorf("start values from another model: %w", err)
 	}
 	return p, nil
 }

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -22,7 +21,7 @@ func (f *Feed) leastSquares(ctx context.Context, p *model.Posterior, key string,
 	shards, rows := f.enough(key)
 	sums, err := model.NewRegression(p, rows, workers)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: %w", err)
+		return nil, err
 	}
 	defer sums.Close()
 	added := int64(0)
@@ -37,7 +36,7 @@ func (f *Feed) leastSquares(ctx context.Context, p *model.Posterior, key string,
 	}
 	found, err := sums.Fit()
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: %w", err)
+		return nil, err
 	}
 	return found, nil
 }
@@ -149,7 +148,7 @@ func mix(part, q, least float64) float64 { return float64((1-part)*q) + float64(
 func LawsAt(p *model.Posterior, rows model.Rows, workers int) (mean, variance []float64, err error) {
 	predictor, err := model.NewPredictor(p, workers)
 	if err != nil {
-		return nil, nil, fmt.Errorf("pipeline: %w", err)
+		return nil, nil, err
 	}
 	defer predictor.Close()
 	mean, variance = make([]float64, rows.Len()), make([]float64, rows.Len())

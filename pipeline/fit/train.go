@@ -137,7 +137,7 @@ func (t *training) nominate() error {
 			g := model.Grid{Min: p.Grid.Min, Step: p.Grid.Step, Count: p.Grid.Count}
 			if p.Grid.Prior != certify.PriorFlat {
 				if g.LnInverseWeights, err = p.Grid.LnInverseWeights(); err != nil {
-					return fmt.Errorf("pipeline: %w", err)
+					return err
 				}
 			}
 			c.Grids = append(c.Grids, g)
@@ -185,7 +185,7 @@ func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []fl
 func Estimate(job job.Job, s *pass.FirstPass, family *kernel.Family, workers int) ([]float64, error) {
 	e, err := model.Estimate(s.Scaled(s.Reference), family, s.Scales(job), workers)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: centre of the peaked prior, from %d prior rows: %w", s.Reference.N, err)
+		return nil, fmt.Errorf("centre of the peaked prior, from %d prior rows: %w", s.Reference.N, err)
 	}
 	centre := append([]float64(nil), e.Theta...)
 	for i := range len(centre) - 1 {
@@ -369,7 +369,7 @@ func (t *training) finish(c candidate, state []byte) (m pass.Model, how pass.Tra
 	}
 	meta, err := t.firstPass.Describe(t.job, theta, posterior)
 	if err != nil {
-		return m, how, fmt.Errorf("pipeline: %w", err)
+		return m, how, err
 	}
 	how = pass.Training{
 		Training: certify.Training{Machine: Machine(), StoppedAfter: int64(t.state.stoppedAfter)},

@@ -305,7 +305,7 @@ func (j Job) Canonical() ([]byte, error) {
 	}
 	doc, err := json.Marshal(j)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: configuration: %w", err)
+		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return doc, nil
 }
@@ -366,7 +366,7 @@ func (d *Digest) UnmarshalText(text []byte) error { return d.Parse(string(text))
 func (d *Digest) Parse(text string) error {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(d) {
-		return fmt.Errorf("pipeline: %q is no digest of 64 hexadecimal digits", text)
+		return fmt.Errorf("%q is no digest of 64 hexadecimal digits", text)
 	}
 	copy(d[:], raw)
 	return nil

@@ -147,7 +147,7 @@ func (m ModelMeta) Other(x []float64) string {
 func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
 	columns := src.Columns()
 	if want := columnsOf(job, meta); !slices.Equal(columns, want) {
-		return fmt.Errorf("pipeline: the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
+		return fmt.Errorf("the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
 	}
 	return meta.Means(src)
 }

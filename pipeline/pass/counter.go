@@ -130,7 +130,7 @@ func (c *counter) spill(ctx context.Context) error {
 
 // failed explains a fault of the temporary file, with a hint.
 func (c *counter) failed(err error) error {
-	return fmt.Errorf("pipeline: counting duplicates, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
+	return fmt.Errorf("counting duplicates, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
 		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, recordBytes)
 }
 

@@ -26,7 +26,7 @@ func Certify(job job.Job, configuration []byte, m Model, modelDigest string, fou
 	}
 	check, limit, err := m.Posterior.JitterCheck() // the premise of the proofs: docs/explanation/theory.md, 10
 	if err != nil {
-		return c, fmt.Errorf("pipeline: no certificate for these numbers: %w", err)
+		return c, fmt.Errorf("no certificate for these numbers: %w", err)
 	}
 	meta := m.Meta
 	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())

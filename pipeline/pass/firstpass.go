@@ -465,7 +465,7 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("pipeline: keeping rejected rows: %w", err)
+		return fmt.Errorf("keeping rejected rows: %w", err)
 	}
 	return nil
 }

@@ -282,7 +282,7 @@ func (f *shardFold) each(b dataset.Block, at []int, sum *certify.LossSum, add fu
 			sum.Unproven++
 		}
 		if err := add(i, at); err != nil {
-			return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at), err)
+			return fmt.Errorf("row %d of the sample: %w", b.First+int64(at), err)
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -19,7 +18,7 @@ func ScaledLoss(spec certify.Loss, target job.Affine) (loss.Loss, error) {
 	}
 	l, err := loss.New(loss.Kind(spec.Kind), epsilon, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: %w", err)
+		return nil, err
 	}
 	return l, nil
 }

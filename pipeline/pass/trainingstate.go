@@ -84,27 +84,27 @@ func ParseTrainingState(data []byte) (*TrainingState, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&h); err != nil {
-		return nil, fmt.Errorf("pipeline: training state: %w", err)
+		return nil, fmt.Errorf("training state: %w", err)
 	}
 	if h.Format != TrainingStateFormat {
-		return nil, fmt.Errorf("pipeline: training state of format %q, want %s", h.Format, TrainingStateFormat)
+		return nil, fmt.Errorf("training state of format %q, want %s", h.Format, TrainingStateFormat)
 	}
 	if err := sameArithmetic("the model was trained", h.Arithmetic); err != nil {
-		return nil, fmt.Errorf("pipeline: training state: %w", err)
+		return nil, fmt.Errorf("training state: %w", err)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, h.Configuration); err != nil {
-		return nil, fmt.Errorf("pipeline: training state: %w", err)
+		return nil, fmt.Errorf("training state: %w", err)
 	}
 	h.Configuration = compact.Bytes()
 	if _, err := h.Job(); err != nil {
-		return nil, fmt.Errorf("pipeline: training state: %w", err)
+		return nil, fmt.Errorf("training state: %w", err)
 	}
 	if _, _, err := h.known(); err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(h.Distinct, func(c int) bool { return c < 0 || c >= len(h.Columns) }); i >= 0 {
-		return nil, fmt.Errorf("pipeline: training state: it has %d columns, and none with the index %d", len(h.Columns), h.Distinct[i])
+		return nil, fmt.Errorf("training state: it has %d columns, and none with the index %d", len(h.Columns), h.Distinct[i])
 	}
 	return &h, nil
 }

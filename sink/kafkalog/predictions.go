@@ -107,7 +107,7 @@ func (p *Predictions) Continues(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("kafka: topic %q has predictions, but group %q has no offsets of topic %q: they have expired, or %w", p.to.name, group, from, broker.ErrAnother)
+	return fmt.Errorf("topic %q has predictions, but group %q has no offsets of topic %q: they have expired, or %w", p.to.name, group, from, broker.ErrAnother)
 }
 
 // A parcel has packed records for one partition.

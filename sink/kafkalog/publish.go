@@ -116,7 +116,7 @@ func (p *Publication) Fresh() { p.fresh = true }
 // process with this name.
 func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	if cfg.Name == "" {
-		return nil, errors.New("kafka: the model has no name to publish it under")
+		return nil, errors.New("the model has no name to publish it under")
 	}
 	p := &Publication{cfg: cfg}
 	var err error
@@ -152,7 +152,7 @@ func (p *Publication) Put(ctx context.Context, m pass.Model, c certify.Certifica
 // signatures. Signatures are headers of the certificate's record, so that both appear together.
 func (p *Publication) put(ctx context.Context, a stream.Artifact) error {
 	if len(a.Document) > p.document {
-		return fmt.Errorf("kafka: the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
+		return fmt.Errorf("the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
 			len(a.Document), p.cfg.Topics.Certificates, p.cfg.Topics.Current, p.document)
 	}
 	id := digest.Of(a.Document)
@@ -284,7 +284,7 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 				return Nowhere, err
 			}
 			if there == nil {
-				return Nowhere, fmt.Errorf("kafka: topic %q: group %q is at the end of the window, and certificate %s is not published: %w", topic, group, id, stream.ErrOvertaken)
+				return Nowhere, fmt.Errorf("topic %q: group %q is at the end of the window, and certificate %s is not published: %w", topic, group, id, stream.ErrOvertaken)
 			}
 		}
 		return AtEnd, nil
@@ -292,7 +292,7 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 	found := AtBegin
 	for _, i := range partitions {
 		if at[i] >= 0 && at[i] != firsts[i] {
-			return Nowhere, fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, and group %q is at %d by now: %w", topic, i, firsts[i], group, at[i], stream.ErrOvertaken)
+			return Nowhere, fmt.Errorf("topic %q, partition %d: the window begins at the offset %d, and group %q is at %d by now: %w", topic, i, firsts[i], group, at[i], stream.ErrOvertaken)
 		}
 		if at[i] < 0 {
 			found = Nowhere

@@ -35,14 +35,14 @@ func Pull(ctx context.Context, client *broker.Client, t Topics, id string) (a st
 		return a, err
 	}
 	if a.Document == nil {
-		return a, fmt.Errorf("kafka: topic %q: certificate %s: %w", t.Certificates, id, ErrNotFound)
+		return a, fmt.Errorf("topic %q: certificate %s: %w", t.Certificates, id, ErrNotFound)
 	}
 	if found := digest.Of(a.Document); found != id {
-		return a, fmt.Errorf("kafka: topic %q: certificate %s: its SHA-256 is %s", t.Certificates, id, found)
+		return a, fmt.Errorf("topic %q: certificate %s: its SHA-256 is %s", t.Certificates, id, found)
 	}
 	c, err := certify.Parse(a.Document)
 	if err != nil {
-		return a, fmt.Errorf("kafka: topic %q: certificate %s: %w", t.Certificates, id, err)
+		return a, fmt.Errorf("topic %q: certificate %s: %w", t.Certificates, id, err)
 	}
 	a.Model, err = model(ctx, client, t.Models, c.Model.Digest)
 	return a, err
@@ -56,10 +56,10 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 		return p, err
 	}
 	if value == nil {
-		return p, fmt.Errorf("kafka: topic %q: model %q: %w (hint: where members of a group share the name, each partition of their rows has a model of its own, as in %s)", t.Current, name, ErrNotFound, NameOf(name, 0))
+		return p, fmt.Errorf("topic %q: model %q: %w (hint: where members of a group share the name, each partition of their rows has a model of its own, as in %s)", t.Current, name, ErrNotFound, NameOf(name, 0))
 	}
 	if err := json.Unmarshal(value, &p); err != nil || p.Format != PointerFormat || !idForm.MatchString(p.Certificate) {
-		return p, fmt.Errorf("kafka: topic %q: model %q: its value is no pointer of format %s", t.Current, name, PointerFormat)
+		return p, fmt.Errorf("topic %q: model %q: its value is no pointer of format %s", t.Current, name, PointerFormat)
 	}
 	return p, nil
 }
@@ -76,7 +76,7 @@ func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byt
 		i, err := strconv.Atoi(text)
 		count, bad := strconv.Atoi(header(r, headerCount))
 		if err != nil || bad != nil || i < 0 || i >= count || count > maxPieces {
-			return fmt.Errorf("kafka: topic %q: %q is no piece of a model", topic, r.Key)
+			return fmt.Errorf("topic %q: %q is no piece of a model", topic, r.Key)
 		}
 		if pieces != nil && len(pieces) != count {
 			// A later publication uses another size, and sends all pieces again.
@@ -87,7 +87,7 @@ func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byt
 		}
 		size += int64(len(r.Value) - len(pieces[i]))
 		if size > sink.MaxModelBytes {
-			return fmt.Errorf("kafka: topic %q: the pieces of model %s have more than %d MiB", topic, sum, sink.MaxModelBytes>>20)
+			return fmt.Errorf("topic %q: the pieces of model %s have more than %d MiB", topic, sum, sink.MaxModelBytes>>20)
 		}
 		pieces[i] = append(make([]byte, 0, len(r.Value)), r.Value...) // not nil, even if empty
 		return nil
@@ -96,11 +96,11 @@ func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byt
 		return nil, err
 	}
 	if pieces == nil || slices.ContainsFunc(pieces, func(p []byte) bool { return p == nil }) {
-		return nil, fmt.Errorf("kafka: topic %q: model %s, or a piece of it: %w", topic, sum, ErrNotFound)
+		return nil, fmt.Errorf("topic %q: model %s, or a piece of it: %w", topic, sum, ErrNotFound)
 	}
 	data := slices.Concat(pieces...)
 	if found := digest.Of(data); found != sum {
-		return nil, fmt.Errorf("kafka: topic %q: the pieces of model %s have the SHA-256 %s", topic, sum, found)
+		return nil, fmt.Errorf("topic %q: the pieces of model %s have the SHA-256 %s", topic, sum, found)
 	}
 	return data, nil
 }

@@ -80,7 +80,7 @@ func takeNumber(ctx context.Context, client *broker.Client, t Topics, name strin
 		return 0, err
 	}
 	if number >= certify.MaxNumber {
-		return 0, fmt.Errorf("kafka: topic %q: the sequence %q has come to its end, %d", t.Current, name, number)
+		return 0, fmt.Errorf("topic %q: the sequence %q has come to its end, %d", t.Current, name, number)
 	}
 	value, err := json.Marshal(taken{sequenceFormat, name, number + 1})
 	if err != nil {
@@ -106,7 +106,7 @@ func lastNumber(ctx context.Context, client *broker.Client, topic, name string) 
 		}
 		var found taken
 		if err := json.Unmarshal(r.Value, &found); err != nil || found.Format != sequenceFormat || found.Name != name || found.Number < 1 {
-			return fmt.Errorf("kafka: topic %q: the record of the sequence %q is none of format %s", topic, name, sequenceFormat)
+			return fmt.Errorf("topic %q: the record of the sequence %q is none of format %s", topic, name, sequenceFormat)
 		}
 		number = max(number, found.Number)
 		return nil

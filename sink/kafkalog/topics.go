@@ -79,12 +79,12 @@ func check(ctx context.Context, client *broker.Client, t Topics) (piece, documen
 				continue
 			}
 			if got, known := has[name]; known && got != want {
-				faults = append(faults, fmt.Errorf("kafka: topic %q has %s=%s, want %s: what is published there would be lost", s.topic, name, got, want))
+				faults = append(faults, fmt.Errorf("topic %q has %s=%s, want %s: what is published there would be lost", s.topic, name, got, want))
 			}
 		}
 		room[s.topic] = largest(has, pieceBytes+otherBytes)
 		if n := room[s.topic]; n < 16*otherBytes {
-			faults = append(faults, fmt.Errorf("kafka: topic %q has max.message.bytes=%d, want at least %d", s.topic, n, 16*otherBytes))
+			faults = append(faults, fmt.Errorf("topic %q has max.message.bytes=%d, want at least %d", s.topic, n, 16*otherBytes))
 		}
 	}
 	return min(pieceBytes, room[t.Models]-otherBytes), min(room[t.Certificates], room[t.Current]) - otherBytes, errors.Join(faults...)
