@@ -139,7 +139,7 @@ func checkPages(rest []byte, of parquet.LeafColumn) (values int64, err error) {
 		switch {
 		case h.Kind == format.DictionaryPage:
 			return 0, errDictionary
-		case h.Kind != format.DataPage && h.Kind != format.DataPageV2 || !h.Described:
+		case h.Kind != format.DataPage && h.Kind != format.DataPageV2:
 			return 0, fmt.Errorf("a page of kind %d", h.Kind)
 		case h.Encoding != format.Plain:
 			return 0, fmt.Errorf("a page has encoding %d; a file of this kind is PLAIN", h.Encoding)

@@ -70,7 +70,7 @@ func TestReadPageHeader(t *testing.T) {
 	h := format.PageHeader{Type: format.DataPage, UncompressedPageSize: 100, CompressedPageSize: 90, CRC: -3}
 	h.DataPageHeader.Set(format.DataPageHeader{NumValues: 7, DefinitionLevelEncoding: format.RLE, Statistics: format.Statistics{MinValue: []byte("12345678"), NullCount: 3}})
 	b := marshalThrift(t, &h)
-	want := parquetmeta.PageHeader{Uncompressed: 100, Compressed: 90, Checked: true, Sum: -3, Packed: true, Described: true, Values: 7, DefinitionLevels: format.RLE}
+	want := parquetmeta.PageHeader{Uncompressed: 100, Compressed: 90, Checked: true, Sum: -3, Packed: true, Values: 7, DefinitionLevels: format.RLE}
 	if got, n, err := parquetmeta.ReadPageHeader(append(slices.Clone(b), 1, 2, 3)); n != len(b) || err != nil || got != want {
 		t.Errorf("readPageHeader = %+v, %d, %v, want %+v, %d", got, n, err, want, len(b))
 	}

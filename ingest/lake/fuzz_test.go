@@ -99,7 +99,7 @@ func FuzzMeta(f *testing.F) {
 			if h.Kind != other.Type || h.Uncompressed != other.UncompressedPageSize || h.Compressed != other.CompressedPageSize || int32(h.Sum) != other.CRC {
 				t.Errorf("page header %+v; the library reads %+v", h, other)
 			}
-			if v := other.DataPageHeaderV2.V; h.Kind == format.DataPageV2 && h.Described && (h.Values != v.NumValues || h.Nulls != v.NumNulls || h.Definition != v.DefinitionLevelsByteLength) {
+			if v := other.DataPageHeaderV2.V; h.Kind == format.DataPageV2 && (h.Values != v.NumValues || h.Nulls != v.NumNulls || h.Definition != v.DefinitionLevelsByteLength) {
 				t.Errorf("page header %+v; the library reads %+v", h, other)
 			}
 		}

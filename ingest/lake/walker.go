@@ -130,16 +130,16 @@ func (c *walker[V]) nextPage() error {
 		if err := c.reservePage(); err != nil {
 			return err
 		}
-		switch h := &c.pages.header; {
-		case h.Kind == format.DictionaryPage && h.Described:
+		switch h := &c.pages.header; h.Kind {
+		case format.DictionaryPage:
 			if err := c.dictionary(h); err != nil {
 				return fmt.Errorf("dictionary: %w", err)
 			}
-		case (h.Kind == format.DataPage || h.Kind == format.DataPageV2) && h.Described:
+		case format.DataPage, format.DataPageV2:
 			if err := c.dataPage(h); err != nil || h.Values > 0 {
 				return err
 			}
-		case h.Kind == format.IndexPage:
+		case format.IndexPage:
 			if _, err := c.pages.body(); err != nil {
 				return err
 			}

@@ -239,7 +239,6 @@ type PageHeader struct {
 	Compressed   int32           `field:"3!"`
 	Sum          int32           `field:"4"`
 	Checked      bool            // there is a sum
-	Described    bool            // it has the header of its kind
 
 	Values   int32           `field:"5.1! 7.1! 8.1!"`
 	Encoding format.Encoding `field:"5.2! 7.2! 8.4!"`
@@ -257,10 +256,9 @@ type PageHeader struct {
 func (h *PageHeader) check(has set, _ int16) error {
 	h.Checked = has.has(4)
 	of := map[format.PageType]set{format.DataPage: 1 << 5, format.DictionaryPage: 1 << 7, format.DataPageV2: 1 << 8}[h.Kind]
-	if other := has & (1<<5 | 1<<7 | 1<<8) &^ of; other != 0 {
-		return malformed("a page of kind %d with the header of another kind", h.Kind)
+	if has&(1<<5|1<<7|1<<8) != of {
+		return malformed("a page of kind %d without its header, or with that of another kind", h.Kind)
 	}
-	h.Described = has&of != 0
 	return nil
 }
 
