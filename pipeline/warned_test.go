@@ -35,7 +35,7 @@ func TestWarned(t *testing.T) {
 		"a quantity":                {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0, ""},
 		"a fraction":                {"id", column(func(i int) float64 { return float64(i) + 0.5 }), nil, 0, ""},
 		"of few values":             {"humid", column(func(i int) float64 { return float64(i % 50) }), nil, 0, ""},
-		"made of the target":        {"b", nil, column(func(i int) float64 { return float64(i*7919%n) / 7 }), 0, `column "b" is the target, or a straight line of it`},
+		"made of the target":        {"b", nil, column(func(i int) float64 { return float64(i*7919%n) / 7 }), 0, `column "b" may leak the target: it is the target, or a straight line of it`},
 		"a target of classes":       {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), column(func(i int) float64 { return float64(i % 2) }), 0, `the target "y" has two values on all 40 prior rows, 0 and 1`},
 		"no confidence":             {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0.6, "delta is 0.6"},
 	} {

@@ -338,7 +338,7 @@ func (s *FirstPass) warned() (all []string) {
 			all = append(all, fmt.Sprintf("column %q %s; fresh rows have others, so leave it out (exclude), unless it is a quantity", s.columns[i], how))
 		}
 		if onLine(s.Reference.Column(i), y) {
-			all = append(all, fmt.Sprintf("column %q is the target, or a straight line of it, %s: if it is made from the target, it says nothing of rows whose target is not known yet, so leave it out (exclude)", s.columns[i], s.onAll()))
+			all = append(all, fmt.Sprintf("column %q may leak the target: it is the target, or a straight line of it, %s. If it is made from the target, you will not know it when you predict: leave it out (exclude)", s.columns[i], s.onAll()))
 		}
 	}
 	low, high := slices.Min(y), slices.Max(y)
