@@ -21,7 +21,7 @@ type RunConfig struct {
 	Run      string            // names the process in its log and records
 	Required certify.Predictor // "": the mean
 	Limit    float64
-	Keep     int    // finished runs whose artifacts stay; 0: all
+	Retain   int    // finished runs whose artifacts stay; 0: all
 	Folder   string // that manifests name files relative to
 	Software string // names the program in the certificate
 
@@ -338,8 +338,8 @@ func (s *stage) fail(ctx context.Context, fault *error) {
 
 // tidy removes old runs, and the checkpoint of this one, which is too late to interrupt.
 func (s *stage) tidy(ctx context.Context) (err error) {
-	if s.how.Keep > 0 {
-		err = s.out.Retain(s.how.Keep)
+	if s.how.Retain > 0 {
+		err = s.out.Retain(s.how.Retain)
 	}
 	if s.at != nil { // else another process has trained
 		err = errors.Join(err, s.at.Clear(context.WithoutCancel(ctx)))

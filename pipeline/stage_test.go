@@ -177,7 +177,7 @@ func TestTrainFails(t *testing.T) {
 
 func TestTrainKeeps(t *testing.T) {
 	w := newTrial(t)
-	w.how.Keep = 1
+	w.how.Retain = 1
 	first, _ := w.done(testJob(t, tiny))
 	last, _ := w.done(testJob(t, func(j *job.Job) { tiny(j); j.Delta = 0.02 }))
 	w.demand("finished", last.Result.ID)
@@ -224,7 +224,7 @@ func (lasting) Clear(context.Context) error { return errSource }
 // A run whose old files cannot be removed is finished all the same.
 func TestTrainCannotTidyUp(t *testing.T) {
 	w := newTrial(t)
-	w.how.Keep = 1
+	w.how.Retain = 1
 	o, err := pipeline.Train(t.Context(), testJob(t, tiny), w.rows, untidy{w.out}, w.how)
 	if o == nil || !errors.Is(err, errSource) {
 		t.Fatalf("outcome %v, error %v, want both", o, err)

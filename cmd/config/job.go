@@ -60,7 +60,7 @@ type JobFile struct {
 	Stream     Stream       `yaml:"stream"`
 	Serve      Serve        `yaml:"serve"`
 	Require    Require      `yaml:"require"`
-	Keep       int          `yaml:"retain"` // number of finished runs whose artifacts are retained; 0 means all
+	Retain     int          `yaml:"retain"` // number of finished runs whose artifacts are retained; 0 means all
 	Budget     `yaml:",inline"`
 	Checkpoint yamlfile.Duration `yaml:"checkpoint"`
 

@@ -42,7 +42,7 @@ type TopicSection struct {
 type SpoolSection struct {
 	Folder string        `yaml:"folder"`
 	Limit  yamlfile.Size `yaml:"limit"`
-	Keep   bool          `yaml:"retain"`
+	Retain bool          `yaml:"retain"`
 }
 
 // declared reports whether the file has the section.

@@ -58,7 +58,7 @@ func (p Task) Warnings() (said []string) {
 // RunConfig returns the limits and resources for runs of the task.
 func (p Task) RunConfig() pipeline.RunConfig {
 	return pipeline.RunConfig{
-		Required: p.Require.Of, Limit: p.Require.Limit, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Located: p.Located,
+		Required: p.Require.Of, Limit: p.Require.Limit, Retain: p.Retain, Folder: p.Folder, Resources: p.Resources, Located: p.Located,
 	}
 }
 

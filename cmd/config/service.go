@@ -13,7 +13,7 @@ import (
 type Stream struct {
 	Group          string             `yaml:"group"`
 	SessionTimeout *yamlfile.Duration `yaml:"session_timeout"`
-	Keep           *int               `yaml:"retain"`
+	Retain         *int               `yaml:"retain"`
 	Promote        Promotion          `yaml:"promote"`
 }
 
@@ -25,8 +25,8 @@ func (c Stream) Session() time.Duration {
 	return time.Duration(given(c.SessionTimeout, sessionTimeout))
 }
 
-// Kept returns how many windows keep their artifacts in the output, besides the current one.
-func (c Stream) Kept() int { return max(1, given(c.Keep, 20)) }
+// Retained returns how many windows keep their artifacts in the output, besides the current one.
+func (c Stream) Retained() int { return max(1, given(c.Retain, 20)) }
 
 // A Serve declares the HTTP server of a service.
 type Serve struct {
@@ -53,7 +53,7 @@ func (c Stream) Shared() bool { return c.Group == GroupShared }
 func (c Stream) check(faults *yamlfile.Faults) {
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Group)
 	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
-	faults.Unless(c.Keep == nil || *c.Keep >= 0, "stream.retain", "the number of windows is negative")
+	faults.Unless(c.Retain == nil || *c.Retain >= 0, "stream.retain", "the number of windows is negative")
 	c.Promote.check("stream.promote", faults)
 }
 

@@ -105,7 +105,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		}
 	}
 	faults.Unless(c.Grid == "" || c.Grid == paperGrid, "grid", "%q is no grid: leave it out, or write %s", c.Grid, paperGrid)
-	faults.Unless(c.Keep >= 0, "retain", "want the number of runs to keep, not %d", c.Keep)
+	faults.Unless(c.Retain >= 0, "retain", "want the number of runs to keep, not %d", c.Retain)
 	resources := c.Resources()
 	resources.Checkpoint = cmp.Or(time.Duration(c.Checkpoint), resources.Checkpoint)
 	c.Require.Of = cmp.Or(c.Require.Of, certify.PredictorMean)

@@ -167,7 +167,7 @@ func (k *Topic) Release(published bool) (err error) {
 	if k.Config.Client == nil { // nothing was spooled
 		return err
 	}
-	done := published && !k.spool.Keep && k.frozen != nil
+	done := published && !k.spool.Retain && k.frozen != nil
 	// A frozen window without rows stays without rows.
 	empty := k.frozen != nil && k.frozen.Rows() == 0
 	if published {
@@ -271,7 +271,7 @@ func (k *Topic) Rows(w pipeline.TopicWindow) dataset.Rows { return k.within(w) }
 
 // Discard removes the spool of a window, unless the job retains spools.
 func (k *Topic) Discard(w pipeline.TopicWindow) error {
-	if k.spool.Keep {
+	if k.spool.Retain {
 		return nil
 	}
 	return kafkalog.Remove(k.within(w).Config.Folder)

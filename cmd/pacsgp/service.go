@@ -50,7 +50,7 @@ func streamJob(ctx context.Context, w system, p config.Task) error {
 		p, to := m.Into(job, rows, out)
 		how := howTo(w, show, p, to, of.progress)
 		how.Parent, how.Publisher, how.Certified, how.Conclude = as.Parent, as.Publisher, as.Certified, as.Conclude
-		how.Keep = m.Stream.Kept()
+		how.Retain = m.Stream.Retained()
 		return pipeline.Train(ctx, job, rows, to, how)
 	}
 	return operate(ctx, show, m.Serve, of.registry, of.ready, []string{m.Output}, true, func() error {
