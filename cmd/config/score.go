@@ -21,9 +21,9 @@ import (
 type ScoreFile struct {
 	followed
 
-	Keep     []string         `yaml:"passthrough"`
-	Output   folderOr[string] `yaml:"output"` // of predictions
-	Rejected struct {
+	Passthrough []string         `yaml:"passthrough"`
+	Output      folderOr[string] `yaml:"output"` // of predictions
+	Rejected    struct {
 		To rejectedTo `yaml:"to"` // next to the output: rows without a prediction
 	} `yaml:"rejected"`
 	Replaced       string             `yaml:"replaced"` // what to do with predictions of a file's earlier content
@@ -140,7 +140,7 @@ func ReadScore(_ context.Context, path string, env Environment) (ScoreFile, erro
 	} else {
 		c.checkFiles(&faults)
 	}
-	for i, name := range c.Keep {
+	for i, name := range c.Passthrough {
 		err := c.canKeep(name)
 		if err == nil && c.OnTopics() {
 			err = kafkalog.CanKeep(c.Source.Kafka.Format, name)
@@ -148,7 +148,7 @@ func ReadScore(_ context.Context, path string, env Environment) (ScoreFile, erro
 		if err != nil {
 			faults.Add(fmt.Sprintf("passthrough[%d]", i), "%v", err)
 		}
-		faults.Unless(!slices.Contains(c.Keep[:i], name), fmt.Sprintf("passthrough[%d]", i), "%q is named twice", name)
+		faults.Unless(!slices.Contains(c.Passthrough[:i], name), fmt.Sprintf("passthrough[%d]", i), "%q is named twice", name)
 	}
 	return c, t.Merge(faults)
 }

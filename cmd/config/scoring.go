@@ -173,7 +173,7 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 	}
 	out := &sinklake.Predictions{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Warn: warn}
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: follower, Reader: s.reading(ingestlake.Unpredicted{Keep: s.Keep, Whole: true}), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After,
+		Follower: follower, Reader: s.reading(ingestlake.Unpredicted{Passthrough: s.Passthrough, Whole: true}), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After,
 	}
 	return l.Rounds(ctx, s.Every())
 }
@@ -208,7 +208,7 @@ func (s *Scoring) unpredictedRecords(once bool) (*kafkalog.Unpredicted, *broker.
 			Client: client, Topic: k.Topic, Group: k.Group, Format: k.Format,
 			Schema: origin.Config.Schema, Registry: origin.Config.Registry,
 		},
-		Keep: s.Keep, Workers: s.Resources().Workers, Once: once, Warning: s.Warned,
+		Passthrough: s.Passthrough, Workers: s.Resources().Workers, Once: once, Warning: s.Warned,
 	}, client, err
 }
 
@@ -265,7 +265,7 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 
 func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {
 	cfg := sinklog.PredictionsConfig{
-		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Keep: t.Keep, DeadLetters: t.Rejected.To.topic, As: as, Log: t.rows,
+		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Passthrough: t.Passthrough, DeadLetters: t.Rejected.To.topic, As: as, Log: t.rows,
 	}
 	if t.Shared() {
 		if cfg.Share = t.rows.Partitions; t.ended != as.Generation {
@@ -316,7 +316,7 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 		deadLetters = sent
 	}
 	out := &sinklake.Logged{
-		FS: t.FS, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: pipeline.TopicIdentity(t.rows.Identity), Keep: t.Keep, About: t.about, Same: t.rows.Same,
+		FS: t.FS, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: pipeline.TopicIdentity(t.rows.Identity), Passthrough: t.Passthrough, About: t.about, Same: t.rows.Same,
 		Done: func(ctx context.Context, ends map[int]int64, subject string) error {
 			return t.rows.Commit(ctx, as, ends, subject)
 		},

@@ -40,7 +40,7 @@ func ReadWatch(_ context.Context, path string, env Environment) (WatchFile, erro
 
 // scoring returns a score file with the same rows and models.
 func (c WatchFile) scoring() ScoreFile {
-	return ScoreFile{followed: c.followed, Keep: c.Unit.Column}
+	return ScoreFile{followed: c.followed, Passthrough: c.Unit.Column}
 }
 
 // check adds the faults of everything but the model.

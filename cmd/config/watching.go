@@ -121,7 +121,7 @@ func (w *Watching) pointers(ctx context.Context, s *Scoring) (score.Pointers, fu
 	one, err := ReadArtifacts(ctx, w.Files.Model, w.Files.Certificate)
 	if err == nil && one.Certificate.Counts.Units != nil { // then the promise is about units
 		w.Unit.Column = one.Certificate.Counts.Units.Columns
-		s.Keep = w.Unit.Column
+		s.Passthrough = w.Unit.Column
 	}
 	return onePointer(one), func() error { return nil }, err
 }
@@ -157,7 +157,7 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 	}
 	out := watch.NewWriter(cfg)
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Keep: s.Keep}), Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After,
+		Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Passthrough: s.Passthrough}), Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After,
 	}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err

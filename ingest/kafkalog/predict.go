@@ -24,11 +24,11 @@ var (
 type Unpredicted struct {
 	Config // uses Topic, Partitions, Group, Client, Format, Schema and Registry; Same sets Identity
 
-	Keep    []string // members of records to keep next to predictions
-	Labels  bool     // also read the target
-	Workers int
-	Once    bool              // stop at the current end of the topic
-	Warning func(text string) // called once for each partition that a certificate does not cover
+	Passthrough []string // members of records to keep next to predictions
+	Labels      bool     // also read the target
+	Workers     int
+	Once        bool              // stop at the current end of the topic
+	Warning     func(text string) // called once for each partition that a certificate does not cover
 
 	begin   map[int]int64 // offsets to begin at, by partition
 	offsets *broker.Writer
@@ -161,7 +161,7 @@ func (u *Unpredicted) decodersOf(ctx context.Context, m pass.Model, n int) ([]*r
 	if u.Labels {
 		cfg.Columns = append(cfg.Columns, m.Meta.Target.Name)
 	}
-	return cfg.decoders(ctx, n, u.Keep...)
+	return cfg.decoders(ctx, n, u.Passthrough...)
 }
 
 // Fits returns an error if all records of the batch lack a feature that the model needs.
@@ -194,7 +194,7 @@ func (t unpredictedBatch) Cut(ctx context.Context, by *score.Predictor, next fun
 	t.of.tellOthers(t.Batch, by)
 	for from := 0; ; from += pieceRecords {
 		to := min(len(t.Records), from+pieceRecords)
-		l := &recordPiece{topic: t.of.Topic, records: t.Records[from:to], keep: len(t.of.Keep), ends: t.Ends}
+		l := &recordPiece{topic: t.of.Topic, records: t.Records[from:to], keep: len(t.of.Passthrough), ends: t.Ends}
 		last := to == len(t.Records)
 		if !last {
 			l.ends = map[int]int64{}

@@ -27,12 +27,12 @@ var _ score.Reader[StoredColumns] = (*Unpredicted)(nil)
 // Unpredicted reads the files of a lake for [score.Loop]; each call of Read lists them again. It is
 // for one goroutine at a time, except for the methods of pieces.
 type Unpredicted struct {
-	Paths    []string // files, directories and globs
-	Keep     []string // columns to keep next to the predictions
-	Labels   bool     // the target is read too
-	Whole    bool     // a file is one piece; else each of its batches is
-	Decoders int
-	Pages    int64 // bytes of memory for pages of a file, and as many for those of kept columns
+	Paths       []string // files, directories and globs
+	Passthrough []string // columns to keep next to the predictions
+	Labels      bool     // the target is read too
+	Whole       bool     // a file is one piece; else each of its batches is
+	Decoders    int
+	Pages       int64 // bytes of memory for pages of a file, and as many for those of kept columns
 	// Name returns the name of a file among predictions, and a digest that distinguishes it from
 	// other files of this name.
 	Name func(File) (name, digest string)
@@ -155,7 +155,7 @@ func (f unpredictedFile) predict(ctx context.Context, by *score.Predictor, use f
 	if err != nil {
 		return err
 	}
-	kept, err := OpenStored(ctx, f.path, f.of.Keep, f.of.Pages/int64(max(1, len(f.of.Keep))))
+	kept, err := OpenStored(ctx, f.path, f.of.Passthrough, f.of.Pages/int64(max(1, len(f.of.Passthrough))))
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,11 @@ var TopicDue = score.Due{Rows: 1 << 17, Pause: true, Every: time.Second}
 
 // PredictionsConfig sets up a [Predictions].
 type PredictionsConfig struct {
-	Client *broker.Client
-	Group  string   // consumer group of the rows
-	Source string   // topic of the rows
-	Topic  string   // of predictions
-	Keep   []string // members of records to keep next to predictions
+	Client      *broker.Client
+	Group       string   // consumer group of the rows
+	Source      string   // topic of the rows
+	Topic       string   // of predictions
+	Passthrough []string // members of records to keep next to predictions
 	// DeadLetters, if not "", is the topic for records of rows without a prediction. They are sent
 	// in the transactions of the predictions.
 	DeadLetters string
@@ -162,7 +162,7 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, of score.Records) (parcels []parcel, err error) {
 	text := make([]byte, 0, 256*len(batch)) // if it grows, earlier objects keep their old memory
 	for _, part := range score.Parts(len(batch), of) {
-		objects := sink.NewPredictionObjects(by.CarriedIn(p.cfg.Source, part.Partition), p.cfg.Keep...)
+		objects := sink.NewPredictionObjects(by.CarriedIn(p.cfg.Source, part.Partition), p.cfg.Passthrough...)
 		records := make([]broker.Record, 0, len(part.Rows))
 		for _, i := range part.Rows {
 			partition, offset, key := of.Position(i)
@@ -176,7 +176,7 @@ func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, 
 			if batch[i].Reason == "" {
 				batch[i].Reason = "its prediction with key and members cannot be sent: " + p.to.refusal(room(records[at]))
 			}
-			return broker.Record{Value: objects.Append(nil, partition, offset, int(batch[i].Ordinal), batch[i], make([][]byte, len(p.cfg.Keep))...)}
+			return broker.Record{Value: objects.Append(nil, partition, offset, int(batch[i].Ordinal), batch[i], make([][]byte, len(p.cfg.Passthrough))...)}
 		})
 		if err != nil {
 			return nil, err

@@ -31,12 +31,12 @@ type DeadLetters interface {
 // partition. File names have offsets, so that the published files show, even after a kill, up to
 // where rows are predicted. It must be closed.
 type Logged struct {
-	FS     durable.FS
-	Folder string // locked by the caller
-	Topic  string
-	ID     pipeline.TopicIdentity // zero means unknown
-	Keep   []string               // members of records to copy next to predictions
-	About  *About
+	FS          durable.FS
+	Folder      string // locked by the caller
+	Topic       string
+	ID          pipeline.TopicIdentity // zero means unknown
+	Passthrough []string               // members of records to copy next to predictions
+	About       *About
 	// Same returns an error if the topic was deleted and created again since it was opened.
 	Same func(ctx context.Context) error
 	// Done commits the end offset of each partition in published files. subject names the model.
@@ -181,7 +181,7 @@ func (w *Logged) file(partition int, first int64) (*openFile, error) {
 		return nil, err
 	}
 	carries := w.by.CarriedIn(w.Topic, partition)
-	w.open[partition] = &openFile{file: file, out: sink.NewPredictions(file, carries, sink.PositionColumns(w.Keep...)...), first: first}
+	w.open[partition] = &openFile{file: file, out: sink.NewPredictions(file, carries, sink.PositionColumns(w.Passthrough...)...), first: first}
 	return w.open[partition], nil
 }
 
