@@ -27,7 +27,7 @@ func (l *lake) spoil(rows ...int) {
 
 func tolerant(j *job.Job) {
 	tiny(j)
-	j.Rejected.Tolerance = 0.01
+	j.Rejected.Limit = 0.01
 }
 
 func tolerantDrop(j *job.Job) {

@@ -56,7 +56,7 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		{"a second one", seeded(1), whole, 0, 1},
 		{"a third one", seeded(2), whole, 0, 2},
 		{"the second again", seeded(1), whole, 0, 1},
-		{"another job with the model of the first", func(j *job.Job) { j.Rejected.Tolerance = 0.5 }, whole, 0, 0},
+		{"another job with the model of the first", func(j *job.Job) { j.Rejected.Limit = 0.5 }, whole, 0, 0},
 		{"without a feature", func(j *job.Job) { j.Features = []string{"a"} }, fewer, 0, 3},
 		{"a number of a sequence", numbered, whole, 1, 4},
 		{"its next number", func(j *job.Job) { numbered(j); j.Train.Seed = 8 }, whole, 2, 5},

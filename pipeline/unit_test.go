@@ -170,7 +170,7 @@ func TestSplitByUnit(t *testing.T) {
 	columns[1][77] = math.NaN()
 	l := dayLake(columns, 400, 800)
 	l.mark = true
-	settings := func(j *job.Job) { byDay(j); j.Rejected.Tolerance = 0.01 }
+	settings := func(j *job.Job) { byDay(j); j.Rejected.Limit = 0.01 }
 	counts := publish(t, l, settings).certificate.Counts
 	src, err := l.open(t.Context(), nil)
 	fatal.If(t, err)

@@ -39,8 +39,8 @@ type JobFile struct {
 	} `yaml:"split"`
 	Duplicates duplicatesConfig `yaml:"duplicates"`
 	Rejected   struct {         // rows that break a row rule
-		Tolerance rejectedShare `yaml:"limit"`
-		To        rejectedTo    `yaml:"to"`
+		Limit rejectedShare `yaml:"limit"`
+		To    rejectedTo    `yaml:"to"`
 	} `yaml:"rejected"`
 	Train struct {
 		Method    string            `yaml:"method"`
@@ -97,7 +97,7 @@ func (c JobFile) job() job.Job {
 		Unit:       job.UnitDecl{Columns: c.Unit},
 		Split:      job.SplitDecl{Key: c.Split.Key, Holdout: float64(c.Split.Holdout.share), Last: c.Split.Holdout.last, Outside: float64(c.Split.Outside)},
 		Duplicates: job.DuplicatesDecl(c.Duplicates),
-		Rejected:   job.RejectedDecl{Tolerance: float64(c.Rejected.Tolerance)},
+		Rejected:   job.RejectedDecl{Limit: float64(c.Rejected.Limit)},
 		Train: job.TrainDecl{
 			Method: job.NamedMethod(c.Train.Method), Objective: c.Train.Objective,
 			Passes: c.Train.Passes, Time: job.Seconds(c.Train.Time), Seed: c.Train.Seed,

@@ -98,7 +98,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	}
 	bad := c.Rejected.To
 	faults.Unless(!isRemote(bad.path), "rejected.to", "%s: "+wantLocal, bad.path)
-	faults.Unless(bad == (rejectedTo{}) || c.Rejected.Tolerance > 0, "rejected.to", "no rejected row is tolerated: give rejected.limit, the largest share of rows that may be bad")
+	faults.Unless(bad == (rejectedTo{}) || c.Rejected.Limit > 0, "rejected.to", "no rejected row is tolerated: give rejected.limit, the largest share of rows that may be bad")
 	if bad.path != "" && !isRemote(bad.path) {
 		if err := mayMake(bad.path, from); err != nil {
 			faults.Add("rejected.to", "%v", err)

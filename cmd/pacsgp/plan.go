@@ -119,14 +119,14 @@ func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
 		if j.Encode.Fills(c.Column) {
 			continue
 		}
-		if c.Nulls > 0 && !(float64(c.Nulls) <= j.Rejected.Tolerance*float64(rows)) {
+		if c.Nulls > 0 && !(float64(c.Nulls) <= j.Rejected.Limit*float64(rows)) {
 			hint := hintNull
 			if c.Column == j.Target {
 				hint = hintNoTarget
 			}
 			text := "has " + words.Count(c.Nulls, "null")
 			if j.Rejected.Some() {
-				text += fmt.Sprintf(", and rejected.limit allows %s in %s", words.Number(int64(j.Rejected.Tolerance*float64(rows))), words.Count(rows, "row"))
+				text += fmt.Sprintf(", and rejected.limit allows %s in %s", words.Number(int64(j.Rejected.Limit*float64(rows))), words.Count(rows, "row"))
 			}
 			fault(hint, c.Column, text)
 		}

@@ -172,8 +172,8 @@ func (j Job) WithDefaults() (Job, error) {
 	faults.when(j.Split.Last && j.Split.Holdout == 0, "split.holdout: how many of the last rows are held-out rows?")
 	j = j.withMethods(faults)
 	j.setDuplicates(faults)
-	faults.when(!(0 <= j.Rejected.Tolerance && j.Rejected.Tolerance < 1),
-		"rejected.limit: %v is no share of the rows from 0 to below 1", j.Rejected.Tolerance)
+	faults.when(!(0 <= j.Rejected.Limit && j.Rejected.Limit < 1),
+		"rejected.limit: %v is no share of the rows from 0 to below 1", j.Rejected.Limit)
 	j.Train = j.Train.withDefaults(j.Inducing, faults)
 	j.checkMean(faults)
 	j.checkUnit(faults)
