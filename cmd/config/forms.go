@@ -157,7 +157,7 @@ func (g *guaranteesConfig) Form() (yamlfile.Form, string) {
 	})
 }
 
-// kernels are families of kernels.
+// kernels are the names of kernel families.
 type kernels yamlfile.Names
 
 // Form returns the form of one or more names. The job checks whether they are known.
@@ -304,7 +304,7 @@ func (n *Workers) Set(text string) error {
 	return nil
 }
 
-// given returns *value, or otherwise if value is nil.
+// given returns *value or, if value is nil, the default otherwise.
 func given[T any](value *T, otherwise T) T {
 	if value == nil {
 		return otherwise

@@ -145,7 +145,7 @@ func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 	return f, about, nil
 }
 
-// reading adds to r how the files of the source are read.
+// reading completes r by the paths, resources and names of the source's files.
 func (s *Scoring) reading(r ingestlake.Unpredicted) *ingestlake.Unpredicted {
 	res := s.Resources()
 	r.Paths, r.Decoders, r.Pages = s.Source.Paths, res.Workers, res.PageMemory()/filesAtOnce

@@ -27,7 +27,7 @@ type jsonReader struct {
 	keeps []string // names of the kept members
 	kept  [][]byte // their texts in the last object, unchanged; nil if it lacks the member
 	reads int      // number of objects so far
-	fault error    // first fault of the last object's row; its JSON is valid
+	fault error    // first fault in the row of the last object, if that is valid JSON
 
 	text []byte // the object
 	buf  bytes.Buffer

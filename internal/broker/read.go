@@ -80,7 +80,7 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	return nil
 }
 
-// An answered is the answer to a request for an offset, once came is closed.
+// An answered is the answer to one fetch. It is valid once came is closed.
 type answered struct {
 	fetched
 
