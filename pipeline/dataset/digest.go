@@ -7,9 +7,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// SampleDigest combines the digests of all shards, in order, into that of the sample.
-// docs/reference/formats.md, section "Sample digest", specifies both. They depend on no names of files
-// or columns.
+// SampleDigest returns the digest of a sample from the digests of its shards, in order. Digests do not depend on the
+// names of files or columns (docs/reference/formats.md, section "Sample digest").
 func SampleDigest(shards []job.Digest) job.Digest {
 	sample := sha256.New()
 	sample.Write([]byte("pacsgp/sample/1\x00"))
@@ -20,8 +19,8 @@ func SampleDigest(shards []job.Digest) job.Digest {
 	return job.Digest(sample.Sum(nil))
 }
 
-// ShardDigest combines the digests of the used columns of a shard, in order, into that
-// of the shard, which begins at the ordinal first.
+// ShardDigest returns the digest of a shard from the digests of its used columns, in order. first is the ordinal of
+// the shard's first row.
 func ShardDigest(first, rows int64, columns []ColumnDigest) job.Digest {
 	text := []byte("pacsgp/shard/1\x00")
 	text = binary.LittleEndian.AppendUint64(text, uint64(first)) //nolint:gosec // not negative
@@ -33,7 +32,7 @@ func ShardDigest(first, rows int64, columns []ColumnDigest) job.Digest {
 	return sha256.Sum256(text)
 }
 
-// LayoutDigest is a digest of the first ordinals and sizes of shards.
+// LayoutDigest returns a digest of the first ordinals and the numbers of rows of shards.
 func LayoutDigest(shards []Shard) job.Digest {
 	text := []byte("pacsgp/layout/1\x00")
 	for _, s := range shards {

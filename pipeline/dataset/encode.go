@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	frequentLevel = 200 // the least number of prior rows, as one in so many, of each
-	fewestRows    = 2   // and their number
+	frequentLevel = 200 // a level needs at least one in this many prior rows
+	fewestRows    = 2   // and at least this many
 )
 
-// LevelsSeen are the encodings with medians and frequent values of the prior rows.
+// LevelsSeen returns the encodings with their medians and levels filled in from the prior rows.
 func LevelsSeen(e job.Encodings, columns []string, reference RawRows) (job.Encodings, error) {
 	raw := reference
 	raw.Encoded = nil

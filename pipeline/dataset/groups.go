@@ -12,12 +12,11 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// frequentGroup is the least number of prior rows, as one in so many, of a value that gets a group
-// where the job lists none.
+// frequentGroup sets which values get a group if the job lists none: those of at least one in this many prior rows.
 const frequentGroup = 50
 
-// GroupValues are the values with a group of their own: the declared ones, or those that one in fifty
-// prior rows has, the twenty most frequent of them at most. columns are those of the rows.
+// GroupValues returns the values that have a group of their own: the declared ones, or up to twenty of the most
+// frequent values, each that of at least one in fifty prior rows. columns names the columns of reference.
 func GroupValues(j job.Job, columns []string, reference RawRows) ([]float64, error) {
 	if !j.Groups.Given() || j.Groups.Values != nil {
 		return j.Groups.Values, nil
@@ -33,13 +32,13 @@ func GroupValues(j job.Job, columns []string, reference RawRows) ([]float64, err
 	return values, nil
 }
 
-// Frequent reports whether so many prior rows give each value a group of its own.
+// Frequent reports whether each value of the groups is frequent enough among prior rows to have a group of its own.
 func Frequent(by *certify.Grouping, prior int64) bool {
 	return !slices.ContainsFunc(by.Prior[:min(len(by.Prior), len(by.Values))], func(n int64) bool { return frequentGroup*n < prior })
 }
 
-// frequent are the values that at least one row in so many has, and so many rows, ascending: of more
-// than most of them the most frequent, of equally frequent ones the lower.
+// frequent returns, ascending, the values of at least one in oneIn rows and of at least least rows. If there are
+// more than most, it returns the most frequent ones, and of equally frequent ones the lower.
 func frequent(column []float64, oneIn, least, most int) (values []float64) {
 	counts := map[float64]int{}
 	for _, v := range column {
@@ -56,7 +55,7 @@ func frequent(column []float64, oneIn, least, most int) (values []float64) {
 	return values
 }
 
-// StrangeGroups names the declared values that no prior row has, if there are prior rows.
+// StrangeGroups returns a warning for each declared value that no prior row has. Without prior rows it returns none.
 func StrangeGroups(d job.GroupsDecl, columns []string, reference RawRows) (all []string) {
 	for i, v := range d.Values {
 		if reference.N == 0 || slices.Contains(reference.Column(slices.Index(columns, d.Column)), v) {
@@ -71,7 +70,7 @@ func StrangeGroups(d job.GroupsDecl, columns []string, reference RawRows) (all [
 	return all
 }
 
-// Packed are values as a string, to compare subjects of passes.
+// Packed returns the bits of values as a string, so that the values can be compared by ==.
 func Packed(values []float64) string {
 	var text []byte
 	for _, v := range values {

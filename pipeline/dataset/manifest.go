@@ -17,9 +17,8 @@ type ManifestFile struct {
 	Footer string          `json:"footer"` // SHA-256
 	Shards []ManifestShard `json:"shards"` // the row groups that have rows
 
-	// Modified is when the file was written. Run records have it, because two files can have
-	// the same footer: footers of Arrow say nothing of values. Manifests leave it out, to be
-	// the same on all machines.
+	// Modified is when the file was written. Run records have it, because files with different values can have the
+	// same Arrow footer. Manifests leave it out, so that they are the same on all machines.
 	Modified *time.Time `json:"modified,omitempty"`
 }
 
@@ -29,11 +28,11 @@ type ManifestShard struct {
 	Digest string `json:"digest"`
 }
 
-// ListedFile describes the file as a manifest does, without its shards: its path is relative
-// to a folder.
+// ListedFile returns the file's entry of a manifest, without its shards. The path is relative to a folder, except for
+// an object of a store.
 func (f File) ListedFile(folder string) ManifestFile {
 	path := f.Path
-	if base, err := filepath.Abs(folder); err == nil && !strings.Contains(path, "://") { // the address of an object is whole
+	if base, err := filepath.Abs(folder); err == nil && !strings.Contains(path, "://") { // an object keeps its whole address
 		if whole, err := filepath.Abs(path); err == nil {
 			if short, err := filepath.Rel(base, whole); err == nil {
 				path = short
@@ -43,8 +42,8 @@ func (f File) ListedFile(folder string) ManifestFile {
 	return ManifestFile{filepath.ToSlash(path), f.Bytes, f.Rows, hex.EncodeToString(f.Footer[:]), []ManifestShard{}, nil}
 }
 
-// WithLabels is a choice of a model's inputs and its target with all columns of its sample: those of
-// units and groups too, of which a manifest has digests.
+// WithLabels returns the choice with the sample's columns between features and target as labels: those of units and
+// groups, whose digests a manifest holds too.
 func (c Choice) WithLabels(of certify.Sample) Choice {
 	if first, last := len(c.Features), len(of.Columns)-1; first < last {
 		c.Labels = of.Columns[first:last]

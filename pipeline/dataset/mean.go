@@ -10,8 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Open opens the rows of a job with these features (nil: the job's own), then the columns next to
-// them and the target. Rows that do not suit the job are an error. spooled may be nil.
+// Open opens the job's columns of rows: features, other columns and the target. If features is nil, they are the
+// job's own, and rows that do not suit the job are an error. spooled may be nil.
 func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.Resources, spooled func(int64)) (Opened, error) {
 	c := ChoiceOf(j, features, res)
 	c.Spooled = spooled
@@ -26,8 +26,8 @@ func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.
 	return src, err
 }
 
-// KnowsTarget returns an error if the column of the mean equals the target in most rows. They are the
-// last two columns.
+// KnowsTarget returns an error if the column of the mean equals the target in more than half of the rows. The two
+// are the last columns of rows.
 func KnowsTarget(d job.MeanDecl, rows RawRows) error {
 	if !d.Given() {
 		return nil
@@ -44,12 +44,12 @@ func KnowsTarget(d job.MeanDecl, rows RawRows) error {
 	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows checked: it was made from the target, and says nothing about rows with an unknown target", job.ErrData, d.Column, equal, rows.N)
 }
 
-// farthest is the largest median distance of the column of the mean from the target, in deviations of
-// the target. From about a thousand on, training loses all digits.
+// farthest is the largest allowed median distance between the column of the mean and the target, in standard
+// deviations of the target. At about a thousand, training loses all digits.
 const farthest = 100
 
-// NearMean returns an error if the column is far from the target in half of the rows. They are the last two
-// columns; scale is the target's.
+// NearMean returns an error if the column of the mean is far from the target in half of the rows. The two are the last
+// columns of rows. scale is the target's standard deviation.
 func NearMean(d job.MeanDecl, rows RawRows, scale float64) error {
 	if !d.Given() {
 		return nil
@@ -66,7 +66,7 @@ func NearMean(d job.MeanDecl, rows RawRows, scale float64) error {
 	return nil
 }
 
-// Misfit is the distance of the column from the target, in deviations of the target, at most 1.
+// Misfit returns the distance between the column of the mean and the target, divided by scale, and at most 1.
 func Misfit(target, column, scale float64) float64 {
 	if off := math.Abs(target-column) / scale; off < 1 {
 		return off
@@ -74,7 +74,7 @@ func Misfit(target, column, scale float64) float64 {
 	return 1
 }
 
-// MeanDistances are a certificate's facts about the column of the mean; nil if there is none.
+// MeanDistances returns a certificate's facts about the column of the mean, or nil if the job has none.
 func MeanDistances(d job.MeanDecl, reference RawRows, train certify.RiskSum, scale float64) (*certify.Mean, error) {
 	if !d.Given() {
 		return nil, nil

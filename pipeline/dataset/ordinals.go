@@ -5,27 +5,26 @@ import (
 	"sync/atomic"
 )
 
-// An RowSet is a set of ordinals below a limit, in one bit each. A nil set is
-// empty.
+// A RowSet is a set of ordinals from 0 to below a limit, with one bit of memory for each. A nil set is empty.
 type RowSet struct {
 	words  []uint64
-	before []int64 // members before each group of groupWords words; after seal
-	n      int64   // members; after seal
+	before []int64 // members before each group of groupWords words; set by Seal
+	n      int64   // members; set by Seal
 }
 
 const groupWords = 64
 
-// NewRowSet returns an empty set of ordinals below a limit. Add its members, then seal it.
+// NewRowSet returns an empty set of ordinals below a limit. Call Add for its members, then Seal.
 func NewRowSet(limit int64) *RowSet {
 	return &RowSet{words: make([]uint64, (limit+63)/64)}
 }
 
-// Add adds an ordinal. Several goroutines may do so.
+// Add adds an ordinal. It may be called from several goroutines.
 func (s *RowSet) Add(ordinal int64) {
 	atomic.OrUint64(&s.words[ordinal>>6], 1<<(ordinal&63))
 }
 
-// Seal ends the additions: members can be counted then.
+// Seal ends the additions. Size and CountBefore need it.
 func (s *RowSet) Seal() {
 	if s == nil {
 		return
@@ -38,12 +37,12 @@ func (s *RowSet) Seal() {
 	}
 }
 
-// Has reports whether an ordinal is a member, also while others are added. A nil set has none.
+// Has reports whether an ordinal is a member. It may be called while others are added.
 func (s *RowSet) Has(ordinal int64) bool {
 	return s != nil && atomic.LoadUint64(&s.words[ordinal>>6])>>(ordinal&63)&1 == 1
 }
 
-// Size is the number of members.
+// Size returns the number of members.
 func (s *RowSet) Size() int64 {
 	if s == nil {
 		return 0
@@ -51,7 +50,7 @@ func (s *RowSet) Size() int64 {
 	return s.n
 }
 
-// CountBefore is the number of members below an ordinal, which may be the limit.
+// CountBefore returns the number of members below an ordinal, which may be the limit.
 func (s *RowSet) CountBefore(ordinal int64) int64 {
 	if s == nil {
 		return 0

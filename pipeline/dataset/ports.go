@@ -1,5 +1,5 @@
-// Package dataset has the ports through which rows come ([Rows], [Source]), and says which row is
-// what: its split, whether it repeats another one, its scaled inputs.
+// Package dataset defines the ports through which rows are read ([Rows], [Source]), splits the rows into subsets,
+// marks them to find duplicates, and scales and encodes their values.
 package dataset
 
 import (
@@ -17,21 +17,21 @@ import (
 type Shard struct {
 	First    int64    // ordinal of the shard's first row
 	Rows     int64    // number of rows, as the source declares it (footer, offsets)
-	Name     string   // for messages only: where the rows are; enters no digest
-	Position Position // the same for programs; it enters no digest either
+	Name     string   // where the rows are, for messages; not part of a digest
+	Position Position // the same for programs; not part of a digest
 
-	// Segment is the position of the rows in a log, to replay them; nil outside logs.
+	// Segment is the position of the rows in a log, from which they can be replayed. It is nil for other sources.
 	Segment *Segment
 }
 
-// A Position is the position of a shard's rows.
+// A Position says where a shard's rows are.
 type Position struct {
 	In   string // file, or topic
 	Part int    // row group, or partition
 	At   int64  // number of the first row in the file, or its offset
 }
 
-// A Segment is a shard of a log: see [certify.Segment].
+// A Segment is the position of a shard in a log.
 type Segment = certify.Segment
 
 // ColumnDigest is the SHA-256 of one column of one shard: over the float64
@@ -40,37 +40,33 @@ type ColumnDigest [32]byte
 
 // Batches reads one shard once, from its first row to its last.
 type Batches interface {
-	// Next returns the next consecutive rows of the shard. It blocks until
-	// they are decoded. After the last batch it returns io.EOF, then and on
-	// every later call. A rejected row is an error that names file, row and column, unless
-	// the source marks rejected rows.
+	// Next returns the next consecutive rows of the shard. It blocks until they are decoded. After the last batch
+	// every call returns io.EOF. A rejected row is an error that names file, row and column, unless the source marks
+	// rejected rows.
 	//
-	// The record has the source's columns in their order, each an
-	// [array.Float64] without nulls. If the source marks rejected rows, bad cells are NaN,
-	// and a last column of strings has the reason of each rejected row, null for good ones. Bad cells
-	// of features with a [job.Fill] ([job.Encodings.Fills]) are NaN in any case, and make no row bad.
-	// The caller releases the record.
+	// The record has the source's columns in their order, each an [array.Float64] without nulls. If the source marks
+	// rejected rows, bad cells are NaN, and a last column of strings has the reason for each rejected row and null
+	// for the others. Bad cells of features with a [job.Fill] are always NaN, and do not make a row rejected. The
+	// caller releases the record.
 	Next(ctx context.Context) (arrow.Record, error)
-	// ColumnDigests returns one digest a column of the source, in order. They are
-	// valid after Next has returned io.EOF, which it does only behind the declared
-	// number of rows.
+	// ColumnDigests returns one digest for each column of the source, in order. They are valid after Next has
+	// returned io.EOF, which it does only after the declared number of rows.
 	ColumnDigests() []ColumnDigest
 	Close() error
 }
 
-// A Source is a frozen list of shards with named columns. Its methods may be
-// called from several goroutines.
+// A Source is a list of shards with named columns. The list does not change. The methods may be called from several
+// goroutines.
 type Source interface {
-	// Columns returns the names of the columns that batches carry: the
-	// features, and last the target, where the source has one.
+	// Columns returns the names of the columns of batches. The target, if the source has one, is the last.
 	Columns() []string
 	// Shards returns the shards in order.
 	Shards() []Shard
-	// Open starts to read shard i again.
+	// Open starts to read shard i from its first row. A shard can be opened again.
 	Open(ctx context.Context, i int) (Batches, error)
 }
 
-// RowsIn is the number of rows of some shards.
+// RowsIn returns the number of rows of the shards with the indices some.
 func RowsIn(all []Shard, some []int) (n int64) {
 	for _, i := range some {
 		n += all[i].Rows
@@ -78,14 +74,14 @@ func RowsIn(all []Shard, some []int) (n int64) {
 	return n
 }
 
-// Among are those of some ordinals, which ascend, that are of the shard.
+// Among returns those of the ordinals, which ascend, that are in the shard.
 func (s Shard) Among(ordinals []int64) []int64 {
 	from, _ := slices.BinarySearch(ordinals, s.First)
 	to, _ := slices.BinarySearch(ordinals, s.First+s.Rows)
 	return ordinals[from:to]
 }
 
-// SegmentsOf are the segments of a source's shards, nil unless all are segments.
+// SegmentsOf returns the segments of a source's shards, or nil if a shard has none.
 func SegmentsOf(src Source) []Segment {
 	var all []Segment
 	for _, shard := range src.Shards() {
@@ -97,7 +93,7 @@ func SegmentsOf(src Source) []Segment {
 	return all
 }
 
-// RowsOf is the number of rows of a source.
+// RowsOf returns the number of rows of a source.
 func RowsOf(src Source) int64 {
 	var n int64
 	for _, shard := range src.Shards() {
@@ -106,17 +102,17 @@ func RowsOf(src Source) int64 {
 	return n
 }
 
-// A RejectedRow is one that breaks a row rule.
+// A RejectedRow is a row that breaks a row rule.
 type RejectedRow struct {
 	Shard  int       // index of its shard
-	Row    int64     // its number in the shard, 0 first
-	Reason string    // names each bad column, and its rule
-	Values []float64 // of all columns; a bad one is NaN
+	Row    int64     // its number in the shard, from 0
+	Reason string    // names each bad column and what is wrong with it
+	Values []float64 // of all columns; bad ones are NaN
 }
 
-// A Rejects keeps the rejected rows of a run.
+// A Rejects stores the rejected rows of a run.
 type Rejects interface {
-	// Put replaces its content with the rows that each passes to its argument, in their
-	// order, atomically and durably. A row's values are valid until that call returns.
+	// Put replaces the stored rows, atomically and durably, by those that each passes to its argument, in their
+	// order. The Values of a row are valid until the function that received it returns.
 	Put(ctx context.Context, columns []string, shards []Shard, each func(func(RejectedRow) error) error) error
 }

@@ -10,16 +10,15 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// StartRows is how many rows, prior rows included, start values are sought
-// on. Start values are part of Q, which may depend on every row, so that train
-// rows may fill up what the prior rows leave.
+// StartRows is the number of rows on which start values are searched: the prior rows, and training rows up to this
+// number. Training rows may be used because start values are part of Q, which may depend on every row.
 const StartRows = 8000
 
 // RawRows are rows of all columns of the source, row-major.
 type RawRows struct {
 	N, Columns int
 	Values     []float64
-	Encoded    []*job.Encoding // of the columns; nil: values are as they stand
+	Encoded    []*job.Encoding // of each column; if nil, no column is encoded
 }
 
 // NewRawRows returns n rows of zeros.
@@ -27,10 +26,10 @@ func NewRawRows(n, columns int) RawRows {
 	return RawRows{N: n, Columns: columns, Values: make([]float64, n*columns)}
 }
 
-// Row is row i. It shares its memory with the rows.
+// Row returns row i. It shares memory with the rows.
 func (r RawRows) Row(i int) []float64 { return r.Values[i*r.Columns : (i+1)*r.Columns] }
 
-// Column is a column of the rows, with what stands for missing values.
+// Column returns a copy of column c, with missing values replaced as Encoded says.
 func (r RawRows) Column(c int) []float64 {
 	out := make([]float64, r.N)
 	for i := range out {
@@ -42,7 +41,7 @@ func (r RawRows) Column(c int) []float64 {
 	return out
 }
 
-// Digest is the SHA-256 of some columns of the rows, in order, as they were read.
+// Digest returns the SHA-256 of some columns of the rows, row by row, in hexadecimal. Values are not replaced.
 func (r RawRows) Digest(columns []int) string {
 	sum := sha256.New()
 	var cell [8]byte
@@ -56,8 +55,7 @@ func (r RawRows) Digest(columns []int) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Ranked are rows that have the ordinals in of, which ascend, in the order of their
-// ranks.
+// Ranked returns new rows: those with these ranks, in their order. of are the ordinals of the rows r, ascending.
 func (r RawRows) Ranked(of []int64, ranks []Rank) RawRows {
 	out := NewRawRows(len(ranks), r.Columns)
 	for i, each := range ranks {
@@ -67,9 +65,8 @@ func (r RawRows) Ranked(of []int64, ranks []Rank) RawRows {
 	return out
 }
 
-// Standardise returns the mean and the population standard deviation of the usual
-// values of x, by plain sums in order: docs/reference/formats.md, section "Scaling". A column of one
-// value has scale 0 exactly.
+// Standardise returns the mean and the population standard deviation of x without its outliers, by plain sums in
+// order (docs/reference/formats.md, section "Scaling"). If all values are equal, the scale is exactly 0.
 func Standardise(x []float64) job.Affine {
 	if slices.Min(x) == slices.Max(x) {
 		return job.Affine{Centre: x[0]}
@@ -89,8 +86,8 @@ func Standardise(x []float64) job.Affine {
 	return job.Affine{Centre: mean, Scale: math.Sqrt(squares / n)}
 }
 
-// Centre is that of the target's scaling, from its values x with that mean: the value of more than
-// half of them, if there is one. The process is then 0 where nothing happens, and small elsewhere.
+// Centre returns the centre of the target's scaling: the value that more than half of x have, if there is one, or
+// the mean. With the former, the scaled target is exactly 0 in most rows.
 func Centre(x []float64, mean float64) float64 {
 	_, middle, _ := middleOf(x)
 	others := slices.DeleteFunc(slices.Clone(x), func(v float64) bool { return v == middle })
@@ -100,12 +97,12 @@ func Centre(x []float64, mean float64) float64 {
 	return middle + 0 // no −0
 }
 
-// usualWithin is how many times the spread of most values a usual one may lie away from the
-// median, if the scaling comes from prior rows.
+// usualWithin is the largest distance of a value from the median that is no outlier, in spreads: distances between
+// the 10 % and the 90 % quantile.
 const usualWithin = 100
 
-// usual drops outliers, by distance from the median in spreads of most values: a fill value such as
-// −9999 would leave no difference between all others. Where most values are one, all are usual.
+// usual returns x without outliers. A placeholder such as −9999 would otherwise scale all differences between other
+// values to about 0. If the spread is 0, there are no outliers.
 func usual(x []float64) []float64 {
 	low, middle, high := middleOf(x)
 	limit := usualWithin * (high - low)
@@ -121,7 +118,7 @@ func usual(x []float64) []float64 {
 	return kept
 }
 
-// middleOf is the median of x, and the ends of the middle four fifths.
+// middleOf returns the 10 % quantile, the median and the 90 % quantile of x.
 func middleOf(x []float64) (low, middle, high float64) {
 	sorted := slices.Sorted(slices.Values(x))
 	last := len(sorted) - 1

@@ -12,23 +12,22 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 )
 
-// batchesAhead is how many decoded batches of a shard may wait for their
-// consumer. Two keep a decoder busy while one batch is being used.
+// batchesAhead is the number of decoded batches of a shard that may wait for their consumer. With two, the decoder
+// is busy while a batch is used.
 const batchesAhead = 2
 
-// A Block is a batch as plain columns. They are valid until the function that
-// received it returns.
+// A Block is a batch as plain columns. It is valid until the function that received it returns.
 type Block struct {
-	Shard   int
+	Shard   int   // index
 	First   int64 // ordinal of the first row
 	Rows    int
-	Columns [][]float64 // in the source's order
-	Reasons *array.String
-	Marks   []uint64 // of the rows, where they are asked for: see [Secret]
+	Columns [][]float64   // in the source's order
+	Reasons *array.String // why rows are rejected; nil unless the source marks them
+	Marks   []uint64      // hashes of the rows under a [Secret]; nil unless requested
 	Record  arrow.Record
 }
 
-// Indices are the numbers 0 to n−1.
+// Indices returns the numbers 0 to n−1.
 func Indices(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -37,36 +36,35 @@ func Indices(n int) []int {
 	return all
 }
 
-// Stream reads the shards of a source in the given order (nil: their own) and calls use with
-// their batches, one after the other. Up to readers shards are decoded in advance at the same
-// time; the sequence of calls does not depend on it. All goroutines that it starts have ended
-// when it returns.
+// Stream reads the shards of a source in the given order, or in their own if order is nil, and calls use with their
+// batches one after the other. Up to readers shards are decoded at the same time, which does not change the sequence
+// of calls. When Stream returns, all goroutines that it started have ended.
 func Stream(ctx context.Context, src Source, order []int, readers int, use func(Block) error) error {
 	_, err := reading{src: src, shards: src.Shards(), order: order, readers: readers}.run(ctx, use)
 	return err
 }
 
-// A reading has the settings of reading shards.
+// A reading holds the settings for reading shards.
 type reading struct {
 	src     Source
 	shards  []Shard
-	order   []int // nil: all shards, in their order
+	order   []int // indices of shards; nil means all shards in their order
 	readers int
-	targets bool  // add up the last column, shard by shard
-	marked  []int // columns to compute marks of; nil: no marks
+	targets bool  // make a Multiset of the last column of each shard
+	marked  []int // columns that the marks of rows are computed from; nil means no marks
 	secret  Secret
-	free    *sync.Pool // of marks
+	free    *sync.Pool // of slices for marks
 }
 
-// Shards reads the shards of this order, up to readers of them at a time, and adds up their targets. With
-// columns to mark, each block has the marks of its rows by a secret; decoders compute them. fold returns the
-// functions that get the blocks of a shard, in their order, and at its end the digests of its columns and its targets; worker is the reader's number,
-// from 0 on. An error ends the later shards but not the earlier ones, so that the returned error is that of
-// the first faulty shard, whatever the number of readers.
+// Shards reads the shards in the given order, up to readers of them at a time. For each it calls fold, with the
+// number of the reader, from 0, and the index of the shard. The first function that fold returns gets the blocks of
+// the shard, in their order. The second gets, at its end, the digests of its columns and the multiset of its targets.
+// If marked lists columns, blocks have the marks of their rows under the secret. An error stops only the shards later
+// in the order, so that Shards returns the error of the first faulty shard, whatever the number of readers.
 func Shards(ctx context.Context, src Source, order []int, readers int, marked []int, by Secret, fold func(worker, shard int) (func(Block) error, func([]ColumnDigest, Multiset) error)) error {
 	r := reading{src: src, shards: src.Shards(), order: order, readers: readers, targets: true, marked: marked, secret: by, free: &sync.Pool{}}
 	failures := make([]error, len(r.order))
-	var next, failed atomic.Int64 // the next to read, and the first faulty one
+	var next, failed atomic.Int64 // positions in the order: the next to read, and the first faulty one
 	failed.Store(int64(len(r.order)))
 	var running sync.WaitGroup
 	for worker := range min(max(r.readers, 1), len(r.order)) {
@@ -77,7 +75,7 @@ func Shards(ctx context.Context, src Source, order []int, readers int, marked []
 				one.order, one.readers = r.order[i:i+1], 1
 				end, err := one.run(ctx, func(b Block) error {
 					if i > failed.Load() {
-						return errors.New("an earlier shard has failed") // which is returned
+						return errors.New("an earlier shard has failed") // never returned: the earlier error is
 					}
 					return block(b)
 				})
@@ -98,7 +96,7 @@ func Shards(ctx context.Context, src Source, order []int, readers int, marked []
 	return nil
 }
 
-// run reads the shards in their order, and returns the end of the last one.
+// run reads the shards in their order, and returns the last delivery of the last one.
 func (r reading) run(ctx context.Context, use func(Block) error) (end delivery, err error) {
 	order := r.order
 	if order == nil {
@@ -138,11 +136,11 @@ func (r reading) run(ctx context.Context, use func(Block) error) (end delivery, 
 	return end, nil
 }
 
-// A delivery is a decoded batch, or the end of a shard or an error.
+// A delivery is a decoded batch, the end of a shard, or an error.
 type delivery struct {
 	block   Block
-	digests []ColumnDigest // at the end: of the columns
-	targets Multiset       // at the end
+	digests []ColumnDigest // of the shard's columns; set at its end
+	targets Multiset       // of the shard; set at its end
 	err     error
 }
 
@@ -155,7 +153,7 @@ func (r reading) release(d delivery) {
 	}
 }
 
-// decode sends the batches of a shard and then its ending, unless ctx is done.
+// decode sends the batches of a shard and then its end, unless ctx is done.
 func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 	send := func(d delivery) bool {
 		select {
@@ -192,14 +190,14 @@ func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 			targets.Add(block.Columns[len(block.Columns)-1])
 		}
 		if !send(delivery{block: block}) {
-			_ = batches.Close() // the consumer has gone, with an error of its own
+			_ = batches.Close() // ctx is done, and the consumer returns an error
 			return
 		}
 	}
 }
 
-// consume calls use with a shard's blocks and returns its end. Deliveries end early if ctx is
-// done.
+// consume calls use with the blocks of a shard and returns the delivery at its end. It returns an error if the
+// channel is closed before that, because ctx is done.
 func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(Block) error) (end delivery, err error) {
 	next := shard.First
 	for d := range in {
@@ -242,8 +240,8 @@ func (r reading) view(record arrow.Record) (Block, error) {
 	return b, nil
 }
 
-// ToBlock views a record's columns. It checks types and nulls, in case a source breaks its
-// contract.
+// ToBlock returns a record as a block that shares its memory. It returns an error for types and nulls that break the
+// contract of [Batches].
 func ToBlock(record arrow.Record) (Block, error) {
 	b := Block{Rows: int(record.NumRows()), Record: record}
 	for i, column := range record.Columns() {

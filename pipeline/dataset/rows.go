@@ -9,60 +9,59 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Rows is the origin of a run's rows: files of a lake, a window of a topic, a stream. Its
-// methods are for one goroutine at a time.
+// Rows is where a run's rows come from: files of a lake, a window of a topic, a stream. Only one goroutine at a time
+// may call its methods.
 type Rows interface {
-	// Open opens the rows, as another process would, and reads none of them. Rows that can be
-	// read only once are spooled by the first call.
+	// Open opens the rows as another process would: it keeps nothing from earlier calls. It reads no rows, except
+	// that the first call spools rows that can be read only once.
 	Open(ctx context.Context, c Choice) (Opened, error)
-	// Release frees the resources of reading, at its end. published: it also removes what is
-	// kept for another run of the same job.
+	// Release frees the resources of reading. If published is true, it also removes what is kept for another run of
+	// the same job.
 	Release(published bool) error
 }
 
-// ErrNoRows says that a frozen window has no row. No retry helps.
+// ErrNoRows marks a frozen window without rows. A retry does not help.
 var ErrNoRows = errors.New("the window has no rows")
 
 // A Choice says which columns to read, and how. Its zero value reads all columns as features,
 // and stops at the first rejected row.
 type Choice struct {
-	Features []string         // nil: all columns but those of the next three, and Target
-	Exclude  []string         // other columns that are no features, if Features is nil
-	Behind   []string         // columns of numbers behind the features: see [job.Job.NotAFeature]
-	Labels   []string         // columns behind those, perhaps of text: see [job.UnitDecl]
-	Encoded  job.Encodings    // of features, whatever their type: text is read as labels
-	Texts    job.ColumnTexts  // of one of the columns behind the features
-	Target   string           // "": none is read
-	Mark     bool             // rejected rows are marked, and do not stop the reading
-	Decoders int              // goroutines that decode; 0: one
-	Pages    int64            // bytes of memory for pages; 0: as many as they need
-	Spooled  func(rows int64) // gets the number of spooled rows; or nil
+	Features []string         // nil means all columns except those of the next three fields and Target
+	Exclude  []string         // columns that are no features, if Features is nil
+	Behind   []string         // columns of numbers after the features: [job.Job.NotAFeature]
+	Labels   []string         // columns after those, which may be text: [job.Job.Labels]
+	Encoded  job.Encodings    // of features, which may have any type; text is read as [job.Label]
+	Texts    job.ColumnTexts  // of one of the columns after the features
+	Target   string           // "" means that no target is read
+	Mark     bool             // mark rejected rows instead of stopping at the first
+	Decoders int              // goroutines that decode; default 1
+	Pages    int64            // bytes of memory for pages; 0 means no limit
+	Spooled  func(rows int64) // if not nil, is called with the number of rows spooled so far
 }
 
-// Opened is a source, with facts known before a row is read.
+// Opened is a source with facts that are known before rows are read.
 type Opened interface {
 	Source
-	// Warnings name omitted columns and files, with reasons.
+	// Warnings returns texts that name omitted columns and files, with reasons.
 	Warnings() []string
-	// Files are the data files, in the order of their rows; nil unless the rows come from
-	// files that stay.
+	// Files returns the data files in the order of their rows, or nil if the rows do not come from files that last.
 	Files() []File
-	// Meanings are those of the columns; nil: the source does not state them.
+	// Meanings returns the meaning of each column, or nil if the source does not state them.
 	Meanings() []job.Meaning
 }
 
-// A File is a data file by its footer.
+// A File describes a data file.
 type File struct {
 	Path      string
 	Bytes     int64
 	Rows      int64
-	RowGroups int               // those with rows
+	RowGroups int               // without empty ones
 	Footer    [sha256.Size]byte // SHA-256 of the footer
 	Modified  time.Time
-	Tag       string // ETag of an object in a store; "" of a file
+	Tag       string // ETag of an object in a store; "" for a file
 }
 
-// NamesOf are the names of columns.
+// NamesOf returns the names of columns.
 func NamesOf(columns []job.Affine) []string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
@@ -71,7 +70,7 @@ func NamesOf(columns []job.Affine) []string {
 	return names
 }
 
-// ChoiceOf is the job's choice of columns, with these features; nil: with its own.
+// ChoiceOf returns the columns that the job reads, with these features, or with its own if features is nil.
 func ChoiceOf(j job.Job, features []string, res job.Resources) Choice {
 	c := Choice{Features: features, Behind: j.NotAFeature(), Labels: j.Labels(), Encoded: j.Encode, Target: j.Target, Mark: j.Rejected.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
 	if len(j.Groups.Texts) > 0 {

@@ -2,20 +2,20 @@ package dataset
 
 import "github.com/pacsgp/pacsgp/pipeline/job"
 
-// A Scaler makes scaled rows of blocks of raw columns: an input is a scaled feature, or one of an
-// encoded feature.
+// A Scaler makes rows of scaled inputs from raw columns. A feature has one input, its scaled value, or those of its
+// encoding.
 type Scaler struct {
-	columns   []int // of the features in the source, whose last one is the target
+	columns   []int // of the features in the source, whose last column is the target
 	Features  []job.Affine
-	encoded   []*job.Encoding // of the features; nil: none
-	positions []int           // of the features' first inputs in a row
-	Inputs    int
-	mean      int // column that is subtracted from the target, instead of its centre; -1: none
+	encoded   []*job.Encoding // of each feature; nil for one without an encoding
+	positions []int           // of each feature's first input in a row
+	Inputs    int             // in a row
+	mean      int             // column that is subtracted from the target instead of its centre, or -1
 	Target    job.Affine
 }
 
-// NewScaler returns the scaler of features, which are these columns of a source, and of a target. mean is the
-// column that is subtracted from the target, instead of its centre; -1: none is.
+// NewScaler returns the scaler of features, which are these columns of a source, and of a target. mean is the column
+// that is subtracted from the target instead of its centre, or -1.
 func NewScaler(columns []int, features []job.Affine, encode job.Encodings, mean int, target job.Affine) Scaler {
 	s := Scaler{columns: columns, Features: features, encoded: encode.By(NamesOf(features)), mean: mean, Target: target}
 	for _, e := range s.encoded {
@@ -25,7 +25,7 @@ func NewScaler(columns []int, features []job.Affine, encode job.Encodings, mean 
 	return s
 }
 
-// Means are the column of a block that is subtracted from the target; nil: there is none.
+// Means returns the column of a block that is subtracted from the target, or nil if there is none.
 func (s Scaler) Means(b Block) []float64 {
 	if s.mean < 0 {
 		return nil
@@ -33,7 +33,7 @@ func (s Scaler) Means(b Block) []float64 {
 	return b.Columns[s.mean]
 }
 
-// CentreOf is what is subtracted from the target of a raw row.
+// CentreOf returns what is subtracted from the target of a raw row.
 func (s Scaler) CentreOf(row []float64) float64 {
 	if s.mean < 0 {
 		return s.Target.Centre
@@ -50,8 +50,8 @@ func (s Scaler) put(row []float64, j int, v float64) {
 	}
 }
 
-// Scale writes rows [from, to) of a block: x row-major [(to−from)×d], and y [to−from] unless it is
-// nil. A value does not depend on its row's position.
+// Scale writes the scaled rows [from, to) of a block: x row-major [(to−from)×Inputs], and y [to−from] unless it is
+// nil. A value does not depend on the position of its row in the block.
 func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
 	for j := range s.Features {
 		for i, v := range b.Columns[s.columns[j]][from:to] {
@@ -66,7 +66,7 @@ func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
 	}
 }
 
-// TargetOf is the scaled target of row i of a block.
+// TargetOf returns the scaled target of row i of a block.
 func (s Scaler) TargetOf(b Block, i int) float64 {
 	centre := s.Target.Centre
 	if means := s.Means(b); means != nil {
@@ -75,14 +75,14 @@ func (s Scaler) TargetOf(b Block, i int) float64 {
 	return (b.Columns[len(b.Columns)-1][i] - centre) / s.Target.Scale
 }
 
-// Row writes the inputs of a raw row.
+// Row writes the inputs of a raw row to x.
 func (s Scaler) Row(x, row []float64) {
 	for j, c := range s.columns {
 		s.put(x, j, row[c])
 	}
 }
 
-// ScaleRaw scales raw rows: x row-major [n×d], y [n].
+// ScaleRaw returns raw rows scaled: x row-major [n×Inputs], y [n].
 func (s Scaler) ScaleRaw(r RawRows) (x, y []float64) {
 	x, y = make([]float64, r.N*s.Inputs), make([]float64, r.N)
 	for i := range r.N {

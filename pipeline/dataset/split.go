@@ -25,29 +25,27 @@ func (a Rank) compare(b Rank) int {
 	return cmp.Or(cmp.Compare(a.Hash, b.Hash), cmp.Compare(a.Ordinal, b.Ordinal))
 }
 
-// SplitHasher computes the keyed hash of ordinals: the first 8 bytes, big
-// endian, of SHA-256("pacsgp/roles/1" 0x00 ‖ key ‖ 0x00 ‖ ordinal as 8 bytes big
-// endian). The split depends on it and on nothing else: neither files nor workers choose who is
-// certified on. Who may sort the rows by their values does (docs/explanation/certificate.md).
+// A SplitHasher computes the keyed hash of ordinals: the first 8 bytes, big endian, of SHA-256("pacsgp/roles/1" 0x00 ‖
+// key ‖ 0x00 ‖ ordinal as 8 bytes big endian). Names of files and the number of workers do not change the split, but
+// the order of the rows does (docs/explanation/certificate.md).
 type SplitHasher struct{ buf []byte }
 
-// NewSplitHasher returns the hasher of a key.
+// NewSplitHasher returns a hasher with this key.
 func NewSplitHasher(key string) *SplitHasher {
 	buf := append([]byte("pacsgp/roles/1\x00"), key...)
 	buf = append(buf, make([]byte, 9)...)
 	return &SplitHasher{buf}
 }
 
-// Rank is the rank of an ordinal.
+// Rank returns the rank of an ordinal.
 func (h *SplitHasher) Rank(ordinal int64) Rank {
 	binary.BigEndian.PutUint64(h.buf[len(h.buf)-8:], uint64(ordinal)) //nolint:gosec // ordinals are not negative
 	sum := sha256.Sum256(h.buf)
 	return Rank{binary.BigEndian.Uint64(sum[:8]), ordinal}
 }
 
-// FirstByHash returns the k rows of lowest rank among the ordinals from..to-1 but
-// those left out, in the order of their rank. It keeps O(k) memory for each
-// worker.
+// FirstByHash returns, in order, the k lowest ranks of the ordinals in [from, to) for which without is false. It
+// returns fewer if there are fewer. Each worker uses O(k) memory.
 func FirstByHash(ctx context.Context, key string, from, to, k int64, without func(Rank) bool, workers int) ([]Rank, error) {
 	parts := int64(max(workers, 1))
 	found := make([][]Rank, parts)
@@ -66,18 +64,17 @@ func FirstByHash(ctx context.Context, key string, from, to, k int64, without fun
 	return all[:min(k, int64(len(all)))], nil
 }
 
-// ShareOf is where the i-th of so many equal parts of n rows begins, without a
-// product that a claimed number of rows could make too large.
+// ShareOf returns where part i begins if n rows are divided into equal parts. No product overflows, whatever n a
+// document claims.
 func ShareOf(n, i, parts int64) int64 {
 	return n/parts*i + n%parts*i/parts
 }
 
-// HashedAtOnce is how many rows are hashed before the context is checked: some
-// milliseconds.
+// HashedAtOnce is the number of rows hashed between two checks of the context, a few milliseconds.
 const HashedAtOnce = 1 << 16
 
-// lowest returns the rows of lowest rank among the ordinals from..to-1 but those
-// left out, and perhaps some others. It ends early, with fewer, if the context does.
+// lowest returns ranks that include the k lowest of the ordinals in [from, to) for which without is false. It returns
+// nil if ctx is done.
 func lowest(ctx context.Context, key string, from, to, k int64, without func(Rank) bool) []Rank {
 	hasher := NewSplitHasher(key)
 	var top []Rank
@@ -93,7 +90,7 @@ func lowest(ctx context.Context, key string, from, to, k int64, without func(Ran
 	return top
 }
 
-// A LeftOut has the unused rows. A row is in at most one of the sets.
+// A LeftOut holds the rows that are not used. A row is in at most one of the sets.
 type LeftOut struct {
 	Bad        *RowSet // rows that break a row rule; nil unless the job tolerates some
 	Duplicates *RowSet // rows that equal an earlier one; nil unless the job drops duplicates
@@ -101,11 +98,11 @@ type LeftOut struct {
 
 func (o LeftOut) has(ordinal int64) bool { return o.Bad.Has(ordinal) || o.Duplicates.Has(ordinal) }
 
-// Size is the number of rows that are left out.
+// Size returns the number of rows that are left out.
 func (o LeftOut) Size() int64 { return o.Bad.Size() + o.Duplicates.Size() }
 
-// keep adds a rank to the k lowest, k > 0, behind which some others may lie: the first k are in order once there are
-// as many.
+// keep adds x to ranks that include the k > 0 lowest so far. Once there are k, the first k of the result are in order,
+// and fewer than k others follow.
 func keep(lowest []Rank, x Rank, k int64) []Rank {
 	n := int64(len(lowest))
 	if n >= k && x.compare(lowest[k-1]) > 0 {
@@ -119,23 +116,23 @@ func keep(lowest []Rank, x Rank, k int64) []Rank {
 	return lowest
 }
 
-// Split says what each row of a dataset may be used for. It is a prior, training, held-out or outside
-// row, or it is left out, as a duplicate or a rejected row.
+// A Split says what each row of a dataset may be used for. A row is a prior, training, held-out or outside row, or it
+// is left out, as a duplicate or a rejected row.
 type Split struct {
 	Rows        int64
 	PriorRows   []int64 // ordinals of the prior rows, ascending
 	HeldOutRows *RowSet // nil unless the job has held-out rows
-	LeftHeldOut *RowSet // rows that would be held out and are left out; nil unless the job has both
+	LeftHeldOut *RowSet // left-out rows that would be held out; nil unless the job has both
 	OutsideRows *RowSet // rows that the column of the mean was fitted on; nil unless the job has some
 	Out         LeftOut
-	Units       *certify.UnitCounts // nil: examples are rows
-	Order       []Rank              // the first rows by the rule that are training rows or become prior rows: prior rows, start rows
+	Units       *certify.UnitCounts // nil if examples are rows
+	Order       []Rank              // the lowest ranks of prior and training rows, in order; start values use them
 }
 
-// hashUnits is a share of the 2⁶⁴ hashes, rounded down.
+// hashUnits returns a share of the 2⁶⁴ hashes, rounded down.
 func hashUnits(share float64) uint64 { return uint64(math.Floor(share * 0x1p64)) } // the product is exact: a power of two
 
-// RuleOf is the one of a job for a sample of n rows.
+// RuleOf returns the job's rule for n rows.
 func RuleOf(j job.Job, n int64) SplitRule {
 	d := j.Split
 	rule := SplitRule{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside), n}
@@ -145,30 +142,29 @@ func RuleOf(j job.Job, n int64) SplitRule {
 	return rule
 }
 
-// A SplitRule takes the rows of lowest rank for prior rows. A row is a held-out row if
-// its hash is among the uppermost share of all hashes, or where the job says so if it is among
-// the last ones, whatever n is; and outside if its hash is in the share below.
+// A SplitRule decides which rows are held-out rows and outside rows. Rows with the highest hashes are held out, or
+// instead the last rows if the job says so. Rows with the hashes below those are outside rows. Of the other rows
+// those with the lowest ranks become prior rows.
 type SplitRule struct {
 	key           string
 	held, without uint64 // numbers of hashes of held-out rows and of outside rows
-	last          int64  // ordinal from which on all are held-out rows
+	last          int64  // the first ordinal of the held-out last rows; n if there are none
 }
 
 // HeldOut reports whether a row is held out.
 func (r SplitRule) HeldOut(x Rank) bool { return ^x.Hash < r.held || x.Ordinal >= r.last }
 
-// Outside reports whether a row is used for nothing here.
+// Outside reports whether a row is an outside row, which the job does not use.
 func (r SplitRule) Outside(x Rank) bool { return !r.HeldOut(x) && ^x.Hash-r.held < r.without }
 
-// NewSplit splits a sample of n rows by the job's rule: held-out rows and outside
-// rows; the first of the others are prior rows, if the scaling comes from them; the rest are
-// training rows. Rows that are left out are in no subset, and change the subset of no other. The number of
-// workers changes no result.
+// NewSplit splits n rows by the job's rule into held-out and outside rows, prior rows (if the scaling uses them) and
+// training rows. Rows that are left out are in no subset, and do not change the subsets of others. The result does not
+// depend on the number of workers.
 func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int) (Split, error) {
 	rule := RuleOf(j, n)
 	reference := job.ReferenceCount(n)
 	r := SplitOf(j, n, out)
-	var err error // unless rows are left out, one reading of the hashes, of which there are as many as rows, finds the split
+	var err error // if no rows are left out, this one pass over the hashes of all rows finds the split
 	if r.Order, err = FirstByHash(ctx, rule.key, 0, n, max(StartRows, reference), r.SetApart(rule), workers); err != nil {
 		return r, err
 	}
@@ -193,7 +189,7 @@ func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int)
 	return r, nil
 }
 
-// SplitOf is the split of n rows before any row has its subset.
+// SplitOf returns the split of n rows with empty sets, to which rows can be added.
 func SplitOf(job job.Job, n int64, out LeftOut) Split {
 	r := Split{Rows: n, Out: out}
 	if job.Split.Holdout > 0 {
@@ -208,8 +204,8 @@ func SplitOf(job job.Job, n int64, out LeftOut) Split {
 	return r
 }
 
-// SetApart returns a function that reports whether a row is neither prior row nor training row, and
-// makes it a held-out row or an outside row if it is one. Several goroutines may call it.
+// SetApart returns a function that reports whether a row is neither a prior nor a training row, and adds the row to the
+// held-out or outside rows if it is one of them. The function may be called from several goroutines.
 func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 	return func(x Rank) bool {
 		switch {
@@ -228,46 +224,44 @@ func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 	}
 }
 
-// Reference is the number of prior rows.
+// Reference returns the number of prior rows.
 func (r Split) Reference() int64 { return int64(len(r.PriorRows)) }
 
-// Train is the number of training rows: the N of the bound.
+// Train returns the number of training rows: the N of the bound.
 func (r Split) Train() int64 {
 	return r.Rows - r.Reference() - r.Out.Size() - r.Holdout() - r.Outside()
 }
 
-// Holdout is the number of held-out rows.
+// Holdout returns the number of held-out rows.
 func (r Split) Holdout() int64 { return r.HeldOutRows.Size() }
 
-// Outside is the number of outside rows.
+// Outside returns the number of outside rows.
 func (r Split) Outside() int64 { return r.OutsideRows.Size() }
 
-// First returns the first rows by the rule that are not left out, k of them or all that
-// there are, in their order. k is at most [StartRows], or the number
-// of prior rows.
+// First returns the k lowest ranks of prior and training rows, in order, or all if there are fewer. k is at most
+// [StartRows] or the number of prior rows, whichever is larger.
 func (r Split) First(k int64) []Rank { return r.Order[:min(k, int64(len(r.Order)))] }
 
-// Starts are the rows that a first pass keeps: the prior rows, and the others of lowest rank.
+// Starts returns the ranks of the rows that a first pass stores: the prior rows, and training rows up to [StartRows].
 func (r Split) Starts() []Rank { return r.First(max(StartRows, r.Reference())) }
 
-// TrainIndex returns the number of training rows before an ordinal: a train
-// row's position among the training rows.
+// TrainIndex returns the number of training rows before an ordinal, which is a training row's position among them.
 func (r Split) TrainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.PriorRows, ordinal)
 	return ordinal - int64(lo) - r.Out.Bad.CountBefore(ordinal) - r.Out.Duplicates.CountBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
 }
 
-// Open are the maximal runs [from, to) of rows of a block that are prior or training rows.
+// Open returns the maximal runs [from, to) of rows of a block that are prior or training rows.
 func (r Split) Open(b Block) iter.Seq2[int, int] { return runs(b, r.isOpen) }
 
 func (r Split) isOpen(ordinal int64) bool {
 	return !r.Out.has(ordinal) && !r.HeldOutRows.Has(ordinal) && !r.OutsideRows.Has(ordinal)
 }
 
-// HeldOut are the maximal runs of held-out rows.
+// HeldOut returns the maximal runs [from, to) of held-out rows of a block.
 func (r Split) HeldOut(b Block) iter.Seq2[int, int] { return runs(b, r.HeldOutRows.Has) }
 
-// Runs are the maximal runs of training rows, to be read once.
+// Runs returns the maximal runs [from, to) of training rows of a block. The sequence can be used only once.
 func (r Split) Runs(b Block) iter.Seq2[int, int] {
 	prior := Shard{First: b.First, Rows: int64(b.Rows)}.Among(r.PriorRows)
 	return runs(b, func(ordinal int64) bool {
@@ -279,8 +273,8 @@ func (r Split) Runs(b Block) iter.Seq2[int, int] {
 	})
 }
 
-// runs are the maximal runs [from, to) of rows of a block whose ordinals are members. It asks for each
-// row once, in their order.
+// runs returns the maximal runs [from, to) of rows of a block for which member is true. It calls member in the order
+// of the rows, and at least once for each.
 func runs(b Block, member func(ordinal int64) bool) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		for from := 0; from < b.Rows; from++ {
@@ -295,8 +289,8 @@ func runs(b Block, member func(ordinal int64) bool) iter.Seq2[int, int] {
 	}
 }
 
-// BaselineRows returns the ordinals of the rows to choose the baseline's constant on, ascending: the
-// prior rows, or the start rows if there are none.
+// BaselineRows returns, ascending, the ordinals of the rows on which the baseline's constant is chosen: the prior
+// rows, or the start rows if there are none.
 func (r Split) BaselineRows() []int64 {
 	if r.Reference() > 0 {
 		return r.PriorRows
@@ -304,7 +298,7 @@ func (r Split) BaselineRows() []int64 {
 	return OrdinalsOf(r.First(StartRows))
 }
 
-// OrdinalsOf are those of ranks, ascending.
+// OrdinalsOf returns the ordinals of ranks, ascending.
 func OrdinalsOf(ranks []Rank) []int64 {
 	out := make([]int64, len(ranks))
 	for i, r := range ranks {
@@ -314,7 +308,7 @@ func OrdinalsOf(ranks []Rank) []int64 {
 	return out
 }
 
-// Of is the subset of a row that is no copy.
+// Of returns the name of the subset of a row that is no dropped duplicate.
 func (r Split) Of(ordinal int64) string {
 	switch {
 	case r.Out.Bad.Has(ordinal):

@@ -20,15 +20,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// tableRows is the default number of rows of a [Table]'s shard, and the most of a batch: few
-// enough for workers to share the rows. The shards enter the sample's digest.
+// tableRows is the default number of rows of a [Table]'s shards and batches, small enough for several workers. The
+// sample digest depends on the shards.
 const tableRows = 4096
 
-// A Table is [Rows] of columns in memory. It does not copy the columns: they must not change
-// while anything reads them, unreleased batches included. A row is bad if a value is NaN, infinite
-// or beyond 1e30 in magnitude.
+// A Table is [Rows] of columns in memory. It does not copy the columns, which must not change while they are read or
+// batches are not released. A row is rejected if a value is NaN, infinite or beyond 1e30 in magnitude.
 type Table struct {
-	// BatchRows is the largest number of rows of a batch. Zero means 4,096.
+	// BatchRows is the largest number of rows of a batch. 0 means 4,096.
 	BatchRows int
 
 	names  []string
@@ -38,9 +37,9 @@ type Table struct {
 
 var _ Rows = (*Table)(nil)
 
-// Columns returns a table of the named columns: data[j] is column j, and all have one length.
-// shards are the numbers of rows of the first shards; the remaining rows are cut into shards of
-// 4,096. A duplicate name, and lengths that do not fit, are errors.
+// Columns returns a table whose column j has the name names[j] and the values data[j]. The first shards have the given
+// numbers of rows, and the remaining rows are divided into shards of 4,096. Columns of different lengths, duplicate
+// names and shards that do not fit are errors.
 func Columns(names []string, data [][]float64, shards ...int) (*Table, error) {
 	if len(names) == 0 || len(names) != len(data) {
 		return nil, fmt.Errorf("%d names for %d columns", len(names), len(data))
@@ -77,15 +76,14 @@ func (t *Table) addShard(first, rows int) {
 	})
 }
 
-// Data is [Table.Open] as the [OpenData] of [pipeline.Verify].
+// Data is [Table.Open] with the signature of [OpenData], for [pipeline.Verify].
 func (t *Table) Data(ctx context.Context, want Choice) (Source, error) { return t.Open(ctx, want) }
 
 // Release does nothing: the columns are the caller's.
 func (t *Table) Release(bool) error { return nil }
 
-// Open opens the chosen columns. Without features it opens all but the target and the excluded
-// ones, sorted bytewise, as every source does. Unknown names are one error, which wraps
-// [job.ErrConfig].
+// Open opens the chosen columns. If Features is nil, the features are all columns without another use, sorted
+// bytewise, as in every source. The error joins all faults of the choice, each wrapping [job.ErrConfig].
 func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	var faults []error
 	find := func(key, name string) int {
@@ -153,13 +151,13 @@ func (o *openTable) Columns() []string { return slices.Clone(o.names) }
 // Shards returns the shards.
 func (o *openTable) Shards() []Shard { return slices.Clone(o.of.shards) }
 
-// Warnings are none.
+// Warnings returns nil.
 func (o *openTable) Warnings() []string { return nil }
 
-// Meanings returns nil: columns of numbers do not state what they are.
+// Meanings returns nil: columns in memory do not state their meanings.
 func (o *openTable) Meanings() []job.Meaning { return nil }
 
-// Files are none.
+// Files returns nil.
 func (o *openTable) Files() []File { return nil }
 
 // Open starts to read shard i.
@@ -189,7 +187,7 @@ type tableBatches struct {
 
 var errClosed = errors.New("batches are closed")
 
-// Next views the next rows.
+// Next returns the next rows, which share memory with the table.
 func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -218,8 +216,8 @@ func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 	return recordOf(b.of.names, columns, reasons), nil
 }
 
-// check returns the fault of each row, if rejected rows are marked, and sets bad cells to NaN in copies of
-// their columns.
+// check returns the faults of each row, "" for a good one, if rejected rows are marked. It replaces a column with bad
+// cells by a copy in which they are NaN.
 func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) {
 	if b.of.choice.Mark {
 		reasons = make([]string, len(columns[0]))
@@ -248,7 +246,7 @@ func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) 
 	return reasons, nil
 }
 
-// FaultOf describes the fault of a number under the row rules; "": none.
+// FaultOf returns which row rule a number breaks, in words, or "".
 func FaultOf(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -262,7 +260,7 @@ func FaultOf(v float64) string {
 	}
 }
 
-// AlsoWrong adds a column and its fault to the reason of a rejected row.
+// AlsoWrong returns the reason of a rejected row with a column and its fault added.
 func AlsoWrong(reason, column, fault string) string {
 	if reason != "" {
 		reason += "; "
@@ -270,7 +268,7 @@ func AlsoWrong(reason, column, fault string) string {
 	return reason + column + " " + fault
 }
 
-// recordOf is a batch of these columns and, unless nil, of reasons; empty ones are null.
+// recordOf returns a batch of columns. If reasons is not nil, they are the last column, with null for "".
 func recordOf(names []string, columns [][]float64, reasons []string) arrow.Record {
 	fields := make([]arrow.Field, len(columns), len(columns)+1)
 	arrays := make([]arrow.Array, len(columns), len(columns)+1)

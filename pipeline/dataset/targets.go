@@ -9,21 +9,21 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Multiset is a digest of values in any order: the sum of their hashes. Neither the order of
-// rows, nor files, row groups, workers or features change it, so that attempts on the same rows
-// are counted under it. docs/reference/formats.md, section "Digest of the targets", specifies it.
+// A Multiset is a digest of values that does not depend on their order: the sum of their hashes
+// (docs/reference/formats.md, section "Digest of the targets"). Attempts on the same rows are counted under it, because
+// files, row groups, workers and features do not change it either.
 //
-// The sum of hashes is weaker than a hash: somebody may construct two multisets of one sum. That
-// only makes a count larger; the sample digest identifies the rows of a certificate.
+// A sum of hashes is weaker than a hash: two multisets with the same sum can be constructed. That only makes a count
+// larger. The rows of a certificate are identified by the sample digest.
 type Multiset struct {
 	Count uint64
 	Sum   [4]uint64 // modulo 2²⁵⁶, least significant first
 }
 
-// targetPrefix keeps hashes of values apart from all others.
+// targetPrefix makes hashes of target values differ from all other hashes.
 const targetPrefix = "pacsgp/target/1\x00"
 
-// Add adds values, none of them NaN. -0 is 0.
+// Add adds values, none of which may be NaN. -0 counts as 0.
 func (m *Multiset) Add(values []float64) {
 	var text [len(targetPrefix) + 8]byte
 	copy(text[:], targetPrefix)
@@ -36,7 +36,7 @@ func (m *Multiset) Add(values []float64) {
 	}
 }
 
-// AddDigest adds a value by its hash.
+// AddDigest adds a value whose hash is h.
 func (m *Multiset) AddDigest(h [32]byte) {
 	m.Merge(Multiset{1, [4]uint64{
 		binary.LittleEndian.Uint64(h[0:]), binary.LittleEndian.Uint64(h[8:]),
@@ -44,7 +44,7 @@ func (m *Multiset) AddDigest(h [32]byte) {
 	}})
 }
 
-// Merge adds another multiset.
+// Merge adds the values of another multiset.
 func (m *Multiset) Merge(other Multiset) {
 	m.Count += other.Count
 	var carry uint64
@@ -53,7 +53,7 @@ func (m *Multiset) Merge(other Multiset) {
 	}
 }
 
-// Digest is the SHA-256 of the multiset.
+// Digest returns the SHA-256 of count and sum.
 func (m *Multiset) Digest() job.Digest {
 	text := binary.LittleEndian.AppendUint64([]byte("pacsgp/targets/1\x00"), m.Count)
 	for _, x := range m.Sum {

@@ -18,13 +18,14 @@ import (
 // big endian, of SHA-256("pacsgp/roles/unit/1" 0x00 ‖ key ‖ 0x00 ‖ the float64 bits of the values of
 // its columns, 8 bytes each, little endian).
 type UnitHasher struct {
-	columns []int // of blocks of rows
-	text    []byte
-	values  []byte // the end of text
-	hash    uint64 // of text; 0: not known
+	columns []int  // of the unit, in blocks
+	text    []byte // the hashed text
+	values  []byte // the end of text, with the values of the last row
+	hash    uint64 // of text; 0 before the first row
 }
 
-// NewUnitHasher is for rows of so many columns, of which the target is last.
+// NewUnitHasher returns a hasher for rows with this number of columns, of which the last are those of the units and
+// then the target.
 func NewUnitHasher(job job.Job, columns int) *UnitHasher {
 	h := &UnitHasher{}
 	for i := range job.Unit.Columns {
@@ -37,7 +38,7 @@ func NewUnitHasher(job job.Job, columns int) *UnitHasher {
 	return h
 }
 
-// Unit is the unit of row i of a block.
+// Unit returns the hash of the unit of row i of a block.
 func (h *UnitHasher) Unit(b Block, i int) uint64 {
 	same := h.hash != 0
 	for k, column := range h.columns {
@@ -52,20 +53,20 @@ func (h *UnitHasher) Unit(b Block, i int) uint64 {
 	return h.hash
 }
 
-// UnitSplit gathers the subsets of units while all rows are read, in whatever order. Units of the highest
-// hashes are held-out units, those of the lowest are reference units.
+// A UnitSplit collects units while all rows are read, in any order, and then splits them. Units with the highest
+// hashes are held-out units, those with the lowest are reference units.
 type UnitSplit struct {
 	job     job.Job
 	columns int
 	hash    SplitRule // the rule for held-out units
 
 	mu      sync.Mutex
-	rows    map[uint64]int64 // of each unit
+	rows    map[uint64]int64 // the number of rows of each unit, by its hash
 	holdout *RowSet
-	lowest  []Rank // the rows of the lowest units, without held-out rows
+	lowest  []Rank // rows of the units with the lowest hashes, without held-out rows
 }
 
-// NewUnitSplit collects the units of n rows.
+// NewUnitSplit returns a UnitSplit for n rows, to which Add adds blocks. columns is the number of columns of a row.
 func NewUnitSplit(job job.Job, n int64, columns int) *UnitSplit {
 	return &UnitSplit{
 		job: job, columns: columns, hash: SplitRule{held: hashUnits(job.Split.Holdout), last: n},
@@ -73,7 +74,8 @@ func NewUnitSplit(job job.Job, n int64, columns int) *UnitSplit {
 	}
 }
 
-// Add adds the rows of a block, except some, ascending.
+// Add adds the rows of a block except those with the indices but, which ascend. It may be called from several
+// goroutines.
 func (u *UnitSplit) Add(b Block, but []int) {
 	hasher := NewUnitHasher(u.job, u.columns)
 	rows := map[uint64]int64{}
@@ -103,10 +105,10 @@ func (u *UnitSplit) Add(b Block, but []int) {
 	}
 }
 
-// maxReferenceInUnits bounds the prior rows.
+// maxReferenceInUnits is the largest number of rows in reference units.
 const maxReferenceInUnits = 2 * job.MaxReference
 
-// Split is the split of a sample of n rows, once all are added.
+// Split returns the split of n rows, all of which were added or are in out.
 func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 	r := Split{Rows: n, Out: out, Units: &certify.UnitCounts{Columns: u.job.Unit.Columns}}
 	if len(u.rows) > job.MaxUnits {
@@ -115,7 +117,7 @@ func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 	units := slices.Sorted(maps.Keys(u.rows))
 	held := sort.Search(len(units), func(i int) bool { return u.hash.HeldOut(Rank{Hash: units[i]}) })
 	r.Units.Holdout = int64(len(units) - held)
-	reference := uint64(0) // of the last reference unit
+	reference := uint64(0) // the hash of the last reference unit
 	if u.job.Scaling != job.ScalingNone {
 		r.Units.Reference = min(job.ReferenceCount(int64(len(units))), int64(held))
 		rows := int64(0)
@@ -141,8 +143,8 @@ func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 	return r, nil
 }
 
-// order sets the prior rows, of units up to a hash, and the start rows: the prior rows, then
-// those of the lowest train units, each in the order of the keyed hash of their ordinals.
+// order sets the prior rows, which are those of units up to the hash reference, and the start rows: the prior rows,
+// then rows of the training units with the lowest hashes. Each of the two parts is in the order of ranks.
 func (u *UnitSplit) order(r *Split, reference uint64) {
 	late := map[int64]bool{}
 	hasher := NewSplitHasher(u.job.Split.Key)
@@ -165,7 +167,7 @@ func (u *UnitSplit) order(r *Split, reference uint64) {
 	r.Order = r.Order[:min(len(r.Order), max(StartRows, len(r.PriorRows)))]
 }
 
-// enough returns an error unless there are units enough for each subset, with what would help.
+// enough returns an error, with a hint, if a subset has too few units.
 func (u *UnitSplit) enough(l certify.UnitCounts, all int64) error {
 	held := u.hash.held > 0
 	if l.Train >= certify.LeastUnits && (!held || l.Holdout >= certify.LeastUnits) {
