@@ -1,11 +1,10 @@
-// Package stream trains and certifies a topic in windows, one after the other.
+// Package stream divides a topic into consecutive windows, and trains and certifies a model on each.
 //
-// A [Stream] works for a member of a group while the member keeps its partitions: a [Session].
-// One goroutine fills windows; another certifies full ones, all into one output. The number of a
-// certificate is reserved, and noted with the model that training begins with, before its bound is known;
-// rows are committed together with their certificate, and the output's pointer follows the log's. A stream
-// that is killed at any moment and started again puts every row into one certificate and gives no
-// number to two.
+// [Stream.Run] works for a member of a consumer group while the member has the same partitions. One goroutine fills
+// windows, and another certifies full ones, all into one output. Before the bound of a certificate is known, its
+// number is reserved, and noted with the model that training begins with. The offsets of rows are committed together
+// with their certificate. The output's pointer follows that of the log. A stream may be killed at any moment and
+// started again: every row is then in one certificate, and no number belongs to two.
 //
 // The package names no file and no broker, and has no clock of its own.
 package stream

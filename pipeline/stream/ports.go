@@ -13,17 +13,17 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// A Window is consecutive rows of each partition of a topic, in segments.
+// A Window holds consecutive rows of each partition of a topic, in segments.
 type Window struct {
-	N        int64 // its number at this location, in the order of windows
+	N        int64 // number of the window at this location, ascending
 	Of       pipeline.TopicIdentity
 	Segments []dataset.Segment
-	Firsts   map[int]int64 // offset that it begins at, by partition
-	Ends     map[int]int64 // offset behind it, by partition
+	Firsts   map[int]int64 // first offset, by partition
+	Ends     map[int]int64 // offset after the last, by partition
 	Rows     dataset.Rows
 }
 
-// Count is the number of rows.
+// Count returns the number of rows.
 func (w *Window) Count() (n int64) {
 	for _, g := range w.Segments {
 		n += g.Rows
@@ -31,7 +31,7 @@ func (w *Window) Count() (n int64) {
 	return n
 }
 
-// offsets names the offsets.
+// offsets returns the offsets of the window, for messages.
 func (w *Window) offsets() string {
 	var all []string
 	for _, p := range slices.Sorted(maps.Keys(w.Firsts)) {
@@ -42,7 +42,7 @@ func (w *Window) offsets() string {
 	return strings.Join(all, ", ")
 }
 
-// after names the group's offsets behind it.
+// after returns the group's offsets after the window, for messages.
 func (w *Window) after() string {
 	var all []string
 	for _, p := range slices.Sorted(maps.Keys(w.Ends)) {
@@ -51,55 +51,54 @@ func (w *Window) after() string {
 	return strings.Join(all, ", ")
 }
 
-// Windows are the windows of a member's partitions.
+// Windows reads the windows of a member's partitions.
 type Windows interface {
-	// Fill blocks until window n has all its rows. The window begins behind another one or, with
-	// nil, at the group's location. Fill resumes the same window of an earlier process; if the
-	// location has another window, it returns [ErrOther] before it reads anything. It tells fills as
-	// [Events] has it.
+	// Fill blocks until window n has all its rows. The window begins at the end of behind or, if that is nil, at the
+	// group's offsets. Fill resumes the same window of an earlier process. If the rows of another window are stored
+	// under n, it returns [ErrOther] before it reads anything. fills is called as [Events.Fills].
 	Fill(ctx context.Context, n int64, behind *Window, fills func(rows int64) func(rows int64)) (*Window, error)
 	// Discard removes the rows of window n.
 	Discard(n int64) error
 }
 
-// ErrOther says that the location of a window has rows of another one.
+// ErrOther marks a window at whose location rows of another one are stored.
 var ErrOther = errors.New("it has rows of another window")
 
-// A Log is what the members of a group publish to.
+// A Log is where the members of a group publish certificates and models.
 type Log interface {
-	// TakeNumber takes the next number of the sequence of certificates, durably and for this call
-	// alone.
+	// TakeNumber reserves and returns the next number of the sequence of certificates. The reservation is durable, and
+	// no other call returns the number.
 	TakeNumber(ctx context.Context) (int64, error)
-	// Current is the pointer for the rows of this member. Without one it returns [ErrNotFound].
+	// Current returns the pointer for the rows of this member, or [ErrNotFound] if there is none.
 	Current(ctx context.Context) (Pointer, error)
-	// Pull reads a published artifact. A missing one is [ErrNotFound].
+	// Pull returns a published artifact, or [ErrNotFound].
 	Pull(ctx context.Context, id string) (Artifact, error)
-	// Locations are those that the rows of a window are about, after the open transactions of all
-	// other members.
+	// Locations returns the locations whose certificates may be replaced by that of a window, with what is current
+	// there after all open transactions of other members have ended.
 	Locations(ctx context.Context, w *Window) ([]Location, error)
-	// Publisher publishes the result of a window.
+	// Publisher returns a publisher for the result of a window.
 	Publisher(w *Window) Publisher
 }
 
 // A Publisher publishes the result of a window.
 type Publisher interface {
-	// Check fails, before training, if nothing can be published.
+	// Check returns an error if nothing can be published. It is called before training.
 	Check(ctx context.Context) error
-	// Publish publishes a result, points these names to it, and commits the offsets behind the
-	// window; without a result only the offsets. If somebody else has published these rows, it
-	// returns [ErrOvertaken].
+	// Publish publishes a result, moves the pointers of the locations named in points to it, and commits the offsets
+	// after the window. If r is nil, it only commits the offsets. If these rows are already published, it returns
+	// [ErrOvertaken].
 	Publish(ctx context.Context, r *pipeline.Result, points []string) error
 }
 
 var (
-	// ErrNotFound says that nothing of the name or id was published, or only a part.
+	// ErrNotFound marks a name or id under which nothing, or only a part, was published.
 	ErrNotFound = errors.New("not published")
-	// ErrOvertaken says that somebody else has published the rows of a window. A retry does not
-	// help; a later window can be published.
+	// ErrOvertaken marks a window whose rows another process has published. A retry does not help, but later windows
+	// can be published.
 	ErrOvertaken = errors.New("another job has published these rows")
 )
 
-// A Location has one current certificate.
+// A Location is a name on the log with one current certificate.
 type Location struct {
 	Name    string
 	Current Pointer // zero if nothing is current
@@ -111,41 +110,41 @@ type Pointer struct {
 	Of pipeline.TopicIdentity // of the topic of its rows
 }
 
-// An Artifact is a certificate and its model as the bytes of their files.
+// An Artifact holds the bytes of the files of a certificate and its model.
 type Artifact struct {
 	Document, Model []byte
-	Signatures      [][]byte // of the certificate, where they were read with it
+	Signatures      [][]byte // of the certificate, if they were read with it
 }
 
-// Folders keep the windows of one location, and what is made of them.
+// Folders stores the windows of one location, and the results of training on them.
 type Folders interface {
-	// Left are the numbers of unfinished windows of earlier processes, ascending.
+	// Left returns the numbers of windows that earlier processes have not finished, ascending.
 	Left() ([]int64, error)
-	// Folder is the folder of window n, which need not exist.
+	// Folder returns the folder of window n, which need not exist yet.
 	Folder(n int64) Folder
-	// Output is where all windows are published to, with the log of window n.
+	// Output returns the output of all windows. Its log is that of window n.
 	Output(n int64) pipeline.Output
-	// Put puts an artifact into the output, which is held. Its hashes are checked.
+	// Put writes an artifact, whose hashes were checked, to the output. The caller holds the output.
 	Put(ctx context.Context, out pipeline.Output, a Artifact) error
 }
 
-// A Folder keeps what belongs to one unfinished window.
+// A Folder stores the notes of one unfinished window.
 type Folder interface {
-	// Note reads a note, nil if there is none; where is its location for messages.
+	// Note returns the text of a note, nil if there is none. where is its location, for messages.
 	Note(name string) (text []byte, where string, err error)
-	// PutNote writes a note, durably and whole.
+	// PutNote writes a note, atomically and durably.
 	PutNote(name string, text []byte) error
-	// Remove removes it with its contents.
+	// Remove removes the folder with its contents.
 	Remove() error
 }
 
-// Events receive what a [Stream] does. Several goroutines call them.
+// Events has methods that a [Stream] calls as it proceeds, from several goroutines.
 type Events interface {
-	// Fills is called when a window begins to fill, with how many rows an earlier process has read.
-	// It returns a function that receives further rows, by several goroutines.
+	// Fills is called when a window begins to fill, with the number of its rows that an earlier process has read. It
+	// returns a function that gets the number of further rows. Several goroutines call that function.
 	Fills(rows int64) func(rows int64)
 	// Filled is called when a window has all its rows.
 	Filled(w *Window)
-	// Published receives the certificate of a window.
+	// Published is called with the certificate of a window once it is published.
 	Published(w *Window, c certify.Certificate, status certify.Status)
 }

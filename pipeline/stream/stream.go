@@ -17,12 +17,12 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// A Stream makes a certificate of each window of a topic. All fields are needed.
+// A Stream makes a certificate for each window of a topic. All fields are required.
 type Stream struct {
-	Job      job.Job // with its defaults, under a policy of delta, without a number
-	Name     string  // of the sequence of its certificates
+	Job      job.Job // of a sequence, with its defaults filled in, without a number
+	Name     string  // of the sequence of certificates
 	Topic    string
-	Software string             // on which the bytes of a certificate depend, next to job and rows
+	Software string             // version of the program, on which the bytes of certificates depend
 	How      pipeline.RunConfig // without Parent, Publisher, Certified and Conclude
 	Folders  Folders
 	Events   Events
@@ -32,8 +32,8 @@ type Stream struct {
 	Train func(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
 }
 
-// Run works on the windows and the log of a member, while it has the same partitions: until ctx is done or an
-// error that no retry mends. Overtaken windows are filled again.
+// Run fills, certifies and publishes the windows of a member until ctx is done or an error occurs. After
+// [ErrOvertaken] it continues after the published rows.
 func (s *Stream) Run(ctx context.Context, windows Windows, log Log) error {
 	for {
 		err := s.windows(ctx, windows, log)
@@ -44,12 +44,12 @@ func (s *Stream) Run(ctx context.Context, windows Windows, log Log) error {
 	}
 }
 
-// manyWindows bounds the number of full windows that wait: more than a disk has room for.
+// manyWindows is the largest number of full windows that wait, more than a disk has room for.
 const manyWindows = 1 << 16
 
-// windows fills and certifies windows, from the group's location on.
+// windows fills and certifies windows, from the group's offsets on.
 func (s *Stream) windows(ctx context.Context, windows Windows, log Log) error {
-	out := s.Folders.Output(0) // points to what is current, as it was left by the process that had the partitions before
+	out := s.Folders.Output(0) // its pointer may be behind that of the member that had the partitions before
 	if _, err := pipeline.Holding(out, func() (Pointer, error) { return s.point(ctx, log, out) }); err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func (s *Stream) windows(ctx context.Context, windows Windows, log Log) error {
 	return both.Wait()
 }
 
-// point points the output to what is current on the log, by whatever, and returns it; the pointer is zero if
-// nothing is, or it cannot be used.
+// point moves the output's pointer to what is current on the log and returns it. The pointer is zero if nothing is
+// current or the current artifact cannot be used.
 func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) (Pointer, error) {
 	pointer, _, err := s.follow(ctx, log, out)
 	if unfit, ok := errors.AsType[unfitError](err); ok {
@@ -82,7 +82,7 @@ func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) (Point
 	return pointer, err
 }
 
-// A work is the work of two goroutines in a session, until they are overtaken.
+// A work is shared by the goroutine that fills windows and the one that certifies them.
 type work struct {
 	*Stream
 	rows Windows
@@ -91,8 +91,8 @@ type work struct {
 	full chan *Window
 }
 
-// fill fills one window after the other, and resumes windows of an earlier process unless another
-// member has certified their rows.
+// fill fills one window after the other. It resumes windows of an earlier process, unless another member has certified
+// their rows.
 func (w *work) fill(ctx context.Context) error {
 	left, err := w.Folders.Left()
 	if err != nil {
@@ -123,7 +123,7 @@ func (w *work) fill(ctx context.Context) error {
 	}
 }
 
-// discard removes what is left of windows from the number n on.
+// discard removes the rows and folders of those windows in left whose number is at least from.
 func (w *work) discard(left []int64, from int64) error {
 	for _, n := range left {
 		if n < from {
@@ -136,7 +136,7 @@ func (w *work) discard(left []int64, from int64) error {
 	return nil
 }
 
-// certify makes the artifact of a window and publishes it.
+// certify trains on a window and publishes the artifact.
 func (w *work) certify(ctx context.Context, full *Window) (err error) {
 	folder, publisher := w.Folders.Folder(full.N), w.log.Publisher(full)
 	if full.Count() == 0 { // it has no records
@@ -151,7 +151,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	current, err := w.point(ctx, w.log, out) // it may have been promoted by hand
+	current, err := w.point(ctx, w.log, out) // a certificate may have been promoted by hand
 	if err != nil {
 		return err
 	}
@@ -168,11 +168,11 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 		return err
 	}
 	decides := &deciding{publisher, w, full, out, ""}
-	how.Parent, how.Publisher, how.Certified = reserved.from, decides, numbers[k] // by a process that was killed
+	how.Parent, how.Publisher, how.Certified = reserved.from, decides, numbers[k] // Certified: by a process that was killed
 	how.Conclude = func(_ context.Context, r *pipeline.RunState, o *pipeline.Outcome, _ error) {
 		if o != nil && *r.Exit == 0 && decides.why == "" {
 			if err := pipeline.PointTo(out, o.Result.Certificate, r.Artifacts[0], w.How.Required, time.Now()); err != nil {
-				w.How.Observer.ReportWarning(err.Error()) // the topics have the pointer, which the next window follows
+				w.How.Observer.ReportWarning(err.Error()) // the pointer on the log has moved, and the next window follows it
 			}
 		}
 	}
@@ -185,7 +185,8 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 	return folder.Remove()
 }
 
-// untrained is the fault of a window. Rows that cannot be trained stop the stream for good.
+// untrained returns the error of a window. If its rows cannot be trained on, a retry would fail too, so that a hint
+// says how to skip them.
 func untrained(ctx context.Context, full *Window, k int64, fault error) error {
 	fault = fmt.Errorf("window of certificate number %d, %s: %w", k, full.offsets(), fault)
 	if ctx.Err() != nil || !fit.Untrainable(fault) {
@@ -194,7 +195,7 @@ func untrained(ctx context.Context, full *Window, k int64, fault error) error {
 	return fmt.Errorf("%w\nhint: to leave these rows out, set %s while the stream is stopped", fault, full.after())
 }
 
-// tell says what was published of a window.
+// tell reports what was published for a window. why says why it is not current; "" if it is.
 func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
 	current := "it is current"
 	if why != "" {
@@ -210,17 +211,17 @@ func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
 	s.Events.Published(w, o.Result.Certificate, o.Record.Status)
 }
 
-// A deciding publisher decides where the certificate of a window becomes current.
+// A deciding is a Publisher that decides at which locations the certificate of a window becomes current.
 type deciding struct {
 	Publisher
 
 	work *work
 	full *Window
 	out  pipeline.Output
-	why  string // why it does not at some location; "": it does
+	why  string // why it does not become current at some location, or ""
 }
 
-// Publish publishes the result of a window, and moves the pointers that it replaces.
+// Publish publishes the result of a window, and moves the pointers of the locations where it becomes current.
 func (d *deciding) Publish(ctx context.Context, r *pipeline.Result, verdict error) error {
 	var points []string
 	if verdict == nil {
@@ -241,7 +242,7 @@ func (d *deciding) Publish(ctx context.Context, r *pipeline.Result, verdict erro
 	return d.Publisher.Publish(ctx, r, points)
 }
 
-// stays says why a result does not replace the certificate that is current at a location; "": it does.
+// stays returns why a result does not replace the current certificate at a location, or "" if it does.
 func (d *deciding) stays(ctx context.Context, at Location, r *pipeline.Result) (why string, err error) {
 	w := d.work
 	if w.Promote.Within == 0 || at.Current.ID == "" || at.Current.Of != d.full.Of {

@@ -17,18 +17,18 @@ import (
 // windowNote is the name of the note about a window.
 const windowNote = "window.json"
 
-// A reservation is the number of a window's certificate and the model that its training begins with,
-// noted before training so that a resumed window has the same.
+// A reservation is the number of a window's certificate and the model that training begins with. It is noted before
+// training, so that a resumed window has the same.
 type reservation struct {
 	Number int64           `json:"run"`
-	For    string          `json:"for"`              // digest of topic, segments, job, program and instruction set: certificates that can differ have two numbers
-	Parent *certify.Parent `json:"parent,omitempty"` // without one training begins from the start
+	For    string          `json:"for"`              // digest of topic, segments, job, program and instruction set; another one needs another number
+	Parent *certify.Parent `json:"parent,omitempty"` // nil if training begins without a model
 
-	from *fit.Parent // with its model
+	from *fit.Parent // the parent with its model
 }
 
-// reserve is the reservation of a window: the noted one, or a new one, whose number is durable in the
-// log. A number that was noted for something else may belong to a certificate whose bound is known.
+// reserve returns the reservation of a window: the noted one, or a new one whose number is durable in the log. A number
+// that was noted for something else is not used, because its certificate's bound may be known.
 func (s *Stream) reserve(ctx context.Context, log Log, w *Window, out pipeline.Output) (r reservation, err error) {
 	job, err := s.Job.Digest()
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Stream) reserve(ctx context.Context, log Log, w *Window, out pipeline.O
 	return r, folder.PutNote(windowNote, text)
 }
 
-// load reads the parent's model, if there is one.
+// load reads the parent's model, if there is a parent.
 func (s *Stream) load(ctx context.Context, r *reservation, out pipeline.Output) error {
 	if r.Parent == nil {
 		return nil
@@ -76,8 +76,8 @@ func (s *Stream) load(ctx context.Context, r *reservation, out pipeline.Output) 
 	return err
 }
 
-// parent is the current model, unless it or a parent has seen rows of the window. A replaced topic
-// may have the same rows at other offsets.
+// parent returns the current model, or nil, with a warning, if it or one of its parents may have seen rows of the
+// window. If the topic was made again, the same rows may be at other offsets.
 func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Output) (*certify.Parent, error) {
 	pointer, c, err := s.follow(ctx, log, out)
 	said := certify.Parent{Certificate: pointer.ID, Model: c.Model.Digest, Rows: c.Seen()}
@@ -102,12 +102,12 @@ func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Ou
 	return &said, nil
 }
 
-// An unfitError says why an artifact cannot be used.
+// An unfitError marks an artifact that cannot be used, and says why.
 type unfitError struct{ error }
 
-// follow points the output to the current model of the stream, which it fetches if it is not there:
-// another member, or this one on another disk, has made it. The pointer is zero if nothing is current.
-// A model that is missing or damaged, or not of this stream, is an [unfitError].
+// follow moves the output's pointer to the current artifact of the stream, which it first fetches from the log if the
+// output lacks it. The pointer is zero if nothing is current. An artifact that is missing, damaged or not of this
+// stream is an [unfitError].
 func (s *Stream) follow(ctx context.Context, log Log, out pipeline.Output) (pointer Pointer, c certify.Certificate, err error) {
 	pointer, err = log.Current(ctx)
 	if errors.Is(err, ErrNotFound) {
@@ -131,7 +131,7 @@ func (s *Stream) follow(ctx context.Context, log Log, out pipeline.Output) (poin
 	return pointer, c, err
 }
 
-// pull reads an artifact of the log. A missing or damaged one is an [unfitError].
+// pull returns an artifact of the log. A missing or damaged one is an [unfitError].
 func pull(ctx context.Context, log Log, id string) (Artifact, error) {
 	a, err := log.Pull(ctx, id)
 	if err == nil && digest.Of(a.Document) != id {
@@ -143,7 +143,7 @@ func pull(ctx context.Context, log Log, id string) (Artifact, error) {
 	return a, err
 }
 
-// fetch puts an artifact of the log into the output, with a record, so that it goes when it is old.
+// fetch writes an artifact of the log to the output, with a record of a run, so that it is removed when it is old.
 func (s *Stream) fetch(ctx context.Context, log Log, out pipeline.Output, id string) (c certify.Certificate, err error) {
 	a, err := pull(ctx, log, id)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Stream) fetch(ctx context.Context, log Log, out pipeline.Output, id str
 	return c, r.End(out, pipeline.StateNothing, nil, "its model was published before by another member, or from another disk", now)
 }
 
-// own refuses a certificate of another stream.
+// own returns an error if a certificate is of another stream.
 func (s *Stream) own(c certify.Certificate, id string) error {
 	if c.Delta.Sequence == nil || c.Delta.Sequence.Name != s.Name {
 		return unfitError{fmt.Errorf("the certificate %s, which is current, is not of this stream", id)}
@@ -172,7 +172,7 @@ func (s *Stream) own(c certify.Certificate, id string) error {
 	return nil
 }
 
-// certificate reads a certificate of this stream from the output or the log.
+// certificate returns a certificate of this stream from the output or, if it is not there, from the log.
 func (s *Stream) certificate(ctx context.Context, log Log, out pipeline.Output, id string) (certify.Certificate, error) {
 	c, err := out.GetCertificate(ctx, id)
 	if err != nil && ctx.Err() == nil {
