@@ -1,8 +1,8 @@
-// Package watch tests published models by labelled rows that came after them, as the rows come.
+// Package watch tests whether the certified bounds of published models hold on labelled rows that are newer than the
+// models.
 //
-// A [Writer] counts the losses of the predictions of a [score.Loop]. Its [State], with the
-// positions of the rows in it, is replaced as a whole: each row counts once, however often the
-// process is killed.
+// A [Writer] counts the losses of the predictions of a [score.Loop]. The losses and the positions of the counted rows
+// are in one [State], which is stored as a whole: each row counts once, even if the process is killed.
 package watch
 
 import (
@@ -20,46 +20,46 @@ import (
 // Format is the format of a state.
 const Format = "pacsgp-watch/1"
 
-// DefaultDelta is the probability of a false alarm.
+// DefaultDelta is the default probability of a false alarm.
 const DefaultDelta = 0.01
 
-// A State is all tests, and the positions of the rows that they have counted.
+// A State holds all tests and the positions of the rows that they have counted.
 type State struct {
 	Format  string   `json:"format"`
-	Subject string   `json:"subject,omitempty"` // of the tests: see [pipeline.Subject]
+	Subject string   `json:"subject,omitempty"` // of the tests: [pipeline.Subject]
 	Tests   []Test   `json:"tests"`             // one for each certificate, the latest last
-	Units   *unitSet `json:"units,omitempty"`   // of tests by units
-	Files   []string `json:"files,omitempty"`   // counted files: by name and footer, and by values
+	Units   *unitSet `json:"units,omitempty"`   // nil until a unit is counted
+	Files   []string `json:"files,omitempty"`   // counted files, each by name and footer, and by its values
 	Log     *Log     `json:"log,omitempty"`     // for rows of a topic
 }
 
-// A Log says how far a topic was counted.
+// A Log says up to which offsets a topic was counted.
 type Log struct {
 	Topic   string        `json:"topic"`
-	ID      string        `json:"id,omitempty"`      // of the topic, if brokers tell
-	Cluster string        `json:"cluster,omitempty"` // likewise
-	Offsets map[int]int64 `json:"offsets"`           // by partition
+	ID      string        `json:"id,omitempty"`      // of the topic; "" if brokers do not give it
+	Cluster string        `json:"cluster,omitempty"` // id of the cluster, likewise
+	Offsets map[int]int64 `json:"offsets"`           // after the last counted record, by partition
 }
 
 // A Test counts the losses of a certificate on new rows.
 type Test struct {
 	Certificate string          `json:"certificate"`    // id
-	Unit        []string        `json:"unit,omitempty"` // columns that tell units apart: these are counted; nil: rows are
-	Losses      certify.RiskSum `json:"losses"`         // of the mean, on labelled rows, or on units that have ended
-	Rows        int64           `json:"rows,omitempty"` // labelled rows of these units
+	Unit        []string        `json:"unit,omitempty"` // columns that identify units; nil if rows are counted instead of units
+	Losses      certify.RiskSum `json:"losses"`         // of the mean, on labelled rows or on units that have ended
+	Rows        int64           `json:"rows,omitempty"` // labelled rows of units that have ended
 	Open        int64           `json:"open,omitempty"` // labelled rows of units that have not ended
-	Late        int64           `json:"late,omitempty"` // labelled rows of no unit: theirs had ended, or has rows of two models
-	Unlabelled  int64           `json:"unlabelled"`     // rows of which only the target breaks the row rules, as a null
-	Bad         int64           `json:"rejected"`       // other rows that break the row rules
-	Known       int64           `json:"known"`          // rows that are not new: see [Config.Known]
+	Late        int64           `json:"late,omitempty"` // labelled rows whose unit had ended before them or has rows of two models
+	Unlabelled  int64           `json:"unlabelled"`     // rows in which only the target breaks a row rule, such as a null
+	Bad         int64           `json:"rejected"`       // other rows that break a row rule
+	Known       int64           `json:"known"`          // rows that are not new, by [Config.Known]
 	Alarm       certify.Alarm   `json:"alarm"`
-	Where       string          `json:"where,omitempty"` // the position of the row that raised it
+	Where       string          `json:"where,omitempty"` // position of the row that raised the alarm
 }
 
-// StateFile is the note of a folder with a state.
+// StateFile is the name of the note that holds the state.
 const StateFile = "watch.json"
 
-// Parse returns a stored state.
+// Parse returns a stored state. A state with faults is an error.
 func Parse(text []byte) (*State, error) {
 	s := &State{}
 	err := json.Unmarshal(text, s)
@@ -85,7 +85,7 @@ func (s *State) Validate() error {
 	return errors.Join(append(faults, s.validateUnits())...)
 }
 
-// Labelled is the number of labelled rows behind the losses.
+// Labelled returns the number of labelled rows that the losses are from.
 func (t *Test) Labelled() int64 {
 	if t.Unit != nil {
 		return t.Rows
@@ -93,7 +93,7 @@ func (t *Test) Labelled() int64 {
 	return t.Losses.Count()
 }
 
-// clone is a copy that can be added to.
+// clone returns a deep copy, as far as additions to it change anything.
 func (s *State) clone() *State {
 	c := *s
 	if s.Units != nil {
@@ -113,7 +113,7 @@ func (s *State) clone() *State {
 	return &c
 }
 
-// Test is the test of a certificate, nil if there is none.
+// Test returns the test of a certificate, or nil if there is none.
 func (s *State) Test(certificate string) *Test {
 	if i := slices.IndexFunc(s.Tests, func(t Test) bool { return t.Certificate == certificate }); i >= 0 {
 		return &s.Tests[i]
@@ -121,7 +121,8 @@ func (s *State) Test(certificate string) *Test {
 	return nil
 }
 
-// of is the test of a predictor's certificate by units, or by rows, a new one if there is none.
+// of returns the test of a predictor's certificate, a new one if there is none. It returns an error if the test began
+// with another delta, bound or unit.
 func (s *State) of(by *score.Predictor, delta float64, unit []string) (*Test, error) {
 	if len(s.Tests) > 0 && !slices.Equal(s.Tests[0].Unit, unit) {
 		return nil, fmt.Errorf("unit: the tests began with %s, and cannot go on with %s (hint: count again in another folder)", counts(s.Tests[0].Unit), counts(unit))
@@ -141,7 +142,7 @@ func (s *State) of(by *score.Predictor, delta float64, unit []string) (*Test, er
 	return &s.Tests[len(s.Tests)-1], err
 }
 
-// counts says what a test counts.
+// counts returns what a test counts, in words.
 func counts(unit []string) string {
 	if unit == nil {
 		return "rows"
@@ -149,8 +150,8 @@ func counts(unit []string) string {
 	return "units of " + strings.Join(unit, ", ")
 }
 
-// BoundOf is the bound on the loss of the mean that an alarm watches, on units of these columns or on
-// rows. It is 1, which raises no alarm, if nothing is certified, or only about other units.
+// BoundOf returns the certified bound on the loss of the mean that an alarm tests. It is 1, with which no alarm is
+// raised, if nothing is certified, or only about units of other columns than unit.
 func BoundOf(c certify.Certificate, unit []string) float64 {
 	if g := c.About(certify.PredictorMean); g.Status == certify.StatusCertified && speaksOf(c, unit) {
 		return g.Bound
@@ -158,8 +159,7 @@ func BoundOf(c certify.Certificate, unit []string) float64 {
 	return 1
 }
 
-// speaksOf reports whether what is certified is about the loss of rows, or the mean loss of units of
-// these columns.
+// speaksOf reports whether the certificate is about single rows or about units of these columns.
 func speaksOf(c certify.Certificate, unit []string) bool {
 	u := c.Counts.Units
 	return u == nil || slices.Equal(slices.Sorted(slices.Values(u.Columns)), slices.Sorted(slices.Values(unit)))

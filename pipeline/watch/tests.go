@@ -12,19 +12,19 @@ import (
 
 // A Promotion is the rule by which a certificate with the required guarantee becomes current.
 type Promotion struct {
-	// Within is how far its bound may be above that of the current one, as a share of the latter,
-	// both at the δ of the current one. Zero means that any bound will do.
+	// Within is the largest share by which its bound may exceed that of the current certificate, with both computed at
+	// the δ of the current one. With 0 any bound is enough.
 	Within float64
 }
 
 // A Decision says whether a certificate becomes current, and why.
 type Decision struct {
 	Moves bool
-	Kept  bool // the rule prefers the current one to it, which is no fault
+	Kept  bool // the current one stays because the bound of the next is too large, which is no fault
 	Why   string
 }
 
-// Decide decides about the certificate next.
+// Decide returns whether next replaces the current certificate, by the claim about the predictor who.
 func (p Promotion) Decide(current, next certify.Certificate, who certify.Predictor) (Decision, error) {
 	if why := pipeline.Incomparable(current, next); why != "" {
 		return Decision{Why: "it cannot be compared with the current one: " + why}, nil

@@ -10,30 +10,29 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A unitSet has units: sets of rows that may depend on each other, such as the rows of a day. A unit counts as
-// one example, with the mean loss of its rows. It ends with the first file that begins another unit
-// and has no row of it; rows that come later do not count. A unit with rows of two models counts for
-// neither.
+// A unitSet holds units: sets of rows that may depend on each other, such as the rows of a day. A unit counts as one
+// example, with the mean loss of its rows. It ends with the first file that begins another unit and has no row of it.
+// Rows of a unit that has ended do not count. A unit whose rows two models have predicted counts for neither.
 type unitSet struct {
-	Open  map[string]openUnit `json:"open"`  // by id, a digest of the values that its rows share
+	Open  map[string]openUnit `json:"open"`  // by id, a digest of the values that identify the unit
 	Ended map[string]bool     `json:"ended"` // ids
 
-	begun bool // the file that is being counted has begun a unit
+	begun bool // whether the file that is being counted has begun a unit
 }
 
 // An openUnit is a unit that may get more rows.
 type openUnit struct {
-	Number      int             `json:"number"`      // of units begun before it
+	Number      int             `json:"number"`      // the number of units that began before
 	Certificate string          `json:"certificate"` // whose model has predicted its rows
 	Losses      certify.RiskSum `json:"losses"`      // of its rows so far
 
-	here bool // the file that is being counted has a row of it
+	here bool // whether the file that is being counted has a row of the unit
 }
 
-// mostUnits bounds the units of a state, which is stored as a whole.
+// mostUnits is the largest number of units in a state, which is stored as a whole.
 const mostUnits = 1 << 18
 
-// clone is a copy that can be added to.
+// clone returns a copy to which units can be added.
 func (u *unitSet) clone() *unitSet {
 	c := &unitSet{map[string]openUnit{}, map[string]bool{}, u.begun}
 	maps.Copy(c.Open, u.Open)
@@ -55,13 +54,13 @@ func (s *State) validateUnits() error {
 	return nil
 }
 
-// unitRows are the labelled rows of a unit in a piece.
+// unitRows holds the losses of the labelled rows of a unit in a piece.
 type unitRows struct {
 	id     string
 	losses certify.RiskSum
 }
 
-// seeIn counts a labelled row of a unit.
+// seeIn counts a labelled row of a unit. With the id "" it counts the row as rejected.
 func (c *counted) seeIn(id string, loss uint64) error {
 	if id == "" {
 		c.bad++
@@ -78,7 +77,7 @@ func (c *counted) seeIn(id string, loss uint64) error {
 	return c.units[at].losses.AddUnits(loss)
 }
 
-// addUnits adds rows of units to a test.
+// addUnits adds rows to their units, for the test t.
 func (s *State) addUnits(t *Test, rows []unitRows) error {
 	if s.Units == nil && len(rows) > 0 {
 		s.Units = new(unitSet).clone()
@@ -118,7 +117,8 @@ func (u *unitSet) end(id string) {
 	delete(u.Open, id)
 }
 
-// endUnits ends units after a whole file, in the order of their first rows.
+// endUnits ends the units that end with the file that was counted, in the order in which they began, and adds their
+// losses to their tests.
 func (s *State) endUnits() error {
 	u := s.Units
 	if u == nil {

@@ -11,11 +11,11 @@ import (
 // A Report is the result of a test.
 type Report struct {
 	Statement string  // in words
-	Bound     float64 // on the expected loss of a row, on average over those so far; 1 without rows
+	Bound     float64 // on the expected loss, on average over the rows or units so far; 1 without any
 	Alarm     string  // why the alarm was raised; "" if it was not
 }
 
-// Report is the result so far of the test of a certificate.
+// Report returns the result so far of the test of the certificate c.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	r.Bound = 1
 	example, n := t.example(), t.Losses.Count()
@@ -61,7 +61,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	return r, nil
 }
 
-// Raised says why the alarm was raised, and where; "" if it was not, or t is nil.
+// Raised returns why and where the alarm was raised, or "" if it was not or t is nil.
 func (t *Test) Raised() string {
 	if t == nil || t.Alarm.Raised == 0 {
 		return ""
@@ -71,7 +71,7 @@ func (t *Test) Raised() string {
 		words.PercentUp(a.Bound), t.example(), words.Count(a.Raised, "new "+t.example()), a.Delta, t.Where)
 }
 
-// example is what a test counts.
+// example returns the word for what a test counts.
 func (t *Test) example() string {
 	if t.Unit != nil {
 		return "unit"

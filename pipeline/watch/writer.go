@@ -9,62 +9,62 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// A Store keeps the state.
+// A Store stores a state.
 type Store interface {
-	// Put replaces it as a whole, durably.
+	// Put replaces the stored state, atomically and durably.
 	Put(s *State) error
 }
 
 // Config sets up a [Writer].
 type Config[B any] struct {
 	Store Store
-	State *State   // to go on with
-	Delta float64  // of the alarm
-	Unit  []string // columns that tell units apart, whose values are next to the rows of files; nil: rows are counted
-	// UnitOf is the id of the unit of a row, "" if it has none. nil: rows are counted.
+	State *State   // the state to continue with
+	Delta float64  // the probability of a false alarm
+	Unit  []string // columns of files that identify units; nil if rows are counted
+	// UnitOf returns the id of the unit of a row, "" if the row has none. It is nil if rows are counted.
 	UnitOf func(extra B, row int) string
-	// Known returns a function that reports which rows of a piece are not new to its certificate:
-	// rows of its sample, from before it, or from elsewhere.
+	// Known returns a function that reports whether a row of a piece is not new, so that it does not count: it is in
+	// the certificate's dataset, is older than the model, or is from elsewhere.
 	Known func(ctx context.Context, p score.Piece[B]) (func(extra B, row int) bool, error)
-	// Again reports whether the rows of a file were counted before, in a copy of it. It is called
-	// after AddPosition for all earlier files. nil means no.
+	// Again reports whether the rows of a file were counted before, in a copy of the file. It is called after
+	// AddPosition was called for all earlier files. If it is nil, no file is a copy.
 	Again func(p score.Piece[B]) bool
-	// AddPosition adds the position of a counted piece to the state; of a file, of its last piece.
+	// AddPosition adds the position of a counted piece to the state. For files it is called with the last piece only.
 	AddPosition func(s *State, p score.Piece[B], extra B)
-	// Where is the position of a row of a counted piece; of a file, its path.
+	// Where returns the position of a row of a piece, for messages; for a file, its path.
 	Where func(p score.Piece[B], extra B, row int) string
-	// Counted, if it is not nil, receives the latest test when it is stored.
+	// Counted, if not nil, is called with the latest test each time it is stored.
 	Counted func(by *score.Predictor, t Test)
 }
 
-// A Writer counts losses.
+// A Writer counts the losses of predictions. It writes no predictions.
 type Writer[B any] struct {
 	cfg Config[B]
 
-	mu   sync.Mutex // of the fields below
-	done *State     // up to the last whole unit
-	now  *State     // with the pieces behind it
+	mu   sync.Mutex // guards the fields below
+	done *State     // up to the last whole file or batch of records
+	now  *State     // done and the pieces after it
 	put  bool       // whether done is stored
 	by   *score.Predictor
 }
 
 var _ score.Writer[score.Records] = (*Writer[score.Records])(nil)
 
-// NewWriter returns a writer that goes on with a state.
+// NewWriter returns a writer that continues with the state of cfg.
 func NewWriter[B any](cfg Config[B]) *Writer[B] {
 	return &Writer[B]{cfg: cfg, done: cfg.State, now: cfg.State.clone(), put: true}
 }
 
-// counted is the addition of some rows to a test.
+// A counted holds what the rows of a piece add to a test.
 type counted struct {
-	losses                 []uint64       // without units
-	at                     []int          // their rows in the piece
+	losses                 []uint64       // of labelled rows, if rows are counted
+	at                     []int          // for each loss, the number of the row in the piece
 	units                  []unitRows     // in the order of their first rows
-	positions              map[string]int // of units
+	positions              map[string]int // in units, by id
 	unlabelled, bad, known int64
 }
 
-// rows are all rows of it.
+// rows returns the number of rows of the piece.
 func (c *counted) rows() int64 {
 	n := int64(len(c.losses)) + c.unlabelled + c.bad + c.known
 	for _, u := range c.units {
@@ -73,7 +73,7 @@ func (c *counted) rows() int64 {
 	return n
 }
 
-// add adds what was counted.
+// add adds what was counted in a piece, except for units.
 func (t *Test) add(c counted) error {
 	t.Unlabelled, t.Bad, t.Known = t.Unlabelled+c.unlabelled, t.Bad+c.bad, t.Known+c.known
 	for _, loss := range c.losses {
@@ -84,11 +84,11 @@ func (t *Test) add(c counted) error {
 	return t.Alarm.Add(c.losses)
 }
 
-// Pack predicts a piece.
+// Pack predicts a piece, and returns a function that counts its losses.
 func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Counts, error) {
 	var c counted
 	var n score.Counts
-	var extra B // valid during the call below, except for positions of records, which the piece owns
+	var extra B // valid only during the call below, except for positions of records
 	known, err := w.cfg.Known(ctx, p)
 	if err != nil {
 		return nil, n, err
@@ -117,11 +117,11 @@ func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Co
 	return func(context.Context) error { return w.add(p, c, extra) }, n, err
 }
 
-// add counts a piece. A file counts when it is whole.
+// add counts a piece. The pieces of a file count once its last piece was added.
 func (w *Writer[B]) add(p score.Piece[B], c counted, extra B) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p.First == 0 { // drops the pieces of a file that ended early
+	if p.First == 0 { // drops the pieces of a file that failed before its end
 		w.now = w.done.clone()
 	}
 	if w.cfg.Again != nil && w.cfg.Again(p) {
@@ -153,7 +153,7 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, extra B) error {
 	return nil
 }
 
-// Commit stores what was counted.
+// Commit stores the state up to the last whole file or batch of records.
 func (w *Writer[B]) Commit(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *Writer[B]) Commit(context.Context) error {
 	return err
 }
 
-// Test is the test of a certificate up to the last whole unit.
+// Test returns the test of a predictor's certificate up to the last whole file or batch of records.
 func (w *Writer[B]) Test(by *score.Predictor) (Test, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
