@@ -68,7 +68,7 @@ func inspectCertificate(w system, path string, c certify.Certificate, asJSON boo
 		if err := report.WriteCertificate(w.paper, c, w.style); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(w.stdout, "\nnext       pacsgp verify (inspect compares the certificate with itself alone)")
+		_, err := fmt.Fprintln(w.stdout, "\nnext       pacsgp verify (inspect compares the certificate only with itself)")
 		return err
 	}
 	doc, err := certify.Marshal(c)

@@ -168,7 +168,7 @@ func (p planned) print(w io.Writer, style report.Style) error {
 	if u := p.Units; u != nil {
 		line("units      ", fmt.Sprintf("%s by %s: %s prior, %s training, %s held out", words.Number(u.Reference+u.Train+u.Holdout), strings.Join(u.Columns, ", "), words.Number(u.Reference), words.Number(u.Train), words.Number(u.Holdout)))
 	}
-	line("time       ", fmt.Sprintf("at most %s with %d inducing points, and the time for reading", inTime(p.Seconds), p.Inducing))
+	line("time       ", fmt.Sprintf("at most %s with %d inducing points, plus the time to read the rows", inTime(p.Seconds), p.Inducing))
 	_, _ = fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
 	predictions := slices.ContainsFunc(p.Bounds, func(b pipeline.PlanBound) bool { return b.Holdout > 0 })
