@@ -56,7 +56,7 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	}
 	n := dataset.RowsOf(src)
 	if n != c.Counts.Rows {
-		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", job.ErrRefused, words.Count(n, "row"), c.Counts.Rows)
+		return nil, fmt.Errorf("%w: the data have %s, the certificate is about %d", job.ErrRefused, words.Count(n, "row"), c.Counts.Rows)
 	}
 	for i, shard := range src.Shards() {
 		if all := c.Sample.Segments; i < len(all) && shard.Rows != all[i].Rows {

@@ -151,7 +151,7 @@ func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 	}
 	for _, s := range c.Sample.Segments {
 		if s.Topic != k.Topic || k.Partitions != nil && !slices.Contains(k.Partitions, int(s.Partition)) {
-			return nil, fmt.Errorf("%w: the certificate speaks of rows of topic %q, partition %d, which source.kafka does not name", job.ErrRefused, s.Topic, s.Partition)
+			return nil, fmt.Errorf("%w: the certificate is about rows of topic %q, partition %d, which source.kafka does not name", job.ErrRefused, s.Topic, s.Partition)
 		}
 	}
 	again := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, file: k.file, temporary: true, segments: c.Sample.Segments}

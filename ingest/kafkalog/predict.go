@@ -233,7 +233,7 @@ func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
 // tellOthers calls Warning once for each partition that the certificate does not cover.
 func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 	for p := range t.Ends {
-		text := fmt.Sprintf("predictions of partition %d of %q carry no certificate id: certificate %.12s… speaks of other partitions", p, u.Topic, by.ID)
+		text := fmt.Sprintf("predictions of partition %d of %q carry no certificate id: certificate %.12s… is about other partitions", p, u.Topic, by.ID)
 		if by.SpeaksOf(u.Topic, p) || u.warned[text] {
 			continue
 		}

@@ -157,7 +157,7 @@ func follows(job job.Job, m Model, found *Found) error {
 		return fmt.Errorf("the model does not follow from the job and the prior rows: %s", certify.Difference(a, b))
 	}
 	if found.Mean != nil && found.Mean.Column != m.Meta.Mean || found.Mean == nil && m.Meta.Mean != "" {
-		return fmt.Errorf("the model corrects the column %q, and the certificate speaks of another or of none", m.Meta.Mean)
+		return fmt.Errorf("the model corrects the column %q, and the certificate is about another one, or about none", m.Meta.Mean)
 	}
 	if k := m.Posterior.Kernel; !slices.Equal(k.Lengthscales, want.Lengthscales) || k.Variance != want.Variance {
 		return errors.New("lengthscales or variance of the posterior are not those of the model's description")

@@ -145,7 +145,7 @@ class Holdout(Losses):
     def bounds(self, g, inverse):
         """Checks the bound of a claim, and returns its other members."""
         if self.ended:
-            need(g["bound"] == 1, "the bound of a look that cannot be paid for is not 1")
+            need(g["bound"] == 1, "the bound of a use of held-out rows without a part of delta is not 1")
         elif self.sum is None:
             betting.check(g["bound"], self.n, float(g["ln_inverse_delta"]))
         else:
@@ -186,7 +186,7 @@ class Curve(Holdout):
     def bounds(self, g, inverse):
         n, level, own = self.n, g["curve"]["level"], self.model.loss["epsilon"]
         if self.ended:
-            need(level == 0, "the curve of a look that cannot be paid for has a level")
+            need(level == 0, "the curve of a use of held-out rows without a part of delta has a level")
         else:
             check_level(n, level, inverse)
         need(all(rows <= n // 2 for _, rows in self.steps) and (level > 0 or not self.steps), "the curve has steps without a limit")
@@ -234,7 +234,7 @@ class Groups(Holdout):
         found = [{**e, "bound": stated["bound"]} for e, stated in zip(self.each, g["by_group"])]
         for e, prior in zip(found, self.prior):
             if e["n"] < LEAST or prior == 0 or self.ended:
-                need(e["bound"] == 1, "a group of too few rows, without prior rows, or of a look that cannot be paid for, has a bound below 1")
+                need(e["bound"] == 1, "a group of too few rows, without prior rows, or of a use of held-out rows without a part of delta, has a bound below 1")
             else:
                 check_limit(e["misses"], e["n"], float(e["bound"]), inverse)
         need(len(g["by_group"]) == len(found) and g["bound"] == max(e["bound"] for e in found), "the bound is not the largest of the groups")

@@ -31,7 +31,7 @@ class Predictor:
         none = bad | ~(mean_error * scale + rounding <= model.tau())
         found = {"have no prediction, for they break the row rules of the certificate": bad,
                  "have no prediction that can be computed to the accuracy of the certificate: use a larger epsilon or fewer inducing points": none & ~bad,
-                 f"are extrapolated: a feature lies more than {FAR} of its scales from its centre, and the certificate hardly speaks of such rows": (np.abs(x) > FAR).any(1) & ~none}
+                 f"are extrapolated: a feature lies more than {FAR} of its scales from its centre, and the certificate says little about such rows": (np.abs(x) > FAR).any(1) & ~none}
         for name, e in model.encode.items():
             if "one_hot" in e:
                 found[f"have a value of {name!r} that the model does not know: it counts as other"] = ~none & ~np.isin(value(e, block[model.features.index(name)]), e["one_hot"])

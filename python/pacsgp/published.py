@@ -54,7 +54,7 @@ class Model:
         times and missing values of a table are read as those of a file. The prediction is NaN for a row that
         breaks the row rules of the certificate, and for one so far away that it cannot be computed
         accurately. Warnings say how many, and what else takes rows out of the certificate.
-        With return_std also standard deviations [n] of the target. No guarantee speaks of them."""
+        With return_std also standard deviations [n] of the target. No claim is about them."""
         parts = [self._predictor.of(block) for block in self._blocks(X)]
         mean, deviation = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(2))
         said = ([headline(self.certificate)] if self.claim is None else []) + model_warnings(self.certificate)
