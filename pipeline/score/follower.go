@@ -15,36 +15,35 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// An Artifact is a certificate and its model, as read.
+// An Artifact is a certificate and its model, as they were read. They are not verified.
 type Artifact struct {
 	Certificate certify.Certificate
 	ID          string // of the certificate that was read
 	Model       pass.Model
 	Digest      string   // of the model's bytes
-	Signatures  [][]byte // on topics, where they are with the certificate
+	Signatures  [][]byte // of the certificate, on topics only
 }
 
-// Pointers reads the pointer and its artifact.
+// Pointers reads the pointer to the current certificate, and artifacts.
 type Pointers interface {
-	// Current reads the pointer. It is an error if nothing is current.
+	// Current returns the pointer, or an error if nothing is current.
 	Current(ctx context.Context) (pipeline.Current, error)
-	// Artifact reads the artifact of a pointer. The error is [Later] if a later call may succeed.
+	// Artifact returns the artifact of a pointer. Its error is marked by [Later] if a later call may succeed.
 	Artifact(ctx context.Context, p pipeline.Current) (Artifact, error)
 }
 
-// ErrNoModel says that there is no model to predict with yet.
+// ErrNoModel means that there is no model to predict with yet.
 var ErrNoModel = errors.New("no prediction without a model")
 
-// errOddRows says that the next rows lack features of a model. Later rows may have them.
+// errOddRows means that the next rows lack features of a model. Later rows may have them.
 var errOddRows = fmt.Errorf("%w for these rows", job.ErrRefused)
 
-// A laterError marks a fault that may pass.
+// A laterError is an error marked by [Later].
 type laterError struct{ error }
 
 func (e laterError) Unwrap() error { return e.error }
 
-// Later marks an error that may pass: a later call may succeed. The text stays the same, and nil
-// stays nil.
+// Later marks an error after which a later call may succeed. The text does not change. Later returns nil for nil.
 func Later(err error) error {
 	if err == nil {
 		return nil
@@ -58,33 +57,35 @@ func IsLater(err error) bool {
 	return later || errors.Is(err, ErrNoModel)
 }
 
-// A Predictor is a model that predicts, with its certificate. Several goroutines may use it.
+// A Predictor is a model that is ready to predict, with its certificate. It may be used by several goroutines.
 type Predictor struct {
 	Artifact
 
 	Ready   *pipeline.Ready
-	Subject string    // what its predictions are about: see [pipeline.Subject]
-	Carries string    // the id that its predictions carry: see [pipeline.CarriedID]
+	Subject string    // what its predictions are about: [pipeline.Subject]
+	Carries string    // the certificate id that its predictions carry: [pipeline.CarriedID]
 	Since   time.Time // when it became current, by the pointer
 
-	ends  map[string]map[int]int64 // offsets behind the rows of its sample, by topic and partition
+	ends  map[string]map[int]int64 // offsets after the rows of its dataset, by topic and partition
 	users sync.WaitGroup
 }
 
-// SpeaksOf reports whether the certificate covers the rows of a partition of a topic. Where keys
-// choose the partition, other partitions may hold another population. A certificate of rows from
-// elsewhere names no partition: then it is the user's decision.
+// SpeaksOf reports whether the certificate is about rows of this partition of a topic. If it has rows of the topic, but
+// none of the partition, it is not: keys may choose partitions, so that this one may hold another population. If it has
+// no rows of the topic, SpeaksOf returns true and leaves the decision to the user.
 func (p *Predictor) SpeaksOf(topic string, partition int) bool {
 	_, own := p.ends[topic][partition]
 	return own || len(p.ends[topic]) == 0
 }
 
-// End is the offset behind the rows of its sample in a partition of a topic; false: it has none of the topic.
+// End returns the offset after the rows of the model's dataset in a partition, 0 if none is of the partition. ok is
+// false if none is of the topic.
 func (p *Predictor) End(topic string, partition int) (offset int64, ok bool) {
 	return p.ends[topic][partition], len(p.ends[topic]) > 0
 }
 
-// CarriedIn is the id that predictions of rows of a partition carry.
+// CarriedIn returns the certificate id that predictions for rows of a partition carry, "" if the certificate is not
+// about them.
 func (p *Predictor) CarriedIn(topic string, partition int) string {
 	if !p.SpeaksOf(topic, partition) {
 		return ""
@@ -92,7 +93,7 @@ func (p *Predictor) CarriedIn(topic string, partition int) string {
 	return p.Carries
 }
 
-// reads returns an error unless it reads all features of a model.
+// reads returns an error if the model m has features that this predictor's model lacks.
 func (p *Predictor) reads(m pass.Model) error {
 	own := p.Model.Meta.Inputs()
 	for _, name := range m.Meta.Inputs() {
@@ -106,18 +107,18 @@ func (p *Predictor) reads(m pass.Model) error {
 // Config sets up a [Follower].
 type Config struct {
 	Pointers Pointers
-	// Ready makes the model of an artifact ready, and refuses a model that does not match its
-	// certificate, as [Verified] does.
+	// Ready makes the model of an artifact ready to predict. It returns an error if the model does not match its
+	// certificate. [Verified] makes such a function.
 	Ready func(ctx context.Context, a Artifact) (*pipeline.Ready, error)
-	// Warning gets messages; nil drops them.
+	// Warning is called with warnings. It may be nil.
 	Warning func(text string)
-	// ModelWarnings are messages about a certificate, given once for each model; nil means none.
+	// ModelWarnings returns warnings about a certificate, which are given once for each model. It may be nil.
 	ModelWarnings func(c certify.Certificate) []string
-	// Keeps names the record of the predictions' subject, after the reason for refusing a model
-	// with another subject; nil or "" adds nothing.
+	// Keeps returns a text that is added to the error for a model with another subject, and says where the subject of
+	// the predictions so far is recorded. It may be nil.
 	Keeps func() string
-	// Again completes the hint for predictions with another subject, if the subject comes from
-	// [Follower.Continue]: what to choose.
+	// Again says what to choose for predictions with another subject. It completes the hint of the error for such a
+	// model if the subject was set by [Follower.Continue].
 	Again string
 }
 
@@ -131,16 +132,16 @@ func Verified(res job.Resources) func(ctx context.Context, a Artifact) (*pipelin
 	}
 }
 
-// A Follower has the current model. Its methods are for one goroutine.
+// A Follower holds the current model. Only one goroutine may call its methods.
 type Follower struct {
 	cfg     Config
 	refused string               // certificate id of the last refused model, which is reported once
-	waiting string               // likewise of the last model that waits for rows with its features
+	waiting string               // certificate id of the last model that waits for rows with its features, likewise
 	fault   string               // why the current model cannot be read, which is reported once
 	warned  map[string]bool      // certificate ids whose warnings were given
-	first   *certify.Certificate // models with another subject than this are refused
-	subject string               // of the predictions so far; "" for any
-	now     *Predictor           // nil if there is none yet
+	first   *certify.Certificate // models with another subject than this certificate are refused; may be nil
+	subject string               // of the predictions so far; "" if any subject is allowed
+	now     *Predictor           // the current model; nil if there is none yet
 }
 
 // NewFollower returns a follower that has no model yet.
@@ -154,7 +155,7 @@ func NewFollower(cfg Config) *Follower {
 	return &Follower{cfg: cfg, warned: map[string]bool{}}
 }
 
-// Continue sets the subject of earlier predictions (see [pipeline.Subject]), unless one is set.
+// Continue sets the subject of earlier predictions ([pipeline.Subject]), unless one is set.
 func (f *Follower) Continue(subject string) { f.subject = cmp.Or(f.subject, subject) }
 
 // ContinueFrom sets the subject from the certificate of an earlier model.
@@ -167,16 +168,16 @@ func (f *Follower) Close() {
 	if f.now == nil {
 		return
 	}
-	f.now.users.Wait() // until it is no longer in use
+	f.now.users.Wait()
 	if f.now.Ready != nil {
 		f.now.Ready.Close()
 	}
 }
 
-// Follow returns the current model if it fits, else the one before. A model that does not fit is
-// refused with a message. fits returns an error if the next rows lack features of a model; nil means
-// that no rows are there: then a model with features that the one before lacks waits for them, and the
-// next model may have another subject. Without any model the error is [ErrNoModel].
+// Follow returns the current model if it fits, or else the model before, with a warning. fits returns an error if the
+// next rows lack features of a model. It is nil if there are no rows yet: then a model with features that the one
+// before lacks is not used until there are rows, and the subject is not fixed by the returned model. Without any model
+// the error wraps [ErrNoModel].
 func (f *Follower) Follow(ctx context.Context, fits func(pass.Model) error) (*Predictor, error) {
 	if err := f.follow(ctx, fits); err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (f *Follower) Follow(ctx context.Context, fits func(pass.Model) error) (*Pr
 	return f.now, nil
 }
 
-// follow follows the pointer, unless the model before stays.
+// follow replaces the model by that of the pointer, unless the model before stays.
 func (f *Follower) follow(ctx context.Context, fits func(pass.Model) error) error {
 	p, err := f.cfg.Pointers.Current(ctx)
 	known := err == nil
@@ -223,7 +224,7 @@ func (f *Follower) follow(ctx context.Context, fits func(pass.Model) error) erro
 	return nil
 }
 
-// adopt begins to predict with the model of a pointer.
+// adopt makes the model of a pointer the one that predicts, or returns an error if it does not fit.
 func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass.Model) error) error {
 	a, err := f.cfg.Pointers.Artifact(ctx, p)
 	if err != nil {
@@ -264,8 +265,7 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 	return nil
 }
 
-// suits returns the predictor of an artifact, unless it has another subject than the predictions
-// so far.
+// suits returns the predictor of an artifact, or an error if its subject differs from that of the predictions so far.
 func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) {
 	if f.first != nil {
 		if why := pipeline.Incomparable(*f.first, a.Certificate); why != "" {

@@ -12,40 +12,40 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A Loop predicts the rows of a reader with a follower's current model, and gives them to a writer.
+// A Loop predicts the rows of a reader with the current model of a follower, and passes the predictions to a writer.
 type Loop[B any] struct {
 	Follower *Follower
 	Reader   Reader[B]
 	Writer   Writer[B]
 	Events   Events
-	// Has reports whether a file has all its predictions. A file that fails stops no other one,
-	// and is tried again by the next Run. nil is for records: then a failure ends the loop.
+	// Has reports whether a file has all its predictions already. A file that fails does not stop the others, and the
+	// next Run tries it again. Has is nil for records, where a failure ends the loop.
 	Has    func(File) (bool, error)
 	AtOnce int  // pieces that are predicted and packed at the same time
 	Due    Due  // when to commit
 	Once   bool // run one round, and do not wait for a model
-	// RoundEnded is called after each round with the number of files that failed, if it is not nil.
+	// RoundEnded, if not nil, is called after each round with the number of files that failed.
 	RoundEnded func(failed int)
 	// After returns a channel that receives a value after a duration, as [time.After].
 	After func(time.Duration) <-chan time.Time
 }
 
-// LookEvery is the time between two reads of the pointer while there is no model.
+// LookEvery is the time between reads of the pointer while there is no model.
 const LookEvery = time.Second
 
-// mostPacked bounds the number of packed pieces that wait to be sent.
+// mostPacked is the largest number of packed pieces that wait to be sent.
 const mostPacked = 8
 
-// errBroken says that an earlier piece of the unit has failed.
+// errBroken means that an earlier piece of the unit has failed.
 var errBroken = errors.New("an earlier piece has failed")
 
-// A unit is one of the reader's units.
+// A unit is the state of one of the reader's units.
 type unit struct {
 	file   File
-	broken atomic.Bool // a piece has failed: later ones are skipped
+	broken atomic.Bool // whether a piece has failed, so that later ones are skipped
 }
 
-// A work is a piece to predict and then to send, or an error instead.
+// A work is a piece on its way from the reader to the writer, or an error of its unit.
 type work[B any] struct {
 	Piece[B]
 
@@ -55,8 +55,8 @@ type work[B any] struct {
 	err  error
 }
 
-// Rounds runs the loop at this interval, or once, until ctx is done. An error marked by [Later]
-// is reported, and the loop goes on.
+// Rounds calls Run at this interval until ctx is done, or once if Once is set. After an error marked by [Later] it
+// reports the error and continues. failed is the number of files that failed in the last round.
 func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, err error) {
 	for {
 		next := l.After(every)
@@ -78,8 +78,8 @@ func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, 
 	}
 }
 
-// Run predicts all that the reader has, by the model that is current then, and returns the number of
-// files that failed. Reading, predicting and sending go on at the same time, and each keeps the order.
+// Run predicts all rows that the reader has, each unit with the model that is current when it is read, and returns the
+// number of files that failed. Reading, predicting and sending overlap, and keep the order of the rows.
 func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
 	if _, err := l.model(ctx, nil); err != nil {
 		return 0, err
@@ -112,7 +112,7 @@ func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
 	return failed, err
 }
 
-// read hands on the pieces of all units.
+// read calls next with the pieces of all units.
 func (l *Loop[B]) read(ctx context.Context, next func(work[B]) error) error {
 	return l.Reader.Read(ctx, func(u Unit[B]) error {
 		if u == nil {
@@ -131,12 +131,12 @@ func (l *Loop[B]) read(ctx context.Context, next func(work[B]) error) error {
 	})
 }
 
-// ends reports whether an error ends more than its unit.
+// ends reports whether an error ends the loop and not only its unit.
 func (l *Loop[B]) ends(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || l.Has == nil || IsLater(err)
 }
 
-// cut hands on the pieces of a unit, for the current model.
+// cut calls next with the pieces of a unit, to be predicted with the current model.
 func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B]) error) (err error) {
 	if of.file, err = u.File(ctx); err != nil {
 		return err
@@ -164,8 +164,8 @@ func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B
 	})
 }
 
-// model is the current model, for rows that fit it or, if fits is nil, before they come. For records,
-// which do not come again, it waits until there is a model.
+// model returns the current model, with fits as for [Follower.Follow]. For records it waits until there is a model,
+// because a failure would end the loop.
 func (l *Loop[B]) model(ctx context.Context, fits func(pass.Model) error) (*Predictor, error) {
 	for {
 		before := l.Follower.now
@@ -192,7 +192,7 @@ func (l *Loop[B]) pack(ctx context.Context, w work[B]) (work[B], error) {
 	}
 	defer w.By.users.Done()
 	w.send, w.n, w.err = l.Writer.Pack(ctx, w.Piece)
-	w.Predict = nil // its rows are not kept while it waits
+	w.Predict = nil // frees its rows while it waits
 	if w.err != nil && l.ends(ctx, w.err) {
 		return w, w.err
 	}
@@ -202,13 +202,13 @@ func (l *Loop[B]) pack(ctx context.Context, w work[B]) (work[B], error) {
 	return w, nil
 }
 
-// A sending is what was sent since the last commit.
+// A sending describes what was sent since the last commit.
 type sending struct {
 	Done
 
-	any  bool
-	file DoneFile // of the last piece, so far
-	unit *unit
+	any  bool     // whether anything was sent
+	file DoneFile // of the last piece, with the counts of its pieces so far
+	unit *unit    // of the last piece
 }
 
 // add notes that a piece of a unit was sent.
@@ -222,7 +222,7 @@ func (s *sending) add(of *unit, by string, n Counts, last bool) {
 	}
 }
 
-// deliver sends packed pieces, and commits them when that is due and at the end.
+// deliver sends packed pieces, and commits them when Due says so and at the end.
 func (l *Loop[B]) deliver(ctx context.Context, packed <-chan work[B]) error {
 	var due sending
 	var over <-chan time.Time

@@ -8,78 +8,76 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A Reader reads rows to predict. B is the data that is kept next to them.
+// A Reader reads rows to predict. B is the type of the data that is passed through next to the rows.
 type Reader[B any] interface {
-	// Read calls use with one unit after the other, and returns the first error of use. nil, now and
-	// then, means that no unit is there at the moment. Its own errors are [Later] if the next call may
-	// succeed.
+	// Read calls use with one unit after the other, and returns the first error of use. It calls use with nil from time
+	// to time while there is no unit. Its own errors are marked by [Later] if the next call may succeed.
 	Read(ctx context.Context, use func(Unit[B]) error) error
 }
 
-// A Unit is the rows of a file, or records that came together. One model predicts them.
+// A Unit holds the rows of a file, or records that were read together. One model predicts them.
 type Unit[B any] interface {
 	// File names the file; it is zero for records.
 	File(ctx context.Context) (File, error)
-	// Fits returns an error unless the rows have the features of a model.
+	// Fits returns an error if the rows lack features of a model.
 	Fits(ctx context.Context, m pass.Model) error
 	// Cut calls next with the unit's pieces in their order, and returns the first error of next.
 	// Only the last piece is [Piece.Last].
 	Cut(ctx context.Context, by *Predictor, next func(Piece[B]) error) error
 }
 
-// A File is a file of rows. Zero means no file.
+// A File is a file of rows. The zero value means that there is no file.
 type File struct {
-	Path   string // where it is opened
-	Name   string // in its predictions
+	Path   string // to open it
+	Name   string // as its predictions name it
 	Digest string // distinguishes files of the same name
 }
 
-// A Piece is consecutive rows of a unit.
+// A Piece holds consecutive rows of a unit.
 type Piece[B any] struct {
 	File  File
 	By    *Predictor
 	First int64 // number of the first row in the unit; 0 for records
-	Last  bool  // of its unit
-	Pause bool  // no more rows are there at the moment
-	// Predict calls use with the predictions of the rows in their order, in one call or several,
-	// and with the data next to them; without rows it calls use once with none. Both are valid
-	// until use returns. It is called once, by any goroutine.
+	Last  bool  // whether it is the last of its unit
+	Pause bool  // whether no more rows are there at the moment
+	// Predict calls use one or more times, with predictions in the order of the rows and the data next to them. If
+	// there are no rows, it calls use once without predictions. Both arguments are valid until use returns. Predict
+	// is called once, from any goroutine.
 	Predict func(ctx context.Context, use func([]pipeline.Prediction, B) error) error
 }
 
-// A Writer writes predictions. Its errors are [Later] if a later call may succeed.
+// A Writer writes predictions. Its errors are marked by [Later] if a later call may succeed.
 type Writer[B any] interface {
-	// Pack predicts a piece and prepares its predictions. Several goroutines may call it. It
-	// returns their count, and a function that sends them. One goroutine calls these functions,
-	// in the order of the pieces; the next commit makes the predictions permanent. A nil send
-	// means that they are permanent already.
+	// Pack predicts a piece and prepares its predictions for sending. It returns their counts and a function that sends
+	// them. Pack may be called from several goroutines; one goroutine calls the functions send, in the order of the
+	// pieces. The next Commit makes sent predictions permanent. If send is nil, they are permanent already.
 	Pack(ctx context.Context, p Piece[B]) (send func(context.Context) error, n Counts, err error)
 	// Commit makes sent predictions permanent, together with their position in the source.
 	Commit(ctx context.Context) error
 }
 
-// Columns are the columns of a file that are kept next to predictions. T and V are the types of a
-// column's type and of its values.
+// Columns holds columns of a file that are passed through next to predictions. T is the type that describes the type
+// of a column, and V that of values.
 type Columns[T, V any] struct {
 	Names  []string
 	Types  []T
 	Values [][]V // by column
 }
 
-// Records are the records of the rows of a log.
+// Records are the records of a log that the rows of a piece are from.
 type Records interface {
-	// Position is the position of the record of row i.
+	// Position returns the position and the key of the record of row i.
 	Position(i int) (partition int, offset int64, key []byte)
-	// Kept are the members of the record of row i to keep, as JSON; nil means that it has none.
+	// Kept returns the members of the record of row i to pass through, as JSON. A nil element means that the record
+	// lacks this member.
 	Kept(i int) [][]byte
-	// Ends are the offsets behind the piece, by partition. They count records without a row.
+	// Ends returns the offsets after the piece, by partition. Records without a row are before them, too.
 	Ends() map[int]int64
-	// Letter is the record of row i as it was, with headers that say its position, and why it has no
-	// prediction.
+	// Letter returns the unchanged record of row i with added headers: its position, and why it has no prediction.
 	Letter(i int, reason string) Letter
 }
 
-// A Letter is a record without a prediction. Value is nil without one.
+// A Letter is a record that got no prediction. Value is nil if the record has none.
 type Letter struct {
 	Key, Value []byte
 	Headers    []Header
@@ -91,15 +89,15 @@ type Header struct {
 	Value []byte
 }
 
-// A Log is the source of [Records], for writers that commit its offsets.
+// A Log is the source of [Records], as writers that commit its offsets see it.
 type Log interface {
-	// Same returns an error if the topic was made again.
+	// Same returns an error if the topic was deleted and made again.
 	Same(ctx context.Context) error
-	// Note is the text to commit next to the offsets of predictions about a subject.
+	// Note returns the text to commit next to the offsets of predictions about a subject.
 	Note(subject string) string
 }
 
-// Parts are the rows of a piece by partition, in the order of their first rows.
+// Parts returns the rows of a piece by partition. Partitions are in the order of their first rows.
 func Parts(rows int, of Records) []Part {
 	var parts []Part
 	positions := map[int]int{}
@@ -116,33 +114,33 @@ func Parts(rows int, of Records) []Part {
 	return parts
 }
 
-// A Part is the rows of one partition, by their numbers.
+// A Part lists the rows of one partition, by their numbers in the piece.
 type Part struct {
 	Partition int
 	Rows      []int
 }
 
-// A Due says when to commit. Zero means after each piece.
+// A Due says when to commit: when any of its conditions holds. With the zero value that is after each piece.
 type Due struct {
 	Rows  int64         // after this number of rows
 	Pause bool          // when no more rows are there at the moment
-	Every time.Duration // this long after the first row
+	Every time.Duration // this long after the first row since the last commit; 0 means never
 }
 
 // Counts are numbers of predictions.
 type Counts struct {
 	Rows    int64
 	Refused int64 // rows without a prediction
-	Units   int64
+	Units   int64 // whole units
 	Other   int64 // rows with a value of an encoded feature that is no level of the model
 }
 
-// Plus adds.
+// Plus returns the sums.
 func (t Counts) Plus(more Counts) Counts {
 	return Counts{t.Rows + more.Rows, t.Refused + more.Refused, t.Units + more.Units, t.Other + more.Other}
 }
 
-// Count counts predictions.
+// Count returns the counts of predictions, without Units.
 func Count(predictions []pipeline.Prediction) (n Counts) {
 	for i := range predictions {
 		if n.Rows++; predictions[i].Reason != "" {
@@ -155,12 +153,12 @@ func Count(predictions []pipeline.Prediction) (n Counts) {
 	return n
 }
 
-// Done is the content of one commit.
+// Done describes one commit.
 type Done struct {
 	Counts
 
 	By    string     // id of the certificate of the last rows
-	Files []DoneFile // whose last rows it has
+	Files []DoneFile // files whose last rows it contains
 }
 
 // A DoneFile is a file that has all its predictions.
@@ -169,14 +167,14 @@ type DoneFile struct {
 	Counts
 }
 
-// Events receive what a [Loop] does. Several goroutines call them.
+// Events has methods that a [Loop] calls as it proceeds, from several goroutines.
 type Events interface {
-	// Adopted receives a new model that predicts from now on.
+	// Adopted is called with a new model that predicts from now on.
 	Adopted(by *Predictor)
-	// Waits receives why no row can be predicted at the moment.
+	// Waits is called with the reason why no row can be predicted at the moment.
 	Waits(err error)
-	// Failed receives why a file was not predicted, or only a part of it.
+	// Failed is called with the reason why a file was not predicted, or only in part.
 	Failed(err error)
-	// Predicted receives what was committed.
+	// Predicted is called after each commit.
 	Predicted(what Done)
 }
