@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// versionOf identifies a file until it is written again.
+// versionOf returns a text that identifies a file until the file is written again.
 func versionOf(f dataset.ManifestFile) string {
 	written := ""
 	if f.Modified != nil {
@@ -21,15 +21,15 @@ func versionOf(f dataset.ManifestFile) string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", f.Path, f.Bytes, f.Footer, written)
 }
 
-// contentOf identifies a file by path and content.
+// contentOf returns a text that identifies a file by path and content.
 func contentOf(f dataset.ManifestFile) string { return digest.OfValues(f.Path, f.Bytes, f.Footer)[:24] }
 
-// unused are the files that no finished run has used.
+// unused returns the files that no finished run has used.
 func (s *jobState) unused(files []dataset.ManifestFile) []dataset.ManifestFile {
 	return without(files, contentOf, s.Used)
 }
 
-// without are the files whose key is not among some.
+// without returns the files whose key is not in some.
 func without(files []dataset.ManifestFile, key func(dataset.ManifestFile) string, some []string) []dataset.ManifestFile {
 	known := map[string]bool{}
 	for _, k := range some {
@@ -38,8 +38,8 @@ func without(files []dataset.ManifestFile, key func(dataset.ManifestFile) string
 	return slices.DeleteFunc(slices.Clone(files), func(f dataset.ManifestFile) bool { return known[key(f)] })
 }
 
-// sameFiles are the files of the first try of a run: all its tries have the same, however the
-// first one ended.
+// sameFiles returns the files of the first try of a run, which all its tries use. It is an error if one of them is
+// gone or was written again.
 func sameFiles(all []File, first []dataset.ManifestFile) ([]File, error) {
 	there := map[string]File{}
 	for _, f := range all {
@@ -55,7 +55,7 @@ func sameFiles(all []File, first []dataset.ManifestFile) ([]File, error) {
 	return files, nil
 }
 
-// manifestFiles are files as in a manifest, with times in UTC.
+// manifestFiles returns files as in a manifest, with times in UTC.
 func manifestFiles(files []File) []dataset.ManifestFile {
 	all := make([]dataset.ManifestFile, len(files))
 	for i, f := range files {
@@ -67,9 +67,9 @@ func manifestFiles(files []File) []dataset.ManifestFile {
 	return all
 }
 
-// filesAt are the files of a run at its moment, however late it begins: those of the run before
-// in their order, then new ones in the order of the lake. So a row keeps its ordinal, and with it
-// its subset, as long as no earlier file is removed.
+// filesAt returns the files of a run, as they were at its moment even if it begins later: first those of the run before
+// in their order, then new ones in the order of the lake. A row thus has the same ordinal, and so the same subset, in
+// all runs until an earlier file is removed.
 func (j *Job) filesAt(all []File, state *jobState, moment time.Time) ([]File, error) {
 	fresh := map[string]bool{}
 	for _, f := range state.unused(manifestFiles(all)) {
@@ -77,7 +77,7 @@ func (j *Job) filesAt(all []File, state *jobState, moment time.Time) ([]File, er
 	}
 	var some []File
 	for _, f := range all {
-		if f.Modified != nil && f.Modified.After(moment) { // it came while another run was at work
+		if f.Modified != nil && f.Modified.After(moment) { // written later, for example during another run
 			continue
 		}
 		wanted := j.Files.Which != FilesNew || fresh[versionOf(f.ManifestFile)]
@@ -100,7 +100,7 @@ func (j *Job) filesAt(all []File, state *jobState, moment time.Time) ([]File, er
 	return some, nil
 }
 
-// postdated are the paths of files that were written after now, which no run has.
+// postdated returns the paths of files whose time is after now. No run uses them.
 func postdated(all []File, now time.Time) (paths []string) {
 	for _, f := range all {
 		if f.Modified != nil && f.Modified.After(now) {
@@ -110,7 +110,7 @@ func postdated(all []File, now time.Time) (paths []string) {
 	return paths
 }
 
-// replaced are the paths of files of a run that had another content in the run before.
+// replaced returns the paths of files of a run whose content differs from that in the run before.
 func replaced(files []File, before []dataset.ManifestFile) (paths []string) {
 	was := map[string]string{}
 	for _, f := range before {
@@ -124,9 +124,9 @@ func replaced(files []File, before []dataset.ManifestFile) (paths []string) {
 	return paths
 }
 
-// keepsFeatures demands that rows have the features of the newest certificate of the sequence: a
-// column that is missing or text in new files would else be left out of the next model. Jobs that
-// name their features fail without it.
+// keepsFeatures returns an error if the rows lack a feature of the newest certificate of the sequence. Without this
+// check, a column that is missing or text in new files would be left out of the next model without a warning. Jobs that
+// list their features need no check, because they fail anyway.
 func (j *Job) keepsFeatures(ctx context.Context, rows dataset.Rows) error {
 	if j.Job.Features != nil {
 		return nil
@@ -145,9 +145,9 @@ func (j *Job) keepsFeatures(ctx context.Context, rows dataset.Rows) error {
 	return nil
 }
 
-// reached is the moment at which the files reached the trigger's count of rows or files, by the
-// times they were written: a late look finds the same moment. Files without a time count as
-// written now.
+// reached returns the moment at which the files reached the trigger's number of rows or files, by the times at which
+// they were written, so that the moment does not depend on when it is computed. Files without a time count as written
+// now. ok is false if the number is not reached.
 func (t Trigger) reached(fresh []dataset.ManifestFile, now time.Time) (at time.Time, ok bool) {
 	written := func(f dataset.ManifestFile) time.Time {
 		if f.Modified == nil || f.Modified.After(now) {
@@ -167,7 +167,7 @@ func (t Trigger) reached(fresh []dataset.ManifestFile, now time.Time) (at time.T
 	return now, false
 }
 
-// dateOf is the end of the day or month that a key of a path names.
+// dateOf returns the end of the day or month that a key of a file's path names, as in day=2026-01-31.
 func dateOf(file, key string) (time.Time, error) {
 	for part := range strings.SplitSeq(path.Dir(strings.ReplaceAll(file, `\`, "/")), "/") {
 		name, value, _ := strings.Cut(part, "=")

@@ -4,33 +4,33 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // images without a time zone database have the zones all the same
+	_ "time/tzdata" // for container images without a time zone database
 
 	"github.com/robfig/cron/v3"
 )
 
 // A Moments is an endless series of points in time.
 type Moments interface {
-	// Next is the first moment after t.
+	// Next returns the first moment after t.
 	Next(t time.Time) time.Time
 }
 
 // An Interval is the time between two moments.
 type Interval time.Duration
 
-// Next is t plus the interval.
+// Next returns t plus the interval.
 func (i Interval) Next(t time.Time) time.Time { return t.Add(time.Duration(i)) }
 
-// A crontab is five fields, in a time zone. A time of day that clocks skip is the first instant
-// after the gap, and one that they repeat counts once; but expressions with a star, or steps of
-// it, for the hour count hours that pass.
+// A crontab is a cron expression of five fields in a time zone. If the hour begins with a star, it counts elapsed hours
+// when clocks change. For other hours, a time of day that clocks skip becomes the first instant after the gap, and one
+// that they repeat counts once.
 type crontab struct {
-	walls  cron.Schedule // in UTC, which has no gaps
+	walls  cron.Schedule // of wall clocks, computed in UTC, which has no gaps
 	zone   *time.Location
-	byHour bool
+	byHour bool // whether the hour begins with a star
 }
 
-// Cron reads a crontab of five fields in a time zone such as Europe/Berlin.
+// Cron returns the moments of a cron expression of five fields in a time zone such as Europe/Berlin.
 func Cron(text, zone string) (Moments, error) {
 	at, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
@@ -42,7 +42,7 @@ func Cron(text, zone string) (Moments, error) {
 		return nil, fmt.Errorf("%q: %s", text, want)
 	}
 	for i, f := range fields {
-		if i == 4 { // Sunday is 0, and 7
+		if i == 4 { // Sunday may be 0 or 7, and the parser only knows 0
 			f = strings.ReplaceAll(","+f+",", "-7,", "-6,0,")
 			f = strings.Trim(strings.ReplaceAll(f, ",7,", ",0,"), ",")
 		}
@@ -59,28 +59,28 @@ func Cron(text, zone string) (Moments, error) {
 	return crontab{walls, at, strings.HasPrefix(fields[1], "*")}, nil
 }
 
-// cronFields are the fields of a crontab.
+// cronFields describes the fields of a crontab.
 var cronFields = [...]string{"minute, 0 to 59", "hour, 0 to 23", "day of the month, 1 to 31", "month, 1 to 12 or jan to dec", "day of the week, 0 to 7 or sun to sat"}
 
-// someDay has a next moment in every crontab that has any.
+// someDay is a day after which every crontab that ever has a moment has one within the parser's search.
 var someDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Next is the first moment after t. It walks through wall clocks and not through instants, for
-// the parser's own walk does not end in zones that skip midnight.
+// Next returns the first moment after t. It goes through times of wall clocks instead of instants, because the parser's
+// own search does not end in zones that skip midnight.
 func (c crontab) Next(t time.Time) time.Time {
 	t = t.In(c.zone).Truncate(time.Second)
 	wall := c.walls.Next(onWall(t))
 	if c.byHour {
 		return c.sameOffset(t, wall)
 	}
-	for !c.instant(wall).After(t) { // in an hour that comes twice
+	for !c.instant(wall).After(t) { // in an hour that clocks repeat
 		wall = c.walls.Next(wall)
 	}
 	return c.instant(wall)
 }
 
-// sameOffset is the instant of wall at the offset from UTC that t has. If that offset ends
-// before, it is the next moment under the new one.
+// sameOffset returns the instant of wall at the offset from UTC that t has. If that offset ends before this instant, it
+// returns the next moment at the new offset.
 func (c crontab) sameOffset(t, wall time.Time) time.Time {
 	for {
 		at := t.Add(wall.Sub(onWall(t)))
@@ -93,7 +93,7 @@ func (c crontab) sameOffset(t, wall time.Time) time.Time {
 	}
 }
 
-// instant is the first time at which the clock shows wall, or has skipped it.
+// instant returns the first time at which the clock of the zone shows wall, or has skipped it.
 func (c crontab) instant(wall time.Time) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, c.zone)
 	_, offset := at.Add(-6 * time.Hour).Zone() // before clocks change, if they do
@@ -109,15 +109,15 @@ func (c crontab) instant(wall time.Time) time.Time {
 	}
 }
 
-// onWall is the wall clock of t, as a time in UTC.
+// onWall returns the wall clock time of t, as a time in UTC.
 func onWall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// mostMoments bounds the walk over moments after a long absence.
+// mostMoments is the largest number of missed moments that are computed. If there are more, the latest is taken as now.
 const mostMoments = 100_000
 
-// dueSince is the latest moment after last that is due; zero without one.
+// dueSince returns the latest moment after last and not after now, or the zero time if there is none.
 func dueSince(m Moments, last, now time.Time) (moment time.Time) {
 	n := 0
 	for at := m.Next(last); !at.IsZero() && !at.After(now); at = m.Next(at) {

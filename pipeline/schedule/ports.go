@@ -13,31 +13,31 @@ import (
 
 // A Job is a job of a schedule. Its rows come from a lake or from a topic.
 type Job struct {
-	Name     string  // also of its sequence
-	Job      job.Job // one that is repeated, without a number
+	Name     string  // also the name of its sequence
+	Job      job.Job // of a sequence, without a number
 	Output   pipeline.Output
-	Lake     Lake  // or nil
-	Topic    Topic // or nil
+	Lake     Lake  // nil if the rows are from a topic
+	Topic    Topic // nil if the rows are from a lake
 	Triggers []Trigger
 	Files    Files
 	Retries  int           // of a failed run
-	Backoff  time.Duration // before the first retry, and twice as long before each further one
+	Backoff  time.Duration // pause before the first retry; it doubles for each further one
 	Promote  watch.Promotion
 
 	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified and Conclude
-	Software string             // on which the bytes of a certificate depend, next to job and rows
-	// Elsewhere says that certificates are also published outside the output, which then does
-	// not show the result of a run.
+	Software string             // version of the program, on which the bytes of certificates depend
+	// Elsewhere is true if certificates are also published outside the output, so that a certificate in the output does
+	// not show that its run has succeeded.
 	Elsewhere bool
 
-	checked time.Time // by this process, last
-	said    string    // the fault of the last look, which is reported once
+	checked time.Time // when this process last checked the job
+	said    string    // the fault of the last check, which is reported once
 }
 
-// A Trigger says when a job is due: at moments, or after so many new rows, files or offsets.
+// A Trigger says when a job is due: at moments, or after a number of new rows, files or offsets.
 type Trigger struct {
-	Key     string  // its name in records: a changed trigger begins again
-	Moments Moments // or nil
+	Key     string  // name in records; a trigger with a new key has no last moment
+	Moments Moments // may be nil
 	Rows    int64
 	Files   int64
 	Offsets int64
@@ -46,7 +46,7 @@ type Trigger struct {
 // Which says which files a run has.
 type Which string
 
-// All files, those new to all finished runs, or those of the last days.
+// The choices of files: all, those that no finished run has used, or those of the last days.
 const (
 	FilesAll  Which = "all"
 	FilesNew  Which = "new"
@@ -56,15 +56,15 @@ const (
 // Files says which files a run has.
 type Files struct {
 	Which Which
-	Last  time.Duration // with [FilesLast]
-	Key   string        // of paths; its values are dates
+	Last  time.Duration // the age of the oldest files, with [FilesLast]
+	Key   string        // the key of paths whose values are dates, with [FilesLast]
 }
 
-// A Lake is the files of a job.
+// A Lake lists and reads the files of a job.
 type Lake interface {
-	// Files lists them now, with their footers.
+	// Files returns the files that are there now, with their footers.
 	Files(ctx context.Context) ([]File, error)
-	// Rows are those of some files, in this order.
+	// Rows returns the rows of files, in this order.
 	Rows(files []File) dataset.Rows
 }
 
@@ -77,21 +77,21 @@ type File struct {
 // A Topic is a log that a job cuts into windows.
 type Topic interface {
 	Name() string
-	// Next is the window of a run that begins now, behind the windows before, or nil. It waits
-	// for brokers as long as patience, or with 0 as long as the job says; without an answer it
-	// returns [ErrAway]. Windows of another topic are an error.
+	// Next returns the window of a run that begins now. It begins at the end of the windows before, which may be nil and
+	// must be of this topic. Next waits for brokers as long as patience, or with 0 as long as the job says, and then
+	// returns [ErrAway].
 	Next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error)
-	// AtLatest reports whether the first window begins at the end of the topic at the first look.
+	// AtLatest reports whether the first window begins where the topic ended when the job was first seen.
 	AtLatest() bool
-	// Digest identifies a window and the reading of its records.
+	// Digest returns a digest of a window and of how its records are read.
 	Digest(w pipeline.TopicWindow) string
-	// Rows are those of a frozen window.
+	// Rows returns the rows of a frozen window.
 	Rows(w pipeline.TopicWindow) dataset.Rows
-	// Discard removes the spool of a window.
+	// Discard removes the spooled rows of a window.
 	Discard(w pipeline.TopicWindow) error
 }
 
-// ErrAway says that brokers do not answer now.
+// ErrAway means that the brokers do not answer at the moment.
 var ErrAway = errors.New("it does not answer")
 
 // A Clock tells the time and waits.

@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// challenge moves the pointer to a certificate if the job's rule says so.
+// challenge moves the pointer to a certificate if the job's rule of promotion says so.
 func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.Decision, error) {
 	next, err := j.candidate(ctx, id)
 	if err != nil {
@@ -44,8 +44,8 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 	return d, err
 }
 
-// current is the pointer, nil if nothing was ever current. Without it, or if it is damaged, the
-// error says which certificate was current by the records of runs.
+// current returns the pointer, or nil if nothing was ever current. If the pointer is missing or damaged, the error
+// names the certificate that was current by the records of runs.
 func (j *Job) current() (*pipeline.Current, error) {
 	current, err := j.Output.Current()
 	if current != nil && err == nil {
@@ -65,7 +65,7 @@ func (j *Job) current() (*pipeline.Current, error) {
 		err, last.Scheduled.Number, last.Promoted(), strings.TrimSuffix(where, "/"+StateFile))
 }
 
-// candidate reads a certificate of the output and recomputes it.
+// candidate returns a certificate of the output after it has recomputed its claims.
 func (j *Job) candidate(ctx context.Context, id string) (certify.Certificate, error) {
 	c, err := j.Output.GetCertificate(ctx, id)
 	if err == nil {
@@ -76,7 +76,7 @@ func (j *Job) candidate(ctx context.Context, id string) (certify.Certificate, er
 	return c, err
 }
 
-// Promotable demands a certificate that follows from its model and certifies the required predictor.
+// Promotable returns an error if a certificate does not follow from its model, or does not certify the predictor who.
 func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id string, who certify.Predictor) error {
 	if _, err := pipeline.Verify(ctx, c, m, c.Model.Digest, nil, job.Resources{}.WithDefaults()); err != nil {
 		return err
@@ -87,9 +87,9 @@ func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id str
 	return nil
 }
 
-// Promote makes a certificate of an output the current one, for example to roll back. The
-// certificate must follow from its model and certify the required predictor; else the pointer
-// stays. before is the id of the one before, "nothing" or "unreadable".
+// Promote makes a certificate of an output the current one, for example to roll back. If the certificate does not
+// follow from its model or does not certify the predictor who, Promote returns an error and the pointer stays. before
+// is the id of the certificate that was current, "nothing" or "unreadable".
 func Promote(ctx context.Context, out pipeline.Output, id string, who certify.Predictor, now time.Time) (c certify.Certificate, before string, err error) {
 	j := &Job{Output: out}
 	if c, err = j.candidate(ctx, id); err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A batch is the rows of a run: files, or a window.
+// A batch describes the rows of a run: files, or a window.
 type batch struct {
 	rows      dataset.Rows
 	digest    string
-	number    string // of rows and program: what its number is of
-	none      bool   // no new row since the run before
-	certified string // id of the certificate with its number, if there is one already
+	number    string // digest of rows and program; another one needs another number in the sequence
+	none      bool   // whether there is no new row since the run before
+	certified string // id of the certificate that already has the run's number, or ""
 }
 
-// begin chooses the files of a run, or its window, reserves its number, records its beginning, runs it,
-// and records its end: each is one durable write. A run that dies before its record is still due.
+// begin chooses the files or the window of a run, reserves its number, records its beginning, trains, and records its
+// end. Each step is one durable write. A run that is killed before its first record is still due.
 func (s *Scheduler) begin(ctx context.Context, j *Job, state *jobState, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
 	run.Due = j.due(state, now)
 	last, err := j.last(nil)
@@ -59,7 +59,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *jobState, run *pip
 	return r, s.train(ctx, j, r, rows, now)
 }
 
-// name names the record of a run.
+// name returns the name of the record of a run.
 func (j *Job) name(run *pipeline.Scheduled, now time.Time) string {
 	return digest.OfValues(j.Name, run.Number, now)[:12]
 }
@@ -89,7 +89,7 @@ func (s *Scheduler) end(j *Job, r *pipeline.RunState, at time.Time) error {
 	return err
 }
 
-// dated says in the record of a run that has ended when its next try is due.
+// dated sets, in the record of a run that has ended, its end and when its next try is due.
 func (j *Job) dated(r *pipeline.RunState, at time.Time) {
 	at = at.UTC()
 	r.Ended = &at
@@ -106,7 +106,7 @@ func (j *Job) dated(r *pipeline.RunState, at time.Time) {
 	}
 }
 
-// ended tells of the end of a run.
+// ended reports the end of a run.
 func (s *Scheduler) ended(j *Job, r *pipeline.RunState) {
 	if s.Ended != nil {
 		s.Ended(j, r)
@@ -118,7 +118,7 @@ func (s *Scheduler) ended(j *Job, r *pipeline.RunState) {
 	}
 }
 
-// endWithoutRows records a run without a new row. Consecutive ones of one trigger share a record.
+// endWithoutRows records a run without new rows. Consecutive ones of the same trigger share a record.
 func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
 	run.Why = "there is no new row since the run before"
 	if last == nil || last.State != pipeline.StateNothing || last.Scheduled.Sequence > 0 || last.Scheduled.Trigger != run.Trigger {
@@ -129,7 +129,7 @@ func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipelin
 	return last, s.end(j, last, now)
 }
 
-// choose chooses the files of a run, or its window, and notes them in its record.
+// choose chooses the files or the window of a run, and sets them in its record.
 func (s *Scheduler) choose(ctx context.Context, j *Job, state *jobState, run *pipeline.Scheduled, now time.Time) (batch, error) {
 	if j.Topic != nil {
 		w, err := pipeline.TopicWindow{}, error(nil)
@@ -170,7 +170,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *jobState, run *pi
 	of.rows, of.none = j.Lake.Rows(files), len(files) == 0 || state.done == of.digest
 	if !of.none {
 		if err := j.keepsFeatures(ctx, of.rows); err != nil {
-			if chosen { // a retry chooses again: the files are to be mended
+			if chosen { // a retry chooses again, because the files are to be corrected
 				run.Files = nil
 			}
 			return batch{}, err
@@ -179,7 +179,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *jobState, run *pi
 	return of, nil
 }
 
-// batchOf identifies the rows of a run.
+// batchOf returns the batch of a run with its digests only.
 func (j *Job) batchOf(of *pipeline.Scheduled) batch {
 	b := batch{digest: digest.OfValues(of.Files)}
 	if of.Window != nil {
@@ -189,8 +189,8 @@ func (j *Job) batchOf(of *pipeline.Scheduled) batch {
 	return b
 }
 
-// train trains a run that began at now. Its end is recorded once, no matter who does it. The record may have
-// a later begin, if a clock was put back.
+// train trains a run that began at now. Its end is recorded once, by the training or by this function. The beginning in
+// the record may be later than now if a clock was set back.
 func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of batch, now time.Time) error {
 	how, began := j.How, time.Now()
 	conclude := func(o *pipeline.Outcome, fault error) {
@@ -225,8 +225,8 @@ func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of 
 	return err
 }
 
-// conclude completes the record of a run that has ended, before this is written, and moves the pointer
-// if its certificate becomes current.
+// conclude completes the record of a run that has ended, before the record is written. It moves the pointer if the
+// run's certificate becomes current.
 func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, of batch, o *pipeline.Outcome, fault error, at time.Time) {
 	held := errors.Is(fault, pipeline.ErrHeld) // another process has the window: nothing has failed
 	if o == nil && ctx.Err() == nil && !held {
@@ -249,7 +249,7 @@ func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, 
 	}
 }
 
-// promote completes the record of a run with a certificate.
+// promote completes the record of a run that has a certificate, and moves the pointer if the job's rule says so.
 func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, of *pipeline.Result, at time.Time) {
 	r.State, r.Exit, r.Fault, r.Scheduled.Kills = pipeline.StateFinished, new(int), "", 0
 	r.Artifacts = []pipeline.ArtifactRef{{ID: of.ID, Model: of.ModelDigest}}
@@ -268,8 +268,8 @@ func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, o
 	}
 }
 
-// publishedBefore is the outcome of a failed run if an earlier try has published a certificate
-// with its number: a number has only one.
+// publishedBefore returns the outcome of a failed run whose earlier try has published the certificate id with its
+// number. It is the run's outcome, because a number has only one certificate.
 func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, fault error) (*pipeline.Outcome, error) {
 	if id == "" || j.Elsewhere { // the output does not show what was published elsewhere
 		return nil, fault
@@ -282,15 +282,15 @@ func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, faul
 	if err == nil {
 		_, err = pipeline.Verify(ctx, c, m, c.Model.Digest, nil, j.How.Resources.WithDefaults())
 	}
-	if err != nil { // it is not of a run
+	if err != nil { // the certificate is not from a run
 		return nil, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
 	}
 	s.Observer.ReportEvent(fmt.Sprintf("certificate %.12s… of an earlier try remains, although this try failed: %v", id, fault))
 	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
 }
 
-// backoff is the pause after a failure that follows some others: each is twice as long as the one
-// before, at most a year.
+// backoff returns the pause after a failure that follows the given number of others. Each is twice as long as the one
+// before, and at most a year.
 func (j *Job) backoff(failures int) time.Duration {
 	const most = 365 * 24 * time.Hour
 	wait := min(j.Backoff, most)
@@ -300,10 +300,10 @@ func (j *Job) backoff(failures int) time.Duration {
 	return wait
 }
 
-// mostKills bounds how many times in a row a run is resumed after its scheduler was killed.
+// mostKills is the largest number of times in a row that a run is resumed after its scheduler was killed.
 const mostKills = 5
 
-// endKilled ends the run that a killed scheduler left open.
+// endKilled records the end of a run whose scheduler was killed.
 func (s *Scheduler) endKilled(j *Job, r *pipeline.RunState, now time.Time) error {
 	r.State, r.Fault = pipeline.StateFailed, "the scheduler ended during the run"
 	if r.Scheduled.Kills++; r.Scheduled.Kills > mostKills {

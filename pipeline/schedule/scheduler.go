@@ -15,34 +15,36 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Scheduler decides when to run which job, from what the jobs' outputs have of them and the time of a
-// look. It has no clock and starts no goroutine. Only Poll is required.
+// A Scheduler runs jobs when they are due. It decides by what is stored in their outputs and by the time that it is
+// given. It has no clock and starts no goroutine. Only Poll is required.
 type Scheduler struct {
-	Poll time.Duration // between two checks of what is due
+	Poll time.Duration // time between two checks of what is due
 
-	Now bool // jobs run at once, due or not, and retries do not wait
+	Now bool // run jobs and retries at once, even if they are not due
 
 	// Train trains a job that has its rows and its number; nil means [pipeline.Train].
 	Train    func(ctx context.Context, j *Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error)
-	Observer job.Observer // its warnings are about failures
-	// Ended is called at the end of each run, however it ended.
+	Observer job.Observer // gets failures as warnings
+	// Ended, if not nil, is called at the end of each run, however it ended.
 	Ended func(j *Job, r *pipeline.RunState)
-	// Seen is called after each look at a job. The fault says why the job cannot run, or why it is
-	// not known whether it is due.
+	// Seen, if not nil, is called after each check of a job. fault says why the job cannot run or why it is not known
+	// whether it is due. It is nil otherwise.
 	Seen func(j *Job, fault error)
-	// Damaged returns why the current model of a job cannot be used, or nil; it is called after a look without a run.
+	// Damaged, if not nil, is called after a check without a run. It returns why the current model of a job cannot be
+	// used, or nil.
 	Damaged func(j *Job) error
-	Lagged  func(j *Job, offsets int64) // called with the offsets of a job's topic behind its last window
+	// Lagged, if not nil, is called with the number of offsets of a job's topic after its last window.
+	Lagged func(j *Job, offsets int64)
 
-	lookFault error // why the last look did not find out whether its job is due
+	lookFault error // why the last check could not decide whether its job is due, or nil
 }
 
-// errHold says that a look has something to write, for which the output is to be held.
+// errHold means that a check has something to write, for which it must hold the output.
 var errHold = errors.New("schedule: something is due")
 
-// Look runs what is due of a job by now, and returns the record of the run, nil without one. It
-// fails for a changed or incomplete job. Failures of a run are in its record; those of the job's output
-// are messages.
+// Look checks whether a job is due at the time now, runs it if it is, and returns the record of the run, or nil without
+// a run. It returns an error for a changed or incomplete job. A failure of the run is in its record; a failure to read
+// or write the job's output is a warning.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipeline.RunState, err error) {
 	s.lookFault, j.How.Required = nil, cmp.Or(j.How.Required, certify.PredictorMean)
 	defer func() {
@@ -58,7 +60,7 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		}
 	}()
 	r, err = s.look(ctx, j, false, now)
-	if errors.Is(err, errHold) { // of two schedulers that see it one has the output
+	if errors.Is(err, errHold) { // only one of two schedulers gets the output, and checks again
 		r, err = pipeline.Holding(j.Output, func() (*pipeline.RunState, error) { return s.look(ctx, j, true, now) })
 	}
 	if err == nil && r == nil && s.lookFault == nil {
@@ -69,7 +71,7 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		return r, err
 	case ctx.Err() != nil:
 		return r, ctx.Err()
-	default: // it is due still
+	default: // what is due is due at the next check
 		s.lookFailed(j, fmt.Errorf("%s: %w", j.Name, err))
 		return r, nil
 	}
@@ -84,7 +86,7 @@ func (s *Scheduler) damaged(j *Job) error {
 	return err
 }
 
-// look runs what is due. Without a hold it is [errHold] if there is something to write.
+// look runs what is due. If the output is not held, it returns [errHold] instead of writing something.
 func (s *Scheduler) look(ctx context.Context, j *Job, held bool, now time.Time) (*pipeline.RunState, error) {
 	state, err := j.state(ctx)
 	if err == nil {
@@ -109,7 +111,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, held bool, now time.Time) 
 	}
 }
 
-// next is the run that is to begin now: a retry, a frozen window, or a run that is due.
+// next returns the run that is to begin now, or nil: a retry, the frozen window of an earlier run, or a run that is due.
 func (s *Scheduler) next(ctx context.Context, j *Job, state *jobState, held bool, now time.Time) (*pipeline.Scheduled, error) {
 	if r := state.again; r != nil {
 		if longest := j.backoff(r.Try-2) + mostSkew; !s.Now && now.Before(*r.Due) && r.Due.Before(now.Add(longest)) {
@@ -117,7 +119,7 @@ func (s *Scheduler) next(ctx context.Context, j *Job, state *jobState, held bool
 		}
 		return r, nil
 	}
-	if j.Topic != nil && state.Topic.Window != nil { // it could not be begun with
+	if j.Topic != nil && state.Topic.Window != nil { // frozen by a run that could not begin
 		if !s.Now && s.backsOff(j, state, now) {
 			return nil, nil
 		}
@@ -129,9 +131,8 @@ func (s *Scheduler) next(ctx context.Context, j *Job, state *jobState, held bool
 	return s.due(ctx, j, state, held, now)
 }
 
-// due returns the run that the triggers ask for, or nil. It covers all moments of all triggers up to
-// now, so that it has the latest one: runs neither overlap nor queue, and nothing due waits for the next
-// look.
+// due returns the run that the triggers ask for, or nil. One run covers all moments of all triggers up to now, and has
+// the latest of them as its moment, so that runs neither overlap nor queue.
 func (s *Scheduler) due(ctx context.Context, j *Job, state *jobState, held bool, now time.Time) (found *pipeline.Scheduled, err error) {
 	begun := false
 	for _, t := range j.Triggers {
@@ -139,7 +140,7 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *jobState, held bool,
 			continue
 		}
 		last, seen := state.Last[t.Key]
-		if !seen || last.After(now.Add(mostSkew)) { // new; or the clock was wrong
+		if !seen || last.After(now.Add(mostSkew)) { // a new trigger, or the clock was wrong
 			state.Last[t.Key], begun = now, true
 			continue
 		}
@@ -174,8 +175,7 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *jobState, held bool,
 	return nil, err
 }
 
-// noteDue corrects when the job runs next in its newest record, which the console shows: its triggers
-// have changed.
+// noteDue corrects the next time of the job in its newest record, which the console shows, after triggers have changed.
 func (j *Job) noteDue(state *jobState, now time.Time) error {
 	r, err := j.last(nil)
 	if err != nil || r == nil || r.Ended == nil {
@@ -185,8 +185,8 @@ func (j *Job) noteDue(state *jobState, now time.Time) error {
 	return j.Output.PutRun(r)
 }
 
-// due is the first moment of a job behind those that had a run, of new triggers behind now; nil
-// without one.
+// due returns the next moment of a job: the first of a trigger after its last one with a run, or after now for a new
+// trigger. It returns nil if no trigger has moments.
 func (j *Job) due(state *jobState, now time.Time) (first *time.Time) {
 	for _, t := range j.Triggers {
 		if t.Moments != nil {
@@ -202,14 +202,14 @@ func (j *Job) due(state *jobState, now time.Time) (first *time.Time) {
 	return first
 }
 
-// mostSkew bounds how far ahead of the clock the last moment, or a retry after its backoff, may
-// be. If it is further ahead, the clock was wrong when it was recorded.
+// mostSkew is how far ahead of the clock a recorded last moment, or a retry after its backoff, may be. If it is further
+// ahead, the clock was wrong when it was recorded.
 const mostSkew = 48 * time.Hour
 
-// longestBackoff is the longest pause in counting rows, files and offsets.
+// longestBackoff is the longest pause before rows, files and offsets are counted again.
 const longestBackoff = time.Hour
 
-// backsOff reports whether it is too early for a look after a failed one.
+// backsOff reports whether it is too early to count again after a run whose rows could not be chosen.
 func (s *Scheduler) backsOff(j *Job, state *jobState, now time.Time) bool {
 	if !now.Before(state.notBefore) || !state.notBefore.Before(now.Add(2*longestBackoff)) {
 		return false
@@ -218,8 +218,8 @@ func (s *Scheduler) backsOff(j *Job, state *jobState, now time.Time) bool {
 	return true
 }
 
-// dueByData asks the triggers that count rows, files and offsets. A moment depends on the number
-// of rows and their times only, not on their values.
+// dueByData returns the run that the triggers on rows, files and offsets ask for, or nil. Its moment depends on the
+// number of rows and their times only, not on their values.
 func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *jobState, now time.Time) (*pipeline.Scheduled, error) {
 	if s.backsOff(j, state, now) {
 		return nil, nil
@@ -240,7 +240,7 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *jobState, now 
 		before = append(before, versionOf(f))
 	}
 	fresh := without(manifestFiles(all), versionOf, before)
-	if j.Files.Which == FilesNew { // earlier runs may have used what the run before did not
+	if j.Files.Which == FilesNew { // runs before the last one may have used some of them
 		fresh = state.unused(fresh)
 	}
 	for _, t := range j.Triggers {
@@ -255,7 +255,7 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *jobState, now 
 	return nil, nil
 }
 
-// lookFailed warns, once, that it is not known whether a job is due.
+// lookFailed warns that it is not known whether a job is due. It does not repeat a warning.
 func (s *Scheduler) lookFailed(j *Job, err error) {
 	s.lookFault = err
 	if text := err.Error(); text != j.said {
@@ -264,7 +264,7 @@ func (s *Scheduler) lookFailed(j *Job, err error) {
 	}
 }
 
-// Words describe the end of a scheduled run in a line.
+// Words returns one line about the end of a scheduled run.
 func Words(r *pipeline.RunState) string {
 	of := r.Scheduled
 	text := fmt.Sprintf("%s: run %d (%s): %s", of.Job, of.Number, of.Trigger, r.State)
@@ -287,7 +287,7 @@ func Words(r *pipeline.RunState) string {
 	return strings.TrimSuffix(text+": "+r.Reason(), ": ")
 }
 
-// Certificate is the id of a run's certificate, "" if it has none.
+// Certificate returns the id of a run's certificate, or "" if it has none.
 func Certificate(r *pipeline.RunState) string {
 	if len(r.Artifacts) == 0 {
 		return ""
@@ -295,15 +295,15 @@ func Certificate(r *pipeline.RunState) string {
 	return r.Artifacts[0].ID
 }
 
-// A job on a topic has consecutive windows: each begins at the end of the one before and ends
-// with the last committed record when its run begins. It is frozen in the output before a row is
-// read, and its rows get one certificate, or none. So its ends do not depend on its rows.
+// A job on a topic has consecutive windows. Each begins at the end of the one before and ends with the record that is
+// the last committed one when its run begins. It is frozen in the output before a row is read, so that its ends do not
+// depend on its rows. Its rows are in at most one certificate.
 
-// lookPatience bounds the wait for brokers at a look.
+// lookPatience is the longest wait for brokers at a check.
 const lookPatience = 10 * time.Second
 
-// firstSeen records where the first window of a job begins: at the latest offset if the job says so. It
-// is nil, with a warning, if that is unknown.
+// firstSeen records where the first window of a job begins: at the end of the topic if the job says so. If brokers do
+// not answer, it warns and leaves state.Topic nil.
 func (s *Scheduler) firstSeen(ctx context.Context, j *Job, state *jobState, held bool) error {
 	if !held {
 		return errHold
@@ -321,7 +321,7 @@ func (s *Scheduler) firstSeen(ctx context.Context, j *Job, state *jobState, held
 	return j.put(state)
 }
 
-// dueByLag asks the triggers that count offsets.
+// dueByLag returns the run that the triggers on offsets ask for, or nil.
 func (s *Scheduler) dueByLag(ctx context.Context, j *Job, before *pipeline.Windows, now time.Time) (*pipeline.Scheduled, error) {
 	var trigger *Trigger
 	for i := range j.Triggers {

@@ -9,9 +9,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Serve runs jobs when they are due, until ctx is done, which is no error. A changed job does not
-// run, and stops no other one; if all jobs were changed, that is an error. Runs do not overlap: a
-// machine that trains two models at a time trains each at half the speed.
+// Serve runs jobs when they are due, until ctx is done, and then returns nil. A changed job does not run, and does not
+// stop the others. If all jobs are changed, Serve returns an error. Runs do not overlap, because two models that train
+// at the same time on one machine train at half the speed.
 func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 	for {
 		faults := make([]error, len(jobs)) // of changed jobs
@@ -36,9 +36,9 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 	}
 }
 
-// Once runs what is due of each job. It returns a [RoundError] about runs without a certified
-// guarantee, unreadable sources and jobs that cannot run, and, whether or not something is due, about
-// last runs that failed, damaged outputs and alarms about current models.
+// Once checks each job once and runs what is due. It returns a [RoundError] if a run ended without a certified
+// guarantee, a source cannot be read or a job cannot run. It does so, too, if the last run of a job has failed, an
+// output is damaged, or an alarm about a current model is raised, even if nothing is due.
 func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	var said []error
 	var exits []int
@@ -70,15 +70,15 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	return RoundError{errors.Join(said...), worst(exits)}
 }
 
-// A RoundError says what failed in a round.
+// A RoundError says what failed in a call of [Scheduler.Once].
 type RoundError struct {
 	error
 
-	Exit int // the worst status
+	Exit int // the worst exit status
 }
 
-// worst is the worst of exit statuses other than 0: a bad configuration is worse than a failure,
-// and that is worse than a run without a certified guarantee.
+// worst returns the worst of exit statuses other than 0: a bad configuration is worse than a failure, and a failure is
+// worse than a run without a certified guarantee.
 func worst(exits []int) int {
 	switch {
 	case slices.Contains(exits, pipeline.ExitConfig):

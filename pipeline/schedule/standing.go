@@ -9,17 +9,16 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// A Standing is what the output of a job tells an operator: how its runs have ended, and which
-// model is current.
+// A Standing summarises a job for an operator: how its runs have ended, and which model is current.
 type Standing struct {
 	Last      *pipeline.RunState // the newest run that has ended, or nil
-	Succeeded time.Time          // end of the newest run with status 0; zero without one
-	Current   *pipeline.Current  // or nil
-	Unmoved   int                // finished runs since it became current that could not have replaced it
+	Succeeded time.Time          // end of the newest run with exit status 0; zero if there is none
+	Current   *pipeline.Current  // nil if nothing is current
+	Unmoved   int                // finished runs since Current became current that could not replace it
 	Certified *pipeline.RunState // the newest run with a certificate, or nil
 }
 
-// Standing reads it from the records that the output still has.
+// Standing returns the job's standing, from the records of runs that the output still has.
 func (j *Job) Standing() (at Standing, err error) {
 	if at.Current, err = j.current(); err != nil {
 		return at, err
@@ -50,7 +49,7 @@ func (j *Job) Standing() (at Standing, err error) {
 	return at, nil
 }
 
-// alarm is the alarm that a watch with its state in the output has raised about the current model.
+// alarm returns an error if a watch that stores its state in the output has raised an alarm about the current model.
 func (j *Job) alarm() error {
 	current, err := j.Output.Current()
 	if err != nil || current == nil {
@@ -70,7 +69,7 @@ func (j *Job) alarm() error {
 	return nil
 }
 
-// Fault is the reason why the last run has failed, and how to try it again; "" if it has not.
+// Fault returns why the last run has failed and how to try it again, or "" if it has not failed.
 func (at Standing) Fault() string {
 	if at.Last == nil || at.Last.State != pipeline.StateFailed {
 		return ""
@@ -82,12 +81,12 @@ func (at Standing) Fault() string {
 	return text
 }
 
-// TryAgain says how to run a job at once.
+// TryAgain returns a hint on how to run a job at once.
 func TryAgain(job string) string {
 	return "pacsgp schedule run " + job + " -c FILE tries it again now"
 }
 
-// Cause classifies the end of a run for metrics.
+// Cause returns the cause of a run's failure as metrics name it, or "" if the run has not failed.
 func Cause(r *pipeline.RunState) string {
 	switch {
 	case r.Exit == nil && r.State == pipeline.StateFailed:
@@ -99,7 +98,7 @@ func Cause(r *pipeline.RunState) string {
 	case *r.Exit == pipeline.ExitConfig:
 		return "job"
 	case r.Scheduled.Sequence == 0:
-		return "rows" // they could not be chosen
+		return "rows" // the rows could not be chosen
 	default:
 		return "run"
 	}

@@ -13,34 +13,34 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// StateFile is the note of an output with the state of its job.
+// StateFile is the name of the note of an output that holds the state of its job.
 const StateFile = "schedule.json"
 
 const stateFormat = "pacsgp-schedule/1"
 
-// A jobState is what an output keeps of its job next to the records of runs. It is written when a run
-// reserves its number; what follows from the end of that run is in its record.
+// A jobState is the state of a job that its output stores next to the records of runs. It is written when a run
+// reserves its number. What follows from the end of that run is computed from the run's record.
 type jobState struct {
 	Format   string               `json:"format"`
 	Job      string               `json:"job"`                  // name
 	Identity string               `json:"identity"`             // digest of the job
-	Last     map[string]time.Time `json:"last"`                 // last moment with a run, by trigger
-	Run      *pipeline.Scheduled  `json:"run,omitempty"`        // with the last number that was reserved
-	For      string               `json:"for,omitempty"`        // rows and program of that number, unless it is used up
-	Used     []string             `json:"used_files,omitempty"` // of finished runs: see contentOf
+	Last     map[string]time.Time `json:"last"`                 // the last moment with a run, by the key of the trigger
+	Run      *pipeline.Scheduled  `json:"run,omitempty"`        // the run that reserved the last number
+	For      string               `json:"for,omitempty"`        // digest of the rows and the program of that number; "" once it is used up
+	Used     []string             `json:"used_files,omitempty"` // files of finished runs, by contentOf
 	Topic    *pipeline.Windows    `json:"topic,omitempty"`
 
-	again     *pipeline.Scheduled // begins at its Due, whatever the triggers say
+	again     *pipeline.Scheduled // a run that begins at its Due, whatever the triggers say; may be nil
 	done      string              // digest of the rows of the last numbered run, if it has finished
-	unchosen  int                 // runs since, whose files, or window, could not be chosen
-	notBefore time.Time           // earliest next count of rows, files and offsets
-	fault     string              // reason for the wait
+	unchosen  int                 // number of latest runs in a row whose files or window could not be chosen
+	notBefore time.Time           // earliest time to count rows, files and offsets again
+	fault     string              // the reason to wait until notBefore
 }
 
-// maxNumber bounds the numbers of a sequence, far beyond any real one.
+// maxNumber is the largest number of a sequence, far above any real one.
 const maxNumber = 1 << 52
 
-// number is the last number that was reserved.
+// number returns the last number that was reserved, or 0.
 func (s *jobState) number() int64 {
 	if s.Run == nil {
 		return 0
@@ -48,7 +48,7 @@ func (s *jobState) number() int64 {
 	return s.Run.Sequence
 }
 
-// files are those of the last run with a number, in their order.
+// files returns the files of the last run with a number, in their order.
 func (s *jobState) files() []dataset.ManifestFile {
 	if s.Run == nil {
 		return nil
@@ -56,7 +56,7 @@ func (s *jobState) files() []dataset.ManifestFile {
 	return s.Run.Files
 }
 
-// state reads the state of a job from its output. It refuses a changed or incomplete job.
+// state returns the state of a job from its output, or a new one. It returns an error for a changed or incomplete job.
 func (j *Job) state(ctx context.Context) (*jobState, error) {
 	if j.Name == "" || j.Output == nil || (j.Lake == nil) == (j.Topic == nil) || j.Software == "" || !j.Job.Repeated {
 		return nil, fmt.Errorf("%w: schedule: job %q: Name, Output, one of Lake and Topic, Software and Job.Repeated are to be set", job.ErrConfig, j.Name)
@@ -92,8 +92,8 @@ func (j *Job) state(ctx context.Context) (*jobState, error) {
 	return s, nil
 }
 
-// begun is the state of a new job. Without the state of an earlier one the order of its files, and with
-// it the subset of each row, is unknown.
+// begun returns the state of a new job. It returns an error if the output has runs of the job: without their state,
+// the order of files, and so the subset of each row, is unknown.
 func (j *Job) begun(ctx context.Context, identity string) (*jobState, error) {
 	_, most, err := j.numbers(ctx)
 	if err == nil && most > 0 {
@@ -102,7 +102,7 @@ func (j *Job) begun(ctx context.Context, identity string) (*jobState, error) {
 	return &jobState{Format: stateFormat, Job: j.Name, Identity: identity, Last: map[string]time.Time{}}, err
 }
 
-// put writes the state, which the caller holds the output for.
+// put writes the state. The caller holds the output.
 func (j *Job) put(s *jobState) error {
 	text, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
@@ -111,7 +111,7 @@ func (j *Job) put(s *jobState) error {
 	return j.Output.PutNote(StateFile, append(text, '\n'))
 }
 
-// certified are the ids of the certificates by their numbers, and the largest number.
+// certified returns the ids of the job's certificates by their numbers, and the largest number.
 func (j *Job) certified(ctx context.Context) (ids map[int64]string, most int64, err error) {
 	ids, err = j.Output.Numbered(ctx, j.Name)
 	for k := range ids {
@@ -120,7 +120,7 @@ func (j *Job) certified(ctx context.Context) (ids map[int64]string, most int64, 
 	return ids, most, err
 }
 
-// numbers are the ids of the certificates by their numbers, and the largest number of a certificate or a run.
+// numbers returns the ids of the job's certificates by their numbers, and the largest number of a certificate or run.
 func (j *Job) numbers(ctx context.Context) (ids map[int64]string, most int64, err error) {
 	if ids, most, err = j.certified(ctx); err != nil {
 		return nil, 0, err
@@ -135,7 +135,7 @@ func (j *Job) numbers(ctx context.Context) (ids map[int64]string, most int64, er
 	return ids, most, nil
 }
 
-// runs are the records of the runs of the job, the newest first.
+// runs returns the records of the job's runs, the newest first.
 func (j *Job) runs() (iter.Seq[*pipeline.RunState], error) {
 	all, err := j.Output.Runs()
 	if err != nil {
@@ -156,7 +156,7 @@ func (j *Job) runs() (iter.Seq[*pipeline.RunState], error) {
 	}, nil
 }
 
-// last is the newest run of the job that satisfies a condition (nil: any), nil if there is none.
+// last returns the newest run of the job for which is returns true, or nil. If is is nil, any run will do.
 func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error) {
 	all, err := j.runs()
 	if err != nil {
@@ -170,11 +170,11 @@ func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error)
 	return nil, nil
 }
 
-// mostDoublings bounds how many failures make a pause longer.
+// mostDoublings is the number of failures after which pauses grow no longer.
 const mostDoublings = 16
 
-// settle completes the state by what the records of runs say. The run that a killed scheduler left
-// open ends here; its next try resumes from the checkpoint.
+// settle completes the state from the records of runs. It ends a run that a killed scheduler has not ended; the next
+// try of that run resumes from its checkpoint.
 func (s *Scheduler) settle(j *Job, state *jobState, held bool, now time.Time) error {
 	all, err := j.runs()
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *Scheduler) settle(j *Job, state *jobState, held bool, now time.Time) er
 		}
 	}
 	switch {
-	case state.Run != nil && state.Run.Number > 0 && (last == nil || last.Scheduled.Number < state.Run.Number): // it was killed before its record
+	case state.Run != nil && state.Run.Number > 0 && (last == nil || last.Scheduled.Number < state.Run.Number): // killed before its first record
 		state.again = repeated(state.Run, now)
 		return nil
 	case last == nil:
@@ -219,24 +219,24 @@ func (s *Scheduler) settle(j *Job, state *jobState, held bool, now time.Time) er
 		for _, f := range state.unused(numbered.Scheduled.Files) {
 			state.Used = append(state.Used, contentOf(f))
 		}
-		state.For = "" // the same rows get another number
+		state.For = "" // another run on the same rows gets another number
 	}
 	if j.closes(numbered) {
 		state.Topic, state.For = state.Topic.Without(), ""
-		if j.checked.IsZero() { // a killed scheduler may not have removed it
+		if j.checked.IsZero() { // a killed scheduler may not have removed the spool
 			s.discard(j, numbered)
 		}
 	}
 	return nil
 }
 
-// repeated is a try of a run once more.
+// repeated returns another try of a run, due at a time.
 func repeated(of *pipeline.Scheduled, at time.Time) *pipeline.Scheduled {
 	return &pipeline.Scheduled{Trigger: of.Trigger, Moment: of.Moment, Try: of.Try, Kills: of.Kills, Files: of.Files, Due: &at}
 }
 
-// again is the run that repeats a try that has not failed itself, or tries again what has failed, at its
-// Due; nil: neither. A retry mends no fault of the job.
+// again returns the next try of a run that has ended, or nil. A run that was interrupted or killed is repeated, and one
+// that has failed is retried up to Retries times. Faults of the job are not retried, because a retry does not help.
 func (j *Job) again(r *pipeline.RunState) *pipeline.Scheduled {
 	of, due := r.Scheduled, *r.Ended
 	if of.Due != nil && (r.State == pipeline.StateInterrupted || r.Exit != nil) {
@@ -254,20 +254,20 @@ func (j *Job) again(r *pipeline.RunState) *pipeline.Scheduled {
 	}
 }
 
-// closes reports whether the end of a run closes its window: it has a certificate, or is skipped.
+// closes reports whether a run that has ended closes its window, with a certificate or by skipping its rows.
 func (j *Job) closes(r *pipeline.RunState) bool {
 	return r.Scheduled.Window != nil && j.again(r) == nil
 }
 
-// discard removes the spool of a run's window.
+// discard removes the spooled rows of a run's window.
 func (s *Scheduler) discard(j *Job, r *pipeline.RunState) {
 	if err := j.Topic.Discard(*r.Scheduled.Window); err != nil {
 		s.Observer.ReportEvent(fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
 	}
 }
 
-// reserve gives a run its number in the sequence, before any bound is known. A number is for one
-// certificate: a try on the same rows by the same program has that of the try before.
+// reserve gives a run its number in the sequence, before its bound is known. A number has only one certificate: a try
+// on the same rows by the same program has the number of the try before.
 func (s *Scheduler) reserve(ctx context.Context, j *Job, state *jobState, run *pipeline.Scheduled, of *batch) error {
 	ids, most, err := j.numbers(ctx)
 	if err != nil {
