@@ -16,46 +16,46 @@ import (
 // ModelFormat names the version of the model file.
 const ModelFormat = "pacsgp-model/3"
 
-// ModelMeta is the part of a model file that is not a table.
+// ModelMeta describes a model. It is the part of a model file that is not a table.
 type ModelMeta struct {
 	Format    string              `json:"format"`
 	Kernel    string              `json:"kernel"`    // the name of its family
-	Isotropic bool                `json:"isotropic"` // one lengthscale for all features, else one each
+	Isotropic bool                `json:"isotropic"` // one lengthscale for all features instead of one each
 	Theta     []certify.Parameter `json:"theta"`     // ln lengthscales, then ln variance
 	Features  []job.Affine        `json:"features"`
-	Encode    job.Encodings       `json:"encode,omitempty"` // of some features, which are not scaled
+	Encode    job.Encodings       `json:"encode,omitempty"` // encodings of features
 	Target    job.Affine          `json:"target"`
-	Mean      string              `json:"mean,omitempty"` // column that predictions are added to; "": none
+	Mean      string              `json:"mean,omitempty"` // column of the mean, to which predictions are added; "" if there is none
 	Loss      certify.Loss        `json:"loss"`
 	RowRules  []string            `json:"row_rules"` // identifiers: [certify.RowRules]
 
 	// The numbers for predictions, in scaled units.
-	Lengthscales []float64 `json:"lengthscales"` // one an input
+	Lengthscales []float64 `json:"lengthscales"` // one for each input
 	Variance     float64   `json:"variance"`
 	Jitter       float64   `json:"jitter"` // absolute, on the diagonal of K_ZZ
 	Inducing     int       `json:"inducing"`
 	Predictor    Predictor `json:"prediction"`
 }
 
-// A Predictor describes how predictions are made next to Q.
+// A Predictor describes how predictions differ from draws from Q.
 type Predictor struct {
-	// Part is the part of the least-squares weights in those of predictions; the rest is the mean of Q.
+	// Part is the share of the least-squares weights in the weights of predictions. The rest is from the mean of Q.
 	Part float64 `json:"part"` // in [0, 1]
-	// The variance of a target is that of f and Factor·Noise, in scaled units.
+	// The variance of a target is the variance of f plus Factor·Noise, in scaled units.
 	Noise  float64 `json:"noise"`  // > 0
 	Factor float64 `json:"factor"` // > 0
 }
 
-// A Model is the content of a model file: the description, and two laws of functions of the scaled
-// features, with the same kernel and inducing points. The bound of a draw is about the posterior Q.
-// Predictions, and what held-out rows say, are about the mean of Predictive, a law of its own.
+// A Model is the content of a model file: the description, and two distributions of functions of the scaled features,
+// with the same kernel and inducing points. The PAC-Bayes bound is about draws from Posterior, which is Q. Predictions
+// are the mean of Predictive, and the bounds from held-out rows are about them.
 type Model struct {
 	Meta       ModelMeta
 	Posterior  *model.Posterior
 	Predictive *model.Posterior
 }
 
-// Lacks explains an error of rows without the column of the mean.
+// Lacks returns err with an explanation added if it is about rows without the column of the mean.
 func (m ModelMeta) Lacks(err error) error {
 	if err == nil || m.Mean == "" || !strings.Contains(err.Error(), strconv.Quote(m.Mean)) {
 		return err
@@ -63,29 +63,29 @@ func (m ModelMeta) Lacks(err error) error {
 	return fmt.Errorf("%w (the model corrects the column %q, predictions of another model: rows need it too)", err, m.Mean)
 }
 
-// A Sink keeps what a job produces. What it has acknowledged is durable and
-// whole; putting the same thing twice is harmless.
+// A Sink stores what a job produces. What a method has stored without an error is durable and complete. The same thing
+// may be stored twice.
 type Sink interface {
 	// PutModel encodes and stores a model and returns the SHA-256 of its
 	// bytes, in hexadecimal. A sink may publish it only with its first
 	// certificate.
 	PutModel(ctx context.Context, m Model) (digest string, err error)
-	// GetModel reads the model of that digest back from its stored bytes.
+	// GetModel reads the model with this digest back from its stored bytes.
 	GetModel(ctx context.Context, digest string) (Model, error)
 	// PutCertificate stores a certificate in all its forms and returns its
 	// id: the SHA-256 of its JSON document, in hexadecimal.
 	PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error)
 }
 
-// Draws returns the model whose predictions are those of a random draw from the posterior: their mean, and their deviation under
-// Q. They have no predictive deviation.
+// Draws returns the model that predicts by random draws from Q: its predictions are the mean of Q, and their deviation
+// is that of f under Q, without noise of the target.
 func (m Model) Draws() Model {
 	m.Meta.Predictor = Predictor{Factor: 1}
 	m.Predictive = m.Posterior
 	return m
 }
 
-// Inputs are the columns for a prediction: the features, and the column of the mean if there is one.
+// Inputs returns the columns that a prediction needs: the features, and the column of the mean if there is one.
 func (m ModelMeta) Inputs() []string {
 	names := m.FeatureNames()
 	if m.Mean != "" {
@@ -94,18 +94,18 @@ func (m ModelMeta) Inputs() []string {
 	return names
 }
 
-// Dim is the number of inputs of the posterior: one a feature, or those of its encoding.
+// Dim returns the number of inputs of the posterior: for each feature one, or those of its encoding.
 func (m ModelMeta) Dim() int { return len(m.Features) + m.Encode.More() }
 
-// FeatureNames are the names of the features, in order.
+// FeatureNames returns the names of the features, in order.
 func (m ModelMeta) FeatureNames() []string { return dataset.NamesOf(m.Features) }
 
-// columnsOf are the columns of the job's rows, in order: the features of the model, those behind them, the target.
+// columnsOf returns the columns of the job's rows, in order: the features of the model, other columns, the target.
 func columnsOf(j job.Job, meta ModelMeta) []string {
 	return slices.Concat(meta.FeatureNames(), j.NotAFeature(), j.Labels(), []string{meta.Target.Name})
 }
 
-// meanings are those of a source's columns; nil if it does not state them.
+// meanings returns the meanings of a source's columns, or nil if the source does not state them.
 func meanings(src dataset.Source) []job.Meaning {
 	if s, ok := src.(dataset.Opened); ok {
 		return s.Meanings()
@@ -113,11 +113,11 @@ func meanings(src dataset.Source) []job.Meaning {
 	return nil
 }
 
-// Means returns an error if a source states another meaning of a feature than the model.
+// Means returns an error if the meaning of a feature in a source does not match that in the model.
 func (m ModelMeta) Means(src dataset.Source) error {
 	found := meanings(src)
 	for i, f := range m.Features[:min(len(m.Features), len(found))] {
-		if found[i] == job.MeansText && f.Values == job.MeansNumber && m.Encode.Of(f.Name) != nil { // records of topics do not state it
+		if found[i] == job.MeansText && f.Values == job.MeansNumber && m.Encode.Of(f.Name) != nil { // the model was trained on records of a topic, which do not state meanings
 			continue
 		}
 		if _, ok := f.Values.With(found[i]); !ok || (f.Values == job.MeansBoolean) != (found[i] == job.MeansBoolean) {
@@ -127,8 +127,8 @@ func (m ModelMeta) Means(src dataset.Source) error {
 	return nil
 }
 
-// Other is the first encoded feature whose value is none of its levels, by a row's inputs; "" if there
-// is none.
+// Other returns the first feature whose value in a row is none of the levels of its encoding, or "" if there is none. x
+// are the inputs of the row.
 func (m ModelMeta) Other(x []float64) string {
 	if len(m.Encode) == 0 {
 		return ""
@@ -143,7 +143,7 @@ func (m ModelMeta) Other(x []float64) string {
 	return ""
 }
 
-// SameColumns returns an error unless the columns are those that the model wants, in order.
+// SameColumns returns an error unless the source has the columns that model and job need, in their order.
 func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
 	columns := src.Columns()
 	if want := columnsOf(job, meta); !slices.Equal(columns, want) {

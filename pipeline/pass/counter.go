@@ -16,8 +16,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A rowRecord is a row's record to find duplicates: its mark and its ordinal. In sorted records equal
-// rows are neighbours, in the order of their ordinals.
+// A rowRecord is the mark and the ordinal of a row. When records are sorted, equal rows are neighbours, in the order of
+// their ordinals.
 type rowRecord [2]uint64
 
 // recordBytes is the size of a record.
@@ -30,17 +30,16 @@ func (r rowRecord) compare(other rowRecord) int {
 	return cmp.Compare(r[1], other[1])
 }
 
-// A counter counts different rows. It keeps the records of all rows in memory if they fit its
-// budget. If not, it writes them to a temporary file in sorted runs of the budget's size, and
-// merges those. The result is the same. Several goroutines may add records.
+// A counter counts distinct rows. It holds the records of all rows in memory if they fit its budget. If not, it writes
+// them to a temporary file in sorted runs of the budget's size, and merges these. Several goroutines may add records.
 type counter struct {
 	workers int
 	budget  int64
 	create  func() (temporary, error)
-	later   *dataset.RowSet // gets the rows that equal an earlier one; or nil
+	later   *dataset.RowSet // gets the rows that equal an earlier one; may be nil
 
 	mu     sync.Mutex
-	rows   int64       // added
+	rows   int64       // number of records
 	kept   []rowRecord // not sorted
 	runs   []sortedRun
 	file   temporary   // nil until the budget is exceeded
@@ -48,11 +47,11 @@ type counter struct {
 	merged []io.Closer // files of merged counters
 }
 
-// A sortedRun is sorted records: in memory, or in a part of a file.
+// A sortedRun is a sequence of sorted records, in memory or in a part of a file.
 type sortedRun struct {
 	kept     []rowRecord
-	file     io.ReaderAt // nil: in memory
-	from, to int64       // bytes
+	file     io.ReaderAt // nil if the records are in memory
+	from, to int64       // the part of the file, in bytes
 }
 
 // A temporary is a file that is removed when it is closed.
@@ -62,7 +61,7 @@ type temporary interface {
 	io.Closer
 }
 
-// leastRecords is the least number of records of a run, however small the budget.
+// leastRecords is the least number of records of a run, even if the budget is smaller.
 const leastRecords = 4096
 
 // newCounter returns a counter for about n rows.
@@ -75,7 +74,7 @@ func newCounter(n int64, res job.Resources, later *dataset.RowSet) *counter {
 	return c
 }
 
-// add adds the records of a block's rows, but for bad ones.
+// add adds the records of a block's rows, except rejected rows.
 func (c *counter) add(ctx context.Context, b dataset.Block, bad *dataset.RowSet) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +94,7 @@ func (c *counter) add(ctx context.Context, b dataset.Block, bad *dataset.RowSet)
 	return nil
 }
 
-// spill sorts the kept records and appends them to the file as runs.
+// spill sorts the records in memory and appends them to the file as runs.
 func (c *counter) spill(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -128,13 +127,13 @@ func (c *counter) spill(ctx context.Context) error {
 	return nil
 }
 
-// failed explains a fault of the temporary file, with a hint.
+// failed returns an error of the temporary file with an explanation and a hint.
 func (c *counter) failed(err error) error {
 	return fmt.Errorf("counting duplicates, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
 		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, recordBytes)
 }
 
-// seal sorts the kept records into runs in memory. No more are added.
+// seal sorts the remaining records into runs in memory. No more records may be added.
 func (c *counter) seal() {
 	for _, run := range c.sorted() {
 		c.runs = append(c.runs, sortedRun{kept: run})
@@ -154,7 +153,7 @@ func (c *counter) merge(other *counter) {
 	other.runs, other.rows, other.merged, other.file = nil, 0, nil, nil
 }
 
-// count counts the different rows among all that were added.
+// count returns the number of rows and of distinct rows, and adds duplicates to later.
 func (c *counter) count(ctx context.Context) (found job.Duplicates, err error) {
 	var last rowRecord
 	err = c.each(ctx, func(r rowRecord) error {
@@ -185,7 +184,7 @@ func (c *counter) close() error {
 	return err
 }
 
-// sorted sorts the kept records, in as many runs as there are workers.
+// sorted sorts the records in memory, in up to as many runs as there are workers.
 func (c *counter) sorted() (runs [][]rowRecord) {
 	var running sync.WaitGroup
 	for part := range slices.Chunk(c.kept, max(leastRecords, (len(c.kept)+c.workers-1)/c.workers)) {
@@ -196,8 +195,8 @@ func (c *counter) sorted() (runs [][]rowRecord) {
 	return runs
 }
 
-// sortRecords sorts records whose marks agree in the bytes before this one (McIlroy, Bostic and
-// McIlroy, 1993, "American flag sort").
+// sortRecords sorts records whose marks are equal in the bytes before the byte digit, from the highest (McIlroy, Bostic
+// and McIlroy, 1993, "American flag sort").
 func sortRecords(records []rowRecord, digit int) {
 	const few = 128
 	if len(records) <= few || digit == 8 {
@@ -218,7 +217,7 @@ func sortRecords(records []rowRecord, digit int) {
 	for i, end := range ends {
 		for next[i] < end {
 			r := records[next[i]]
-			for at := of(r); at != i; at = of(r) { // carry records to their bytes until one belongs here
+			for at := of(r); at != i; at = of(r) { // move records to their buckets until one belongs here
 				r, records[next[at]] = records[next[at]], r
 				next[at]++
 			}
@@ -230,10 +229,10 @@ func sortRecords(records []rowRecord, digit int) {
 	}
 }
 
-// mergeBuffers is the memory of a merge, in bytes.
+// mergeBuffers is the memory for reading files in a merge, in bytes.
 const mergeBuffers = 8 << 20
 
-// each calls use with all records, in their order. It may be called again.
+// each calls use with all records in sorted order. It may be called more than once.
 func (c *counter) each(ctx context.Context, use func(rowRecord) error) error {
 	c.seal()
 	if len(c.runs) == 0 {
@@ -282,15 +281,15 @@ func (c *counter) each(ctx context.Context, use func(rowRecord) error) error {
 	return nil
 }
 
-// A reader reads a run; record is the latest.
+// A reader reads a run. record is the one that was read last.
 type reader struct {
 	kept   []rowRecord
-	in     *bufio.Reader // nil: the run is kept
+	in     *bufio.Reader // nil if the run is in memory
 	record rowRecord
 	begun  bool
 }
 
-// next reads the next record, if there is one.
+// next reads the next record, and reports whether there was one.
 func (r *reader) next() (bool, error) {
 	if r.in == nil {
 		if len(r.kept) == 0 {
@@ -317,7 +316,7 @@ func (r *reader) next() (bool, error) {
 	return true, nil
 }
 
-// settle restores a heap of readers below reader i; the least record is on top.
+// settle restores the order of the heap below reader i. The reader with the least record is on top.
 func settle(heap []*reader, i int) {
 	for {
 		least := i
@@ -334,11 +333,11 @@ func settle(heap []*reader, i int) {
 	}
 }
 
-// An unnamed file is removed as soon as it is open, so that not even a killed process leaves it;
-// on systems without that, when it is closed.
+// An unnamed file is removed as soon as it is open, so that it does not remain even if the process is killed. On systems
+// that do not allow this, it is removed when it is closed.
 type unnamed struct {
 	*os.File
-	gone bool // removed
+	gone bool // already removed
 }
 
 func createTemporary(folder string) (temporary, error) {

@@ -6,16 +6,16 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A series is a [certify.Series] of consecutive rows, with the numbers at both ends to join the
-// series of shards: small row groups hide nothing. docs/reference/formats.md, section 7, specifies it.
+// A series is a [certify.Series] of consecutive rows, with the numbers at both ends. By these the series of shards are
+// joined exactly, so that dependence is found even if row groups are small (docs/reference/formats.md, section 7).
 type series struct {
 	certify.Series
 
 	first [certify.Lags]int64 // the first numbers
-	last  [certify.Lags]int64 // the last ones, backwards
+	last  [certify.Lags]int64 // the last numbers, from the last one backwards
 }
 
-// inSteps is a number from −1 to 1 in steps, rounded down; others are clamped first.
+// inSteps returns v, clamped to [−1, 1], in steps of 1/[certify.SeriesOne], rounded down.
 func inSteps(v float64) int64 {
 	return int64(math.Floor(certify.SeriesOne * max(-1, min(1, v))))
 }

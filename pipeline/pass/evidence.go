@@ -13,9 +13,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Certify makes the certificate that follows from the results of the last pass, the declarations of the job and
-// what the publisher says. Verification makes it again and compares the documents. A model that does not follow
-// from the job is an error.
+// Certify returns the certificate that follows from the results of the last pass, the job, and what the publisher
+// declares. Verification computes it again and compares the documents. It is an error if the model does not follow from
+// the job.
 func Certify(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (c certify.Certificate, err error) {
 	job = job.ForRows(found.Counts.Rows)
 	if err := errors.Join(job.Sequenced(), job.Rejected.Allow(found.Counts.Rejected, found.Counts.Rows), job.Duplicates.Allow(found.Duplicates.Rows, found.Counts.Rows-found.Counts.Rejected)); err != nil {
@@ -71,9 +71,8 @@ func Certify(job job.Job, configuration []byte, m Model, modelDigest string, fou
 	return certify.Certify(ev)
 }
 
-// describe derives the description of a model from job, scaling and the model itself: its kernel's
-// family, grid values, peaks of the grid's weights, jitter and size. Training writes it;
-// verification derives it again and compares.
+// describe returns the description of a model, derived from the job, the scaling, and the model's kernel family, grid
+// values, peaks of the grid's weights, jitter and size. Training writes it. Verification derives it again and compares.
 func describe(job job.Job, features []job.Affine, target job.Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
 	meta := ModelMeta{
 		Format: ModelFormat, Kernel: p.Kernel.Family.Name, Isotropic: job.Kernel.Isotropic,
@@ -114,7 +113,8 @@ func describe(job job.Job, features []job.Affine, target job.Affine, theta []cer
 	return meta, nil
 }
 
-// scaling derives the scaling of a model's columns from the prior rows. Without rows it is the model's own.
+// scaling returns the scaling of a model's columns, derived from the prior rows. If no rows were read, it is the
+// model's own.
 func (e *Found) scaling(j job.Job, meta ModelMeta) (features []job.Affine, target job.Affine) {
 	columns := append(slices.Clone(meta.Features), meta.Target)
 	if j.Scaling == job.ScalingNone {
@@ -129,7 +129,7 @@ func (e *Found) scaling(j job.Job, meta ModelMeta) (features []job.Affine, targe
 	return j.Encode.Unscaled(columns[:last]), columns[last]
 }
 
-// follows demands that a model's description follows from job, pass and posterior.
+// follows returns an error unless a model's description follows from job, pass and posterior.
 func follows(job job.Job, m Model, found *Found) error {
 	if job.Encode != nil && found.encode == nil {
 		levels, err := statedLevels(job.Encode, m.Meta)
@@ -144,7 +144,7 @@ func follows(job job.Job, m Model, found *Found) error {
 	if err != nil {
 		return fmt.Errorf("the model does not follow from the job: %w", err)
 	}
-	want.Predictor = m.Meta.Predictor // it follows from the rows: [pipeline.Verification.predictor]
+	want.Predictor = m.Meta.Predictor // checked with the rows: [pipeline.Verification.predictor]
 	a, err := json.Marshal(m.Meta)
 	if err != nil {
 		return err
@@ -168,9 +168,9 @@ func follows(job job.Job, m Model, found *Found) error {
 	return fitsInducing(job, found.Counts.Training, len(want.Lengthscales), m.Posterior.Inducing())
 }
 
-// fitsInducing demands a number of inducing points that the job allows: at most the largest of its
-// list or, without a list, that of the rule in N. There may be fewer, if start rows repeat or lie
-// far from the others. Any number is a choice of Q, which is free.
+// fitsInducing returns an error if a model has more inducing points than the job allows: the largest of its list or,
+// without a list, the number by the rule in N. There may be fewer, for example if start rows repeat. The bound holds for
+// any number, because it is part of the choice of Q.
 func fitsInducing(j job.Job, n int64, d, m int) error {
 	most := model.Config{N: n, Dim: d}.Scheduled().Inducing
 	switch {
@@ -187,7 +187,7 @@ func fitsInducing(j job.Job, n int64, d, m int) error {
 	return nil
 }
 
-// statedLevels are the encodings with medians and levels of a model's description.
+// statedLevels returns the encodings with the medians and levels of a model's description filled in.
 func statedLevels(e job.Encodings, meta ModelMeta) (job.Encodings, error) {
 	return e.Completed(func(column string) (float64, error) {
 		if of := meta.Encode.Of(column); of != nil && of.Fill != nil && of.Fill.With != nil {

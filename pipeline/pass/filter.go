@@ -16,15 +16,15 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A badReport gathers facts about rejected rows for people.
+// A badReport collects facts about rejected rows for a message.
 type badReport struct {
 	mu      sync.Mutex
-	ordinal int64 // of the first; -1: there is none
-	first   string
-	columns map[int]int64 // rejected rows by column
+	ordinal int64         // of the first rejected row, or -1
+	first   string        // describes that row
+	columns map[int]int64 // number of rejected rows by bad column
 }
 
-// see notes the rows of a block that are bad in one of some columns, and returns them, ascending.
+// see returns, ascending, the rows of a block that are bad in one of the columns strict, and adds them to the report.
 func (r *badReport) see(s dataset.Shard, b dataset.Block, strict []int) (bad []int) {
 	if b.Reasons == nil || b.Reasons.NullN() == b.Rows {
 		return nil
@@ -49,7 +49,7 @@ func (r *badReport) see(s dataset.Shard, b dataset.Block, strict []int) (bad []i
 		if ordinal := b.First + int64(i); r.ordinal < 0 || ordinal < r.ordinal {
 			r.ordinal = ordinal
 			at, reason := fmt.Sprintf(", row %d (from 0)", ordinal-s.First), b.Reasons.Value(i)
-			if strings.HasPrefix(reason, "offset ") { // of a topic, it has the position
+			if strings.HasPrefix(reason, "offset ") { // the reason has the position, in a topic
 				at = ""
 			}
 			r.first = fmt.Sprintf("%s%s: %s", s.Name, at, reason)
@@ -58,7 +58,7 @@ func (r *badReport) see(s dataset.Shard, b dataset.Block, strict []int) (bad []i
 	return bad
 }
 
-// words names the first rejected row, and the columns with the most rejected rows.
+// words returns a text that names the first rejected row and the columns with the most rejected rows.
 func (r *badReport) words(names []string) string {
 	if r.ordinal < 0 {
 		return ""
@@ -81,16 +81,16 @@ func (r *badReport) words(names []string) string {
 	return text
 }
 
-// A rowFilter is the result of a separate pass before the split is known: the rows that are left out.
+// A rowFilter is the result of reading all rows before the split is known: which rows are left out.
 type rowFilter struct {
 	out        dataset.LeftOut
-	duplicates job.Duplicates           // of the rows that are not bad; if duplicates are dropped
-	bad        string                   // names the rejected rows, in words
-	split      *dataset.UnitSplit       // nil: the split follows from ordinals alone
-	columns    [][]dataset.ColumnDigest // of the rows read, by shard
+	duplicates job.Duplicates           // of the rows that are not rejected; zero unless duplicates are dropped
+	bad        string                   // describes the rejected rows
+	split      *dataset.UnitSplit       // nil if the split follows from ordinals alone
+	columns    [][]dataset.ColumnDigest // of each shard
 }
 
-// affordFilter refuses sets of rows beyond the memory of the job.
+// affordFilter returns an error if the sets of left-out rows need more memory than the job has.
 func affordFilter(j job.Job, rows int64, res job.Resources) error {
 	need := int64(0)
 	if j.Rejected.Some() {
@@ -106,8 +106,8 @@ func affordFilter(j job.Job, rows int64, res job.Resources) error {
 	return nil
 }
 
-// filterRows finds the rows that are bad in the used columns, the duplicates if the job drops them, and
-// the split if it follows from units.
+// filterRows reads all rows. It finds the rows that are bad in the used columns, the duplicates if the job drops them,
+// and the split if it follows from units.
 func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int, res job.Resources) (s *rowFilter, err error) {
 	n, shards := dataset.RowsOf(src), src.Shards()
 	s = &rowFilter{columns: make([][]dataset.ColumnDigest, len(shards))}
@@ -131,7 +131,7 @@ func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
 	err = dataset.Shards(ctx, src, dataset.Indices(len(shards)), res.Workers, marked, dataset.NewSecret(), func(_, shard int) (func(dataset.Block) error, func([]dataset.ColumnDigest, dataset.Multiset) error) {
 		return func(b dataset.Block) error {
-				var here []int // rows of the block that are bad
+				var here []int // rejected rows of the block
 				if s.out.Bad != nil {
 					here = bad.see(shards[shard], b, strict)
 				}
@@ -166,8 +166,8 @@ func filterRows(ctx context.Context, src dataset.Source, job job.Job, used []int
 	return s, nil
 }
 
-// CountUnits reads the rows of a job by units once, and returns the units of each subset; nil without units.
-// Too few units are [job.ErrData].
+// CountUnits reads the rows of a job once and returns the number of units in each subset, or nil if examples are rows.
+// It returns [job.ErrData] if there are too few units.
 func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (*certify.UnitCounts, error) {
 	if !j.Unit.Given() {
 		return nil, nil

@@ -18,37 +18,37 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A FirstPass is what the first pass has found over a sample: its digest, split, scaling and start
-// rows. Prior, scaling and loss depend on prior rows alone.
+// A FirstPass is the result of the first pass over a dataset: its digest, split, scaling and start rows. Prior, scaling
+// and loss depend on prior rows only.
 type FirstPass struct {
 	Split    dataset.Split
 	Features []job.Affine
 	Target   job.Affine
 	Digest   job.Digest
 	Targets  job.Digest       // of the multiset of the target's values
-	Held     dataset.Multiset // the held-out rows
+	Held     dataset.Multiset // of the positions and targets of the held-out rows
 
-	Reference dataset.RawRows // in ordinal order
-	Start     dataset.RawRows // the startRows rows of lowest rank, in the order of rank
+	Reference dataset.RawRows // the prior rows, in the order of their ordinals
+	Start     dataset.RawRows // the rows of [dataset.Split.Starts], in the order of their ranks
 
 	columns    []string      // of the source; the target is last
-	used       []int         // the columns that count: features in order, those next to them or of units, the target
-	encode     job.Encodings // of some features
+	used       []int         // indices of the columns that are used: features in order, other columns, the target
+	encode     job.Encodings // with levels and medians
 	duplicates job.Duplicates
-	repeats    bool // the job drops duplicates, and there are some
+	repeats    bool // whether there are duplicates that the job drops
 	warnings   []string
 
-	means  []job.Meaning // of the columns, where the source states them
-	mean   int           // column of the mean; -1: none
+	means  []job.Meaning // of the columns; nil if the source does not state them
+	mean   int           // index of the column of the mean, or -1
 	groups []float64     // values with a group of their own
 
-	bad     string    // which rows are bad, in words
-	targets []float64 // those that the baseline's constant is chosen on
+	bad     string    // describes the rejected rows
+	targets []float64 // targets that the baseline's constant is chosen on
 }
 
-// First makes the first pass. With the error of too many rejected rows it also returns the result. If the
-// job leaves rows out, it reads the rows twice, because a row's subset must be known before its use. It
-// repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
+// First makes the first pass. It reads the rows twice if the job leaves rows out, because the subset of a row must be
+// known before the row is used. It repeats the pass if rows differ only in columns that are not used. parts, if not nil,
+// makes the pass in parts. If there are too many rejected rows, First returns both the result and an error.
 func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*FirstPass, error) {
 	s := &FirstPass{columns: src.Columns(), means: meanings(src), mean: -1}
 	if j.Mean.Given() {
@@ -61,7 +61,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	for passes := 0; ; passes++ {
 		same, err := s.pass(ctx, src, j, used, res, parts)
 		if errors.Is(err, job.ErrData) && s.Split.Out.Bad != nil {
-			return s, err // with the rejected rows, for who wants to see them
+			return s, err // the result says which rows are rejected
 		}
 		if err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	s.warnings = slices.Concat(s.warnings, s.warned(), j.Warned())
 	bad, all := s.Split.Out.Bad.Size(), s.Split.Rows
 	if err := j.Rejected.Stop(bad, all, s.bad); err != nil {
-		return s, err // with the rows, for who wants to see them
+		return s, err // the result says which rows are rejected
 	}
 	if bad > 0 {
 		s.warnings = append(s.warnings, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, words.Count(all, "row"), s.bad))
@@ -101,8 +101,8 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	return s, nil
 }
 
-// pass reads the rows once, and counts duplicates over the given columns. It reports whether the used
-// columns give the same duplicates.
+// pass reads the rows once and counts duplicates over the given columns. It reports whether the used columns, which
+// follow from the rows, give the same duplicates.
 func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, columns []int, res job.Resources, parts Parts) (same bool, err error) {
 	rows, err := beginPass(ctx, src, job, columns, &TrainingState{Secret: dataset.NewSecret().String()}, res)
 	if rows != nil {
@@ -110,7 +110,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 	}
 	if rows != nil && rows.filter != nil {
 		s.bad = rows.filter.bad
-		if err != nil { // the share of rejected rows is the reason, if it is too large
+		if err != nil { // too many rejected rows are the more useful reason
 			err = cmp.Or(job.Rejected.Stop(s.Split.Out.Bad.Size(), s.Split.Rows, s.bad), err)
 		}
 	}
@@ -134,7 +134,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 	return same, err
 }
 
-// see takes what a first pass over all rows has found. It reports whether the used columns give the same
+// see sets s from what a first pass over all rows has found. It reports whether the used columns give the same
 // duplicates.
 func (s *FirstPass) see(ctx context.Context, job job.Job, rows *Prepared, found *Pass) (same bool, err error) {
 	kept := rows.wanted
@@ -160,7 +160,7 @@ func (s *FirstPass) see(ctx context.Context, job job.Job, rows *Prepared, found 
 	return true, nil
 }
 
-// summaries are those of the columns over all shards.
+// summaries returns the summary of each column over all shards.
 func (p *Pass) summaries() []summary {
 	var all []summary
 	for _, s := range p.InOrder() {
@@ -175,7 +175,7 @@ func (p *Pass) summaries() []summary {
 	return all
 }
 
-// TrainingState is the training state of the job, without the results of training.
+// TrainingState returns the training state of the job, without the results of training.
 func (s *FirstPass) TrainingState(j job.Job, src dataset.Source) (*TrainingState, error) {
 	j.Repeats = s.repeats
 	h, err := newTrainingState(j, s.Split, dataset.NewSecret())
@@ -188,19 +188,19 @@ func (s *FirstPass) TrainingState(j job.Job, src dataset.Source) (*TrainingState
 	return h, nil
 }
 
-// Describe derives the description of a model from the job, the first pass and the model itself.
+// Describe returns the description of a model, derived from the job, the first pass and the model itself.
 func (s *FirstPass) Describe(j job.Job, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
 	j.Encode = s.encode
 	return describe(j, s.Features, s.Target, theta, p)
 }
 
-// HasColumns reports whether a model has the features, the target and the column of the mean of the job's rows.
+// HasColumns reports whether a model has the same features, target, column of the mean and levels as the job's rows.
 func (s *FirstPass) HasColumns(m ModelMeta, j job.Job) bool {
 	return slices.Equal(m.FeatureNames(), dataset.NamesOf(s.Features)) && m.Target.Name == s.Target.Name && m.Mean == j.Mean.Column &&
 		reflect.DeepEqual(m.Encode.Openly(), s.encode.Openly())
 }
 
-// scale decides the constants of the scaling and the features that are used.
+// scale sets the scaling of the columns and which features are used.
 func (s *FirstPass) scale(j job.Job) error {
 	s.Features, s.used = nil, nil
 	last := len(s.columns) - 1
@@ -258,7 +258,7 @@ func (s *FirstPass) scale(j job.Job) error {
 	return nil
 }
 
-// BaselineRows are the rows that the baseline's constant is chosen on.
+// BaselineRows returns the rows on which the baseline's constant is chosen.
 func (s *FirstPass) BaselineRows() dataset.RawRows {
 	if s.Reference.N > 0 {
 		return s.Reference
@@ -266,13 +266,12 @@ func (s *FirstPass) BaselineRows() dataset.RawRows {
 	return s.Start
 }
 
-// affine is the scaling of column i, and whether the column is constant where
-// the scaling comes from.
+// affine returns the scaling of column i, and whether the column is constant on the prior rows.
 func (s *FirstPass) affine(j job.Job, i int) (a job.Affine, constant bool, err error) {
 	if j.Scaling == job.ScalingNone {
 		return job.Affine{Scale: 1}, false, nil
 	}
-	x := slices.DeleteFunc(s.Reference.Column(i), math.IsNaN) // only a column that is not used has one
+	x := slices.DeleteFunc(s.Reference.Column(i), math.IsNaN) // only unused columns have NaN
 	if len(x) == 0 {
 		return a, true, nil
 	}
@@ -289,24 +288,24 @@ func (s *FirstPass) affine(j job.Job, i int) (a job.Affine, constant bool, err e
 	return a, !(a.Scale > 0), nil
 }
 
-// Scaler scales the rows of the source.
+// Scaler returns a scaler for rows of the source.
 func (s *FirstPass) Scaler() dataset.Scaler {
 	return dataset.NewScaler(s.used[:len(s.Features)], s.Features, s.encode, s.mean, s.Target)
 }
 
-// Scaled are raw rows as the trainer gets them.
+// Scaled returns raw rows in scaled form, as the trainer needs them.
 func (s *FirstPass) Scaled(raw dataset.RawRows) model.Rows {
 	scale := s.Scaler()
 	x, y := scale.ScaleRaw(raw)
 	return model.Rows{X: x, Y: y, Dim: scale.Inputs}
 }
 
-// Scales are the features' lengthscales.
+// Scales returns which inputs share a lengthscale.
 func (s *FirstPass) Scales(job job.Job) model.Scales {
 	return model.Scales{ARD: !job.Kernel.Isotropic, Widths: s.encode.Widths(s.Features)}
 }
 
-// filled says what replaces missing values of the prior rows; nil: nothing is filled.
+// filled returns a message about replaced missing values of the prior rows, or nil if no feature has a fill.
 func (s *FirstPass) filled() []string {
 	raw := s.Reference
 	raw.Encoded = nil
@@ -323,11 +322,11 @@ func (s *FirstPass) filled() []string {
 	return []string{words.Count(int64(s.Reference.N), "prior row") + ": " + strings.Join(all, ", ")}
 }
 
-// leastDetected is the least number of prior rows that show an identifier: independent rows have this many
-// different values in order with a probability of about 10⁻¹⁸.
+// leastDetected is the least number of prior rows by which an identifier is detected. The probability that this many
+// different values of independent rows are in order is about 10⁻¹⁸.
 const leastDetected = 20
 
-// warned are remarks about the values of used columns on the prior rows, which are in order.
+// warned returns warnings about the values of used columns on the prior rows.
 func (s *FirstPass) warned() (all []string) {
 	if s.Reference.N < leastDetected {
 		return nil
@@ -348,14 +347,14 @@ func (s *FirstPass) warned() (all []string) {
 	return all
 }
 
-// IDName is the name of a column of identifiers.
+// IDName matches names that are usual for columns of identifiers.
 var IDName = regexp.MustCompile(`^(?i:id|uuid|guid|row_?(id|number|num|no))$|(?i:[_. -]id)$|[a-z]I[dD]$`)
 
 func (s *FirstPass) onAll() string {
 	return "on all " + words.Number(int64(s.Reference.N)) + " prior rows"
 }
 
-// onLine reports whether points are on a straight line, but for rounding.
+// onLine reports whether the points (x, y) are on a straight line, up to rounding.
 func onLine(x, y []float64) bool {
 	n := float64(len(x))
 	var a, b, xx, xy, yy float64
@@ -368,7 +367,7 @@ func onLine(x, y []float64) bool {
 	return xy*xy > (1-1e-9)*xx*yy
 }
 
-// identifies says why a column may be an identifier on the prior rows; "": it does not, or there are too few.
+// identifies returns why column i may be an identifier, by the prior rows, or "" if it is none or there are too few rows.
 func (s *FirstPass) identifies(i int) string {
 	column := s.Reference.Column(i)
 	sorted := slices.Sorted(slices.Values(column))
@@ -385,9 +384,9 @@ func (s *FirstPass) identifies(i int) string {
 	return ""
 }
 
-// CheckLeftOut returns an error unless the columns that a first pass in parts leaves out, for their one value on
-// the prior rows, have these values there. The prior may not depend on other rows, and the features are
-// a part of it. It reads no other column but the target, and only shards with prior rows.
+// CheckLeftOut returns an error if a column that a first pass in parts has left out, because it is constant on the prior
+// rows, has other values there. The features are part of the prior, which may depend on prior rows only. CheckLeftOut
+// reads only these columns and the target, in shards with prior rows.
 func (s *FirstPass) CheckLeftOut(ctx context.Context, open func(ctx context.Context, features []string) (dataset.Source, error), workers int) error {
 	if s.repeats { // one process has read all rows
 		return nil
@@ -412,7 +411,7 @@ func (s *FirstPass) CheckLeftOut(ctx context.Context, open func(ctx context.Cont
 			order = append(order, i)
 		}
 	}
-	next := 0 // prior row
+	next := 0 // number of the next prior row
 	err = dataset.Stream(ctx, src, order, workers, func(b dataset.Block) error {
 		for _, ordinal := range (dataset.Shard{First: b.First, Rows: int64(b.Rows)}).Among(s.Split.PriorRows) {
 			for i, c := range at {
@@ -430,8 +429,8 @@ func (s *FirstPass) CheckLeftOut(ctx context.Context, open func(ctx context.Cont
 	return err
 }
 
-// PutAway puts the rejected rows of a first pass where they belong. It reads shards with rejected rows
-// again, one after the other: there is no memory for all of them.
+// PutAway writes the rejected rows of a first pass to a store, unless that is nil. It reads shards with rejected rows
+// again, so that it need not hold all these rows in memory.
 func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.Rejects, res job.Resources) error {
 	bad, shards := s.Split.Out.Bad, src.Shards()
 	if to == nil || bad == nil {

@@ -12,22 +12,22 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Found is what a full pass over the dataset finds about a model: its part of the evidence
-// of a certificate, which [Certify] completes. It comes from a source opened again and from the
-// model's stored bytes, in the run that certifies and in every verification.
+// A Found is what a last pass finds about a model: the part of a certificate's evidence that depends on rows, which
+// [Certify] completes. The pass uses a source opened again and the model's stored bytes, both in the run that certifies
+// and in verification.
 type Found struct {
 	certify.Evidence
 
-	reference []job.Affine  // scaling by the prior rows: features, then target
+	reference []job.Affine  // scaling by the prior rows: features, then target; nil without prior rows
 	referred  string        // digest of the prior rows
-	encode    job.Encodings // by the prior rows and the job; nil without rows
+	encode    job.Encodings // by the prior rows and the job; nil if no rows were read
 
-	Kept dataset.RawRows // prior rows, or start rows if there are none, in the order of their ordinals
+	Kept dataset.RawRows // the prior rows, or the start rows if there are none, in the order of their ordinals
 }
 
-// Last makes the pass over all rows. The source's columns must be the model's
-// features in order, those next to them, and the target. constant is the baseline's prediction in raw
-// units, and groups are the values with a group of their own.
+// Last makes the last pass, over all rows. The source's columns must be the model's features in order, the job's other
+// columns, and the target. constant is the baseline's prediction in raw units, and groups are the values that have a
+// group of their own.
 func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, constant float64, groups []float64, res job.Resources) (found *Found, err error) {
 	prepared, err := Prepare(ctx, src, m, job, &TrainingState{Constant: constant, Groups: groups, Secret: dataset.NewSecret().String()}, res)
 	if err != nil {
@@ -46,7 +46,7 @@ func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, constan
 	return found, nil
 }
 
-// result is what a pass over all rows found. Parts that do not fit together are [ErrPart].
+// result returns what a pass over all rows has found. It returns [ErrPart] if parts do not fit together.
 func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	columns := columnsOf(j, m.Meta)
 	if err := p.missing(); err != nil {
@@ -105,7 +105,7 @@ func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	return found, dataset.KnowsTarget(mean, kept)
 }
 
-// grouping is that of the job, with the prior rows of each group; nil: there are no groups.
+// grouping returns the groups of the job with the number of prior rows of each, or nil if there are no groups.
 func grouping(j job.Job, columns []string, reference dataset.RawRows) (*certify.Grouping, error) {
 	values, err := dataset.GroupValues(j, columns, reference)
 	by := j.Grouping(values)
@@ -123,8 +123,8 @@ func grouping(j job.Job, columns []string, reference dataset.RawRows) (*certify.
 	return by, nil
 }
 
-// count counts the rows by split, and those that equal an earlier one. If examples are units, it adds
-// them to the loss sums.
+// count sets the counts of found: rows of each subset, units and duplicates. If examples are units, it adds their losses
+// to the loss sums.
 func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error) {
 	to, l := found.LossSums, &found.Counts
 	l.Training, l.Holdout = to.Of(certify.PredictorDraw, certify.SubsetTraining).Risk.Count(), to.Of(certify.PredictorMean, certify.SubsetHoldout).Risk.Count()
@@ -145,7 +145,7 @@ func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error)
 	return nil
 }
 
-// counted are the duplicates among all rows of the pass.
+// counted returns the duplicates among all rows of the pass.
 func (p *Pass) counted(ctx context.Context) (job.Duplicates, error) {
 	if p.marks == nil {
 		return p.duplicates, nil
@@ -153,11 +153,11 @@ func (p *Pass) counted(ctx context.Context) (job.Duplicates, error) {
 	return p.marks.count(ctx)
 }
 
-// The baseline is the bound's formula for a constant prediction. One rule chooses the
-// constant for every kind of scaling, so that no bad one can be chosen: on the prior rows, or
-// on the start rows if there are none. Sums of [loss.Loss.Least] have the same bits on every platform.
+// The baseline is the bound's formula for a constant prediction. The constant is chosen by a fixed rule, on the prior
+// rows or on the start rows if there are none, so that a publisher cannot choose a bad one. Sums of [loss.Loss.Least]
+// have the same bits on every platform.
 
-// halfWidth is half the width of the narrowest interval that covers nine in ten of the targets, rounded up.
+// halfWidth returns half the width of the narrowest interval that covers at least nine in ten of the targets.
 func halfWidth(targets []float64) float64 {
 	sorted, width := slices.Sorted(slices.Values(targets)), math.Inf(1)
 	within := (9*len(sorted) + 9) / 10
@@ -194,7 +194,7 @@ func bestConstant(targets []float64, spec certify.Loss) float64 {
 	return best
 }
 
-// dependence says how alike the targets of near rows are.
+// dependence returns the series of the scaled targets, which shows how similar those of near rows are.
 func (p *Pass) dependence() certify.Series {
 	var targets series
 	for _, s := range p.InOrder() {

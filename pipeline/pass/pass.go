@@ -1,6 +1,6 @@
-// Package pass has the fold over all rows. The first pass finds scaling, digests and prior rows; the
-// last one scores a model on every row. Both give partial results that merge in any order to the same
-// bytes. From the last one, [Certify] makes the certificate.
+// Package pass implements the two passes that read all rows. The first finds scaling, digests and prior rows. The last
+// scores a model on every row, and [Certify] makes the certificate from its result. Both passes can be made in parts,
+// which merge in any order to the same bytes.
 package pass
 
 import (
@@ -14,31 +14,29 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// ErrPart says that parts do not make up a pass: one is damaged, missing, duplicated, or of
-// another pass.
+// ErrPart marks parts that do not make up a pass: one is damaged, missing, duplicated, or of another pass.
 var ErrPart = errors.New("parts of a pass")
 
-// A Pass is the result of one reading of some or all shards of a sample: a partial result of the
-// fold over its rows. Passes through different shards merge. The bytes of [Pass.Write] are the
-// same whatever the parts, their order and the number of workers, so that several machines may make
-// the parts.
+// A Pass is the result of reading some or all shards of a dataset once. Passes of different shards can be merged. The
+// bytes of [Pass.Write] do not depend on the parts, their order or the number of workers, so that several machines may
+// make the parts.
 //
-// Counts and sums of losses are exact. Other sums of floating-point numbers are kept by shard, and
-// added in the order of the shards at the end.
+// Counts and sums of losses are exact. Other sums of floating-point numbers are stored for each shard, and added in the
+// order of the shards at the end.
 //
-// Its methods are for one goroutine at a time. Close it after use.
+// Only one goroutine at a time may call its methods. Close it after use.
 type Pass struct {
 	of         subject
 	shards     map[int]*ShardPass
 	lossSums   certify.LossSums
-	units      *unitSums      // behind the loss sums, if examples are units; nil: they are rows
-	marks      *counter       // of all rows of the shards; nil if duplicates were counted in an earlier pass
-	duplicates job.Duplicates // of the whole sample, from that pass
+	units      *unitSums      // losses by unit, from which count completes lossSums; nil if examples are rows
+	marks      *counter       // of all rows of the shards; nil if duplicates were counted in an earlier reading
+	duplicates job.Duplicates // of the whole dataset, from that reading
 
-	held *dataset.Multiset // of a first pass: its held-out rows; nil: of a last one
+	held *dataset.Multiset // of the held-out rows in a first pass; nil in a last pass
 }
 
-// A subject identifies the work of a pass. Only passes with the same one merge.
+// A subject identifies what a pass is about. Only passes with equal subjects can be merged.
 type subject struct {
 	rows          int64 // of the sample
 	bad           int64 // rows that break a row rule
@@ -46,12 +44,12 @@ type subject struct {
 	shards        int
 	columns       int
 	layout        job.Digest // of the shards' first ordinals and rows
-	model         job.Digest // zero: of a first pass, in which no row is scored
+	model         job.Digest // zero for a first pass, in which no row is scored
 	configuration job.Digest // of the job
-	sample        job.Digest // that training read
-	constant      float64
-	groups        string     // values with a group of their own, [dataset.Packed]
-	secret        job.Digest // of the secret of the marks; zero: there are none
+	sample        job.Digest // of the rows that training has read
+	constant      float64    // of the baseline
+	groups        string     // values with a group of their own, by [dataset.Packed]
+	secret        job.Digest // of the secret of the marks; zero if there are no marks
 }
 
 // A ShardPass is the result for one shard.
@@ -59,22 +57,21 @@ type ShardPass struct {
 	first, rows int64
 	Columns     []dataset.ColumnDigest
 	targets     dataset.Multiset
-	Kept        []float64 // the wanted rows, in the order of their ordinals: all columns
-	summaries   []summary // one a column, if wanted
+	Kept        []float64 // all columns of the rows that the pass collects, in the order of their ordinals
+	summaries   []summary // one for each column in a first pass
 
-	// Of scored rows, in their order.
-	targetsInOrder series // of reference and training rows
+	targetsInOrder series // of the scaled targets of prior and training rows, in a last pass
 }
 
 // A summary describes a column's values in a shard.
 type summary struct {
 	first float64
-	one   bool // all values equal the first
+	one   bool // whether all values equal the first
 }
 
-// Merge moves the shards of other into p, which then owns its resources. Passes of different
-// samples, models, jobs or secrets, and passes that share a shard, are an error that wraps
-// [ErrPart] and changes nothing.
+// Merge moves the shards of other into p, which then owns the resources of other. If the passes are of different
+// datasets, models, jobs or secrets, or have a shard in common, Merge changes nothing and returns an error that wraps
+// [ErrPart].
 func (p *Pass) Merge(other *Pass) error {
 	if err := p.of.same(other.of); err != nil {
 		return err
@@ -138,7 +135,7 @@ func (s subject) same(other subject) error {
 	}
 }
 
-// missing returns an error that names the first missing shards, nil if there are none.
+// missing returns an error that names the first missing shards, or nil if none is missing.
 func (p *Pass) missing() error {
 	if len(p.shards) == p.of.shards {
 		if _, rows := p.Size(); rows != p.of.rows {
@@ -158,7 +155,7 @@ func (p *Pass) missing() error {
 		ErrPart, p.of.shards-len(p.shards), p.of.shards, from+1, to, row)
 }
 
-// InOrder are the shards in their order. None is missing.
+// InOrder returns the results for the shards that the pass has read, in their order.
 func (p *Pass) InOrder() []*ShardPass {
 	all := make([]*ShardPass, 0, len(p.shards))
 	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
@@ -167,7 +164,7 @@ func (p *Pass) InOrder() []*ShardPass {
 	return all
 }
 
-// digests are the digests of the sample, over these columns, and of its targets.
+// digests returns the digests of the sample, over these columns, and of its targets.
 func (p *Pass) digests(used []int) (sample, targets job.Digest) {
 	var sum dataset.Multiset
 	for _, s := range p.InOrder() {
@@ -176,7 +173,7 @@ func (p *Pass) digests(used []int) (sample, targets job.Digest) {
 	return dataset.SampleDigest(p.ShardDigests(used)), sum.Digest()
 }
 
-// ShardDigests are the digests of the shards, in order, over these columns; nil: over all.
+// ShardDigests returns the digests of the shards, in order, over these columns, or over all columns if used is nil.
 func (p *Pass) ShardDigests(used []int) []job.Digest {
 	if used == nil {
 		used = dataset.Indices(p.of.columns)
@@ -192,7 +189,7 @@ func (p *Pass) ShardDigests(used []int) []job.Digest {
 	return all
 }
 
-// picked are the kept rows that have these ordinals, which ascend; of has those of all that were kept.
+// picked returns those kept rows that have these ordinals. of are the ordinals of all kept rows. Both ascend.
 func (p *Pass) picked(of, ordinals []int64) dataset.RawRows {
 	out := dataset.NewRawRows(len(ordinals), p.of.columns)
 	i := 0
@@ -208,7 +205,7 @@ func (p *Pass) picked(of, ordinals []int64) dataset.RawRows {
 	return out
 }
 
-// rows are the kept rows, in the order of their ordinals.
+// rows returns the kept rows, in the order of their ordinals.
 func (p *Pass) rows() dataset.RawRows {
 	all := dataset.RawRows{Columns: p.of.columns}
 	for _, s := range p.InOrder() {
@@ -218,17 +215,17 @@ func (p *Pass) rows() dataset.RawRows {
 	return all
 }
 
-// A Part is one of several parts of a pass, each of about as many rows.
+// A Part is one of several parts of a pass, which have about equal numbers of rows.
 type Part struct{ Number, Of int } // 1 ≤ Number ≤ Of
 
-// Whole is the one part of an undivided pass.
+// Whole is the only part of an undivided pass.
 var Whole = Part{1, 1}
 
-// String writes the part as in 1/2.
+// String returns the part in the form 1/2.
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }
 
-// Shards are the shards whose first row lies in the part: consecutive ones, or none if there
-// are more parts than shards.
+// Shards returns the indices of the shards whose first row is in the part. They are consecutive. There may be none, for
+// example if there are more parts than shards.
 func (p Part) Shards(all []dataset.Shard) []int {
 	var n int64
 	for _, s := range all {

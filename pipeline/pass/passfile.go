@@ -28,13 +28,13 @@ import (
 //	duplicates 1 and the counts of the whole sample, or 0, the number of rows (u64),
 //	           and mark and ordinal of each, sorted (16 bytes)
 //
-// Everything has a fixed order, so that equal passes have equal bytes.
+// The order of everything is fixed, so that equal passes have equal bytes.
 const partFormat = "pacsgp-part/13"
 
-// longestArithmetic bounds the name of an arithmetic.
+// longestArithmetic is the largest length of the name of an arithmetic, in bytes.
 const longestArithmetic = 64
 
-// sameArithmetic returns an error unless something was made with the arithmetic of this program.
+// sameArithmetic returns an error unless the arithmetic with is that of this program. made says what was made with it.
 func sameArithmetic(made, with string) error {
 	if with == model.Arithmetic {
 		return nil
@@ -42,7 +42,7 @@ func sameArithmetic(made, with string) error {
 	return fmt.Errorf("%s by a program with arithmetic %q, and this one has %q: one certificate needs training, parts and merging by programs with the same", made, with, model.Arithmetic)
 }
 
-// Write writes the bytes of the pass without holding them in memory. They do not depend on parts and workers.
+// Write writes the pass without holding all its bytes in memory. They do not depend on parts and workers.
 func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e := encoder{frame.NewWriter(out, partFormat)}
 	e.Text(model.Arithmetic)
@@ -115,9 +115,8 @@ func (e encoder) multiset(m dataset.Multiset) {
 	e.Numbers(m.Sum[:]...)
 }
 
-// ReadPass reads the form of Write, all of it once; other bytes are an error that wraps
-// [ErrPart]. Marks are not copied: in must be readable until the pass, or the pass that it is
-// merged into, is closed.
+// ReadPass returns the pass that [Pass.Write] has written as size bytes. It reads and checks all of them; an error wraps
+// [ErrPart]. Marks remain in in, which must be readable until the pass, or the one that it is merged into, is closed.
 func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
 	d := decoder{frame.NewReader(io.NewSectionReader(in, 0, size), size, partFormat)}
 	p := d.pass(in)
@@ -131,7 +130,7 @@ func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
 	return p, nil
 }
 
-// A decoder reads the parts of a pass from untrusted bytes. Its memory is in proportion to them.
+// A decoder reads the parts of a pass from untrusted bytes. It uses memory in proportion to their number.
 type decoder struct{ *frame.Reader }
 
 func (d decoder) digest() (digest job.Digest) {
@@ -242,7 +241,7 @@ func (d decoder) shard(columns int) *ShardPass {
 	return s
 }
 
-// duplicates reads the counts of duplicates, or the marks: it checks them, and does not copy them.
+// duplicates reads the counts of duplicates or the marks. It checks marks and leaves them in in.
 func (d decoder) duplicates(p *Pass, rows int64, in io.ReaderAt) {
 	switch kind := d.Number(); kind {
 	case 1:

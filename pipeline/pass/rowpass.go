@@ -18,32 +18,32 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Prepared is a pass before its rows are read: the source is open, the model is read back if it is a
-// last pass, and the split is known. It makes parts, one at a time, so that a process which makes several
-// prepares once. Close it after use.
+// A Prepared is a pass whose rows are not read yet. The source is open, the split is known, and a last pass has read the
+// model back. It makes parts one at a time, so that a process that makes several parts prepares them once. Close it after
+// use.
 type Prepared struct {
 	src     dataset.Source
 	shards  []dataset.Shard
-	columns []int // in which duplicates are equal, the target last; nil: duplicates are not counted
+	columns []int // in which duplicates are equal, the target last; nil if duplicates are not counted
 	res     job.Resources
 	split   dataset.Split
-	unseen  bool       // which of the rows are held-out rows or outside rows is found shard by shard
+	unseen  bool       // whether held-out rows and outside rows are still to be found, for the shards that are read
 	filter  *rowFilter // nil unless the job leaves rows out
 	secret  dataset.Secret
 	of      subject
 	job     job.Job
 
 	// What the pass is for.
-	wanted   []int64           // ordinals of the rows to keep, ascending
-	first    bool              // summarises columns, and gathers the held-out rows
-	scorer   *Scorer           // nil: no row is scored
-	curve    bool              // counts the errors of the mean on held-out rows
-	grouping *certify.Grouping // counts these rows by group; nil: there are none
-	grouped  int               // the column of the groups
+	wanted   []int64           // ordinals of the rows to collect, ascending
+	first    bool              // a first pass, which summarises columns and makes a digest of the held-out rows
+	scorer   *Scorer           // nil for a first pass
+	curve    bool              // whether to count the errors of predictions on held-out rows, for a curve
+	grouping *certify.Grouping // groups to count held-out rows by; nil if there are none
+	grouped  int               // index of the column of the groups
 }
 
-// beginPass prepares a pass for a training state. If the job leaves rows out, it reads all rows to find them.
-// Duplicates that are not dropped are counted during the pass. The split is found again unless the state has it.
+// beginPass prepares a pass for a training state. If the job leaves rows out, it reads all rows to find them. It computes
+// the split unless the state has it. Duplicates that are not dropped are counted during the pass.
 func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, h *TrainingState, res job.Resources) (p *Prepared, err error) {
 	n := dataset.RowsOf(src)
 	p = &Prepared{src: src, shards: src.Shards(), columns: columns, res: res, job: job.ForRows(n)}
@@ -65,7 +65,7 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 			return nil, err
 		}
 		out = p.filter.out
-		p.split = dataset.Split{Rows: n, Out: out} // until it is known
+		p.split = dataset.Split{Rows: n, Out: out} // until the split is known
 	}
 	if out.Duplicates == nil {
 		p.of.secret = p.secret.Digest()
@@ -90,7 +90,7 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 	return p, errors.Join(job.Scalable(p.split.Rows-out.Size(), p.split.Reference()), Separable(job, p.split))
 }
 
-// Prepare prepares the last pass over a source, of which a training state has what comes from training.
+// Prepare prepares the last pass over a source. The training state has what the pass needs from training.
 func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, h *TrainingState, res job.Resources) (*Prepared, error) {
 	if err := SameColumns(src, m.Meta, job); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, h *T
 		return nil, err
 	}
 	if p.job.Spends().Applies(certify.MethodMean) {
-		around := *m.Posterior // the covariance of Q around the weights of predictions
+		around := *m.Posterior // Q with the weights of predictions as its mean
 		around.Mean = m.Predictive.Mean
 		if p.scorer.around, err = model.NewPredictor(&around, res.Workers); err != nil {
 			p.scorer.Close()
@@ -118,7 +118,7 @@ func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, h *T
 	return p, nil
 }
 
-// Close frees what scores rows.
+// Close frees the resources for scoring rows.
 func (p *Prepared) Close() {
 	if p.scorer != nil {
 		p.scorer.Close()
@@ -133,7 +133,7 @@ func (p *Prepared) Pass(ctx context.Context, part Part) (*Pass, error) {
 	return p.Read(ctx, part.Shards(p.shards))
 }
 
-// Read reads shards, several at a time. Close what it returns.
+// Read makes the pass over shards, given by their indices. It reads several at a time. Close the returned pass.
 func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 	found := &Pass{of: p.of, shards: map[int]*ShardPass{}, lossSums: certify.LossSums{}, units: newUnitSums(p.split.Units)}
 	if err := p.see(ctx, shards); err != nil {
@@ -148,7 +148,7 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 		found.duplicates = p.filter.duplicates
 	case p.columns != nil:
 		found.marks = newCounter(dataset.RowsIn(p.shards, shards), p.res, nil)
-		last := len(p.columns) - 1 // the target; rows that differ in what tells units apart alone are duplicates
+		last := len(p.columns) - 1 // the target; rows that differ only in the columns of units are duplicates
 		marked = slices.Concat(p.columns[:last-len(p.job.Unit.Columns)], p.columns[last:])
 	}
 	var mu sync.Mutex // of found
@@ -189,13 +189,13 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 // A shardFold is the fold over the rows of one shard.
 type shardFold struct {
 	pass     *Prepared
-	space    *Workspace // nil: no row is scored
-	wanted   []int64    // ordinals of the rows still to keep
+	space    *Workspace // nil for a first pass
+	wanted   []int64    // ordinals of the rows still to collect
 	found    ShardPass
 	held     dataset.Multiset
 	lossSums certify.LossSums
-	units    *unitSums           // nil: rows are examples
-	unitOf   *dataset.UnitHasher // with units
+	units    *unitSums           // nil if examples are rows
+	unitOf   *dataset.UnitHasher // used if examples are units
 }
 
 func (p *Prepared) fold(shard int, space *Workspace) *shardFold {
@@ -232,8 +232,8 @@ func (f *shardFold) add(b dataset.Block) error {
 	return errors.Join(f.score(b), f.scoreHoldout(b))
 }
 
-// hold adds the held-out rows, with those that would be held out and are left out. Other features, by which
-// other rows are duplicates, leave them the same rows.
+// hold adds the positions and targets of a block's held-out rows to the digest of held-out rows, and of left-out rows that
+// would be held out. With the latter, the digest does not depend on which rows are duplicates, and so on the features.
 func (f *shardFold) hold(b dataset.Block) {
 	text := []byte("pacsgp/held-out/2\x00")
 	for i, y := range b.Columns[len(b.Columns)-1] {
@@ -245,7 +245,7 @@ func (f *shardFold) hold(b dataset.Block) {
 	}
 }
 
-// summarise notes which columns have more than one value.
+// summarise records which columns have more than one value.
 func (f *shardFold) summarise(b dataset.Block) {
 	if b.Rows == 0 {
 		return
@@ -261,7 +261,7 @@ func (f *shardFold) summarise(b dataset.Block) {
 	}
 }
 
-// gather gathers the rows of some runs of a block, and returns their positions in it.
+// gather copies the rows of runs of a block into the workspace, and returns their positions in the block.
 func (f *shardFold) gather(b dataset.Block, runs iter.Seq2[int, int]) []int {
 	f.space.Reset(b.Rows)
 	at := make([]int, 0, b.Rows)
@@ -274,8 +274,8 @@ func (f *shardFold) gather(b dataset.Block, runs iter.Seq2[int, int]) []int {
 	return at
 }
 
-// each calls add for the gathered rows, with their numbers among them and their positions in the block. It
-// counts those that are not proven.
+// each calls add for each gathered row, with its number among them and its position in the block. It counts the rows for
+// which the accuracy of the prediction is not proven.
 func (f *shardFold) each(b dataset.Block, at []int, sum *certify.LossSum, add func(i, at int) error) error {
 	for i, at := range at {
 		if !(f.space.laws.MeanError[i] <= f.space.of.accuracy) {
@@ -318,7 +318,7 @@ func (f *shardFold) score(b dataset.Block) error {
 	return errors.Join(draw.Risk.Merge(to.draw), f.lossSums.At(certify.PredictorConstant, certify.SubsetTraining).Risk.Merge(to.constant))
 }
 
-// scoreAround adds the losses of draws around predictions of the training rows that were gathered.
+// scoreAround adds the losses, on the gathered training rows, of draws from Q moved to the weights of predictions.
 func (f *shardFold) scoreAround(b dataset.Block, at []int) error {
 	if err := f.space.scoreDraws(f.space.of.around); err != nil {
 		return err
@@ -355,7 +355,7 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 			return err
 		}
 		if f.pass.curve {
-			// The error of every reader's prediction; it is beyond every tolerance without a proof.
+			// An upper bound on the error of any reader's prediction. Without a proof it is +Inf.
 			const outwards = 1 + 0x1p-38
 			meta := w.of.Meta
 			mean.AddError(w.off(i)*meta.Target.Scale*outwards, meta.Loss.Epsilon, w.hi[i] > 0)
@@ -367,7 +367,7 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 	})
 }
 
-// Separable reports whether the job's split leaves rows for each of its methods.
+// Separable returns an error if the split has no training row, or none of the held-out or outside rows that the job needs.
 func Separable(j job.Job, r dataset.Split) error {
 	switch {
 	case r.Train() < 1:
@@ -381,7 +381,7 @@ func Separable(j job.Job, r dataset.Split) error {
 	return nil
 }
 
-// see finds the held-out rows and the outside rows among those of some shards, if they are unknown.
+// see finds the held-out rows and the outside rows of shards, unless they are known.
 func (p *Prepared) see(ctx context.Context, shards []int) error {
 	if !p.unseen || p.split.HeldOutRows == nil && p.split.OutsideRows == nil {
 		return nil
@@ -405,8 +405,7 @@ func (p *Prepared) isFirst() {
 	p.wanted, p.first = dataset.OrdinalsOf(p.split.Starts()), true
 }
 
-// owns returns an error unless a first pass over all rows has what this one is for, the rows with these
-// ordinals among it.
+// owns returns an error unless found is this first pass over all rows, and has collected the rows with the ordinals kept.
 func (p *Prepared) owns(found *Pass, kept []int64) error {
 	if err := errors.Join(p.of.same(found.of), found.missing()); err != nil {
 		return err
@@ -426,7 +425,7 @@ func (p *Prepared) owns(found *Pass, kept []int64) error {
 	return nil
 }
 
-// usable reports whether the values of kept rows are such as a source gives: finite, but for missing ones.
+// usable reports whether the values of kept rows can be from the source: finite, or NaN where missing values are allowed.
 func (p *Prepared) usable(kept []float64) bool {
 	names := p.src.Columns()
 	for i, v := range kept {
@@ -437,7 +436,7 @@ func (p *Prepared) usable(kept []float64) bool {
 	return true
 }
 
-// inParts has the pass made in parts.
+// inParts calls parts to make the pass, and see with the merged result.
 func (p *Prepared) inParts(ctx context.Context, job job.Job, columns []string, parts Parts, see func(*Pass) error) error {
 	h, err := newTrainingState(job, p.split, p.secret)
 	if err != nil {
@@ -447,5 +446,6 @@ func (p *Prepared) inParts(ctx context.Context, job job.Job, columns []string, p
 	return parts(ctx, h, p.shards, see)
 }
 
-// A Parts has a pass over these shards made in parts, by [pipeline.Prepare], and lends them, merged, to use.
+// A Parts makes a pass over these shards in parts, by [pipeline.Prepare], and calls use with the merged pass, which is
+// valid until use returns.
 type Parts func(ctx context.Context, h *TrainingState, shards []dataset.Shard, use func(*Pass) error) error

@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// ScaledLoss is a model's loss in scaled units.
+// ScaledLoss returns a model's loss in scaled units.
 func ScaledLoss(spec certify.Loss, target job.Affine) (loss.Loss, error) {
 	epsilon := spec.Epsilon / target.Scale
 	if spec.Kind.Tolerances() == certify.ShareTolerance {
@@ -23,23 +23,23 @@ func ScaledLoss(spec certify.Loss, target job.Affine) (loss.Loss, error) {
 	return l, nil
 }
 
-// A Scorer computes predictions and losses of a model. Several goroutines may use it, each with
-// its own workspace; they share its workers.
+// A Scorer computes predictions and losses of a model. Several goroutines may use it, each with its own [Workspace]. They
+// share its workers.
 type Scorer struct {
 	Meta   ModelMeta
-	inputs int // columns: see [ModelMeta.Inputs]
+	inputs int // number of columns of [ModelMeta.Inputs]
 	loss   loss.Loss
-	// ofConstant bounds the loss of a constant from below: see constantLoss.
+	// ofConstant returns a lower bound on the loss of a constant: constantLoss.
 	ofConstant func(y, c float64) float64
 	Scale      dataset.Scaler
-	accuracy   float64          // τ, scaled
-	draws      *model.Predictor // by Q; nil for predictions alone
-	predictor  *model.Predictor // by the law of predictions; nil: the model has none yet
-	around     *model.Predictor // by draws around predictions; nil: no method needs them
+	accuracy   float64          // τ, in scaled units
+	draws      *model.Predictor // of Q; nil if only predictions are needed
+	predictor  *model.Predictor // of Predictive; nil if the model has none yet
+	around     *model.Predictor // of Q moved to the weights of predictions; nil if no method needs it
 }
 
-// NewScorer returns a scorer for sources whose columns are the model's inputs in order, then
-// the target: of random draws, and of predictions once the model has their law. Close it after use.
+// NewScorer returns a scorer of random draws, and of predictions if the model has Predictive. It is for sources whose
+// columns are the model's inputs, in order, and then the target. Close it after use.
 func NewScorer(m Model, workers int) (*Scorer, error) {
 	s, err := NewPredictionScorer(m, workers)
 	if err != nil {
@@ -52,7 +52,7 @@ func NewScorer(m Model, workers int) (*Scorer, error) {
 	return s, nil
 }
 
-// NewPredictionScorer returns a scorer of predictions alone.
+// NewPredictionScorer returns a scorer of predictions only.
 func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
 	l, err := ScaledLoss(m.Meta.Loss, m.Meta.Target)
 	if err != nil {
@@ -76,7 +76,7 @@ func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
 // Labelled reports whether a block has targets.
 func (s *Scorer) Labelled(b dataset.Block) bool { return len(b.Columns) > s.inputs }
 
-// Close releases what the scorer holds.
+// Close frees the resources of the scorer.
 func (s *Scorer) Close() {
 	for _, p := range []*model.Predictor{s.draws, s.predictor, s.around} {
 		if p != nil {
@@ -85,11 +85,11 @@ func (s *Scorer) Close() {
 	}
 }
 
-// A Workspace gathers rows and scores them.
+// A Workspace holds scaled rows and their scores. It is for one goroutine.
 type Workspace struct {
 	of   *Scorer
-	n    int       // rows gathered
-	x, y []float64 // scaled
+	n    int       // number of gathered rows
+	x, y []float64 // inputs and targets, scaled
 	laws loss.Laws
 	hi   []float64 // upper bounds on the expected loss of a random draw, or on the loss of a prediction
 }
@@ -97,7 +97,7 @@ type Workspace struct {
 // Workspace returns a workspace without rows.
 func (s *Scorer) Workspace() *Workspace { return &Workspace{of: s} }
 
-// Reset makes room for n rows and drops gathered ones.
+// Reset removes all rows and makes room for n.
 func (w *Workspace) Reset(n int) {
 	w.n = 0
 	if len(w.y) >= n {
@@ -125,7 +125,7 @@ func (w *Workspace) GatherRow(values []float64) {
 	w.n = 1
 }
 
-// GatherScaled replaces the gathered rows by scaled ones.
+// GatherScaled replaces the gathered rows by scaled rows: inputs x row-major, and targets y.
 func (w *Workspace) GatherScaled(x, y []float64) {
 	w.Reset(len(y))
 	copy(w.x, x)
@@ -133,34 +133,35 @@ func (w *Workspace) GatherScaled(x, y []float64) {
 	w.n = len(y)
 }
 
-// Predict finds the laws of predictions of the gathered rows.
+// Predict computes mean and variance of the predictions for the gathered rows.
 func (w *Workspace) Predict() error {
 	return w.of.predictor.PredictLaws(w.x[:w.n*w.of.Scale.Inputs], w.laws.Slice(0, w.n))
 }
 
-// Score finds the laws and losses of draws from Q of the gathered rows, which have targets.
+// Score computes, for the gathered rows, mean and variance under Q and upper bounds on the expected loss of a random draw.
+// The rows must have targets.
 func (w *Workspace) Score() error { return w.scoreDraws(w.of.draws) }
 
 func (w *Workspace) scoreDraws(from *model.Predictor) error {
 	return from.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
 }
 
-// ScoreMeans is Score with the laws and losses of predictions.
+// ScoreMeans is Score for predictions: it computes mean, variance and upper bounds on the losses.
 func (w *Workspace) ScoreMeans() error {
 	return w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
 }
 
-// Law is what was found of row i, in scaled units: its inputs, and the mean of f, the largest error of that
-// mean, and the variance.
+// Law returns, in scaled units, the inputs of row i, and the computed mean of f, the largest error of that mean, and the
+// variance.
 func (w *Workspace) Law(i int) (x []float64, mean, meanError, variance float64) {
 	d := w.of.Scale.Inputs
 	return w.x[i*d : (i+1)*d], w.laws.Mean[i], w.laws.MeanError[i], w.laws.Variance[i]
 }
 
-// Losses are upper bounds on the losses of the scored rows, valid until other rows are gathered or scored.
+// Losses returns upper bounds on the losses of the scored rows. They are valid until rows are gathered or scored again.
 func (w *Workspace) Losses() []float64 { return w.hi[:w.n] }
 
-// AddTo adds the losses to a sum.
+// AddTo adds the upper bounds on the losses to a sum.
 func (w *Workspace) AddTo(sum *certify.RiskSum) error {
 	for _, loss := range w.Losses() {
 		if err := sum.Add(loss); err != nil {
@@ -170,8 +171,8 @@ func (w *Workspace) AddTo(sum *certify.RiskSum) error {
 	return nil
 }
 
-// off is an upper bound but for rounding, in scaled units, on the distance from the target of row i to
-// every prediction within the accuracy. It is +Inf if the prediction is not proven.
+// off returns an upper bound, up to rounding, on the distance from the target of row i to every prediction within the
+// accuracy, in scaled units. It is +Inf if the accuracy of the prediction is not proven.
 func (w *Workspace) off(i int) float64 {
 	m, y, err := w.laws.Mean[i], w.y[i], w.laws.MeanError[i]
 	if !(err <= w.of.accuracy) {
@@ -181,12 +182,12 @@ func (w *Workspace) off(i int) float64 {
 	return math.Abs(m-y) + room + w.of.accuracy
 }
 
-// accuracyPart is τ as a share of the tolerance. A smaller one would leave models of targets with hardly any
-// noise, whose weights are large, without predictions that are proven.
+// accuracyPart is τ as a share of the tolerance. With a smaller share, predictions could not be proven for models with
+// large weights, as for targets with hardly any noise.
 const accuracyPart = 0x1p-12
 
-// Accuracy is τ, in raw units of the target: the largest error of a reader's prediction of the
-// exact mean. It is so small a part of the tolerance that subtracting it costs next to nothing.
+// Accuracy returns τ, in raw units of the target: the largest allowed difference between a reader's prediction and the
+// exact mean. It is so small a share of the tolerance that subtracting it hardly changes a bound.
 func Accuracy(l certify.Loss, target job.Affine) float64 {
 	switch l.Kind.Tolerances() {
 	case certify.OneTolerance:

@@ -20,15 +20,15 @@ import (
 // TrainingStateFormat names the version of the document.
 const TrainingStateFormat = "pacsgp-training-state/4"
 
-// A TrainingState passes the results of training, next to the model, to the last pass. The last
-// pass gets nothing else: it opens the source again, reads the model back, and computes
-// everything else again. As JSON it lets other processes make the pass, in parts. That of a first pass,
-// before training, has no results yet: it has job, columns, split and secret.
+// A TrainingState holds the results of training that the last pass needs, except the model. The last pass gets nothing
+// else: it opens the source again, reads the model back, and computes everything else again. In its JSON form it lets
+// other processes make the pass in parts. Before training, the state of a first pass has only job, columns, split and
+// secret.
 type TrainingState struct {
 	Format        string            `json:"format"`
-	Arithmetic    string            `json:"arithmetic"`         // of the program; parts have the same
+	Arithmetic    string            `json:"arithmetic"`         // of the program; all parts must have the same
 	Configuration json.RawMessage   `json:"configuration"`      // of the job
-	Model         string            `json:"model"`              // SHA-256 of its bytes; "": of a first pass
+	Model         string            `json:"model"`              // SHA-256 of the model's bytes; "" for a first pass
 	Sample        string            `json:"dataset"`            // digest of the rows that training read
 	Targets       string            `json:"targets"`            // digest of their targets
 	Segments      []dataset.Segment `json:"segments,omitempty"` // their positions in a log
@@ -37,27 +37,27 @@ type TrainingState struct {
 	Groups        []float64         `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt   `json:"attempt"`
 
-	// Sequence is the certificate's position in a sequence; nil: none.
+	// Sequence is the certificate's position in a sequence, or nil.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
 	// Reuse lists earlier uses of the held-out rows. It is nil if there are none.
 	Reuse *certify.Reuse `json:"holdout_reuse,omitempty"`
 
-	// Order has the ordinals of the rows of lowest rank, in their order, which the prior rows are
-	// among, and Outside is the number of outside rows: each part reads the hashes of its own rows
-	// alone. Certify finds the split again. Without an order the parts do, where rows are left out.
+	// Order lists the ordinals of the rows of [dataset.Split.Order], which include the prior rows, and Outside is the
+	// number of outside rows. With them a part needs only the hashes of its own rows. Certifying computes the split
+	// again. If rows are left out, Order is nil, and each part computes the split.
 	Order   []int64 `json:"order,omitempty"`
 	Outside int64   `json:"outside,omitempty"`
 
-	// Repeats says that rows equal an earlier one, which the job drops: each part finds them first.
+	// Repeats is true if there are duplicates that the job drops. Then each part finds them first.
 	Repeats bool `json:"repeats,omitempty"`
 
-	// Columns of a first pass are those of the source, and Distinct the indices of those in which duplicates
-	// are equal.
+	// Columns are the columns of the source, and Distinct the indices of those in which duplicates are equal. They are
+	// set for a first pass only.
 	Columns  []string `json:"columns,omitempty"`
 	Distinct []int    `json:"distinct,omitempty"`
 
-	// Secret keys the hashes by which the parts find equal rows. That of a last pass is drawn after
-	// Sample has fixed the rows, so that no rows could be made for it.
+	// Secret keys the hashes by which the parts find equal rows. For a last pass it is drawn after Sample has fixed the
+	// rows, so that no rows with equal hashes could be made for it.
 	Secret string `json:"secret"`
 
 	// For the run record.
@@ -67,7 +67,7 @@ type TrainingState struct {
 	TrainSeconds     float64  `json:"train_seconds"`
 }
 
-// newTrainingState is the training state of a job before its training.
+// newTrainingState returns the training state of a job before its training.
 func newTrainingState(j job.Job, split dataset.Split, secret dataset.Secret) (*TrainingState, error) {
 	configuration, err := j.Canonical()
 	h := &TrainingState{
@@ -78,7 +78,7 @@ func newTrainingState(j job.Job, split dataset.Split, secret dataset.Secret) (*T
 	return h, err
 }
 
-// ParseTrainingState reads the JSON form of a TrainingState.
+// ParseTrainingState returns a training state from its JSON form. A state with faults is an error.
 func ParseTrainingState(data []byte) (*TrainingState, error) {
 	var h TrainingState
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -109,7 +109,7 @@ func ParseTrainingState(data []byte) (*TrainingState, error) {
 	return &h, nil
 }
 
-// Job is the job that was trained for.
+// Job returns the job of the training.
 func (h *TrainingState) Job() (job.Job, error) {
 	digest := sha256.Sum256(h.Configuration)
 	job, err := job.Stated(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
@@ -117,8 +117,7 @@ func (h *TrainingState) Job() (job.Job, error) {
 	return job, err
 }
 
-// Of returns an error unless the training state is that of this job, which has its defaults
-// filled in.
+// Of returns an error unless the training state is of the job j, which must have its defaults filled in.
 func (h *TrainingState) Of(j job.Job) error {
 	want, err := j.Canonical()
 	if err != nil {
@@ -130,7 +129,7 @@ func (h *TrainingState) Of(j job.Job) error {
 	return nil
 }
 
-// known is the part of the pass's subject that comes from training, and the secret of its marks.
+// known returns the part of the pass's subject that comes from training, and the secret of its marks.
 func (h *TrainingState) known() (s subject, hidden dataset.Secret, err error) {
 	s.constant, s.groups = h.Constant, dataset.Packed(h.Groups)
 	err = hidden.Parse(h.Secret)
@@ -140,8 +139,8 @@ func (h *TrainingState) known() (s subject, hidden dataset.Secret, err error) {
 	return s, hidden, err
 }
 
-// Owns returns an error unless a pass is over all rows, belongs to this training state, as far as that is
-// known without the rows, and has the split of the job.
+// Owns returns an error unless a pass is over all rows, belongs to this training state as far as that can be checked
+// without the rows, and has the split of the job.
 func (h *TrainingState) Owns(ctx context.Context, job job.Job, p *Pass, res job.Resources) error {
 	known, hidden, err := h.known()
 	if err != nil {
@@ -161,7 +160,7 @@ func (h *TrainingState) Owns(ctx context.Context, job job.Job, p *Pass, res job.
 	return h.sameSplit(ctx, job, p, res)
 }
 
-// Result is what a last pass has found, if it has read the rows that training has read.
+// Result returns what a last pass has found. It returns an error if the pass has read other rows than training.
 func (h *TrainingState) Result(ctx context.Context, j job.Job, m Model, all *Pass) (*Found, error) {
 	found, err := all.result(ctx, j, m)
 	if err != nil {
@@ -182,7 +181,7 @@ func (h *TrainingState) Result(ctx context.Context, j job.Job, m Model, all *Pas
 	return found, nil
 }
 
-// noteSplit notes the split in the training state, unless it depends on the rows' values.
+// noteSplit sets Order and Outside, unless the split depends on the rows' values.
 func (h *TrainingState) noteSplit(job job.Job, r dataset.Split) {
 	if job.FiltersRows() {
 		return
@@ -196,8 +195,8 @@ func (h *TrainingState) noteSplit(job job.Job, r dataset.Split) {
 // hasSplit reports whether the training state has the split of a job.
 func (h *TrainingState) hasSplit(job job.Job) bool { return h.Order != nil && !job.FiltersRows() }
 
-// split is that of n rows, of which no held-out row and no outside row is known yet: those of all rows follow
-// from them and the hashes.
+// split returns the split of n rows with the prior rows of the training state. Its held-out and outside rows are empty
+// and still to be added, by the hashes.
 func (h *TrainingState) split(job job.Job, n int64) (dataset.Split, error) {
 	r := dataset.SplitOf(job, n, dataset.LeftOut{})
 	hasher := dataset.NewSplitHasher(job.Split.Key)
@@ -213,7 +212,7 @@ func (h *TrainingState) split(job job.Job, n int64) (dataset.Split, error) {
 	return r, nil
 }
 
-// sameSplit demands that the split that the training state gave to the parts is that of their rows.
+// sameSplit returns an error if the split that the training state gave to the parts is not that of the job for their rows.
 func (h *TrainingState) sameSplit(ctx context.Context, job job.Job, p *Pass, res job.Resources) error {
 	if !h.hasSplit(job) {
 		return nil
@@ -247,15 +246,15 @@ type Training struct {
 	Trace     []job.Progress `json:"trace"`
 }
 
-// The first pass can be made in parts, as the last one: a part of either is a [Pass], of the same format,
-// and made through a [TrainingState]. The parts get the split, which follows from
-// the numbers of rows in the files. Where it follows from values, as with duplicates: drop and tolerated rejected
-// rows, two readings would be needed, and training reads the rows itself.
+// The first pass can be made in parts, like the last one. A part of either is a [Pass] in the same format, made by a
+// [TrainingState]. The parts get the split, which follows from the numbers of rows in the files. If the split depends on
+// values, as with dropped duplicates or tolerated rejected rows, the rows must be read twice, and training reads them
+// itself.
 //
-// What parts say of the rows makes features, scaling, start values and the model. The last pass finds all of
-// it again that the certificate claims, but does not read the columns that are left out: see [FirstPass.CheckLeftOut].
+// Features, scaling, start values and the model follow from the parts. The last pass computes again everything that the
+// certificate claims, but does not read the columns that are left out, which [FirstPass.CheckLeftOut] checks.
 
-// ErrUntrained is the error of a training state that is for a first pass, where that of a last one is needed.
+// ErrUntrained means that a training state is for a first pass, where one for a last pass is needed.
 var ErrUntrained = errors.New("the training state is for a first pass, of a training that has not ended: train again")
 
 // First reports whether the training state is for a first pass.

@@ -8,14 +8,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// unitSums are the exact sums of losses of the rows of each unit. They merge.
+// unitSums holds the exact sums of losses of the rows of each unit, by its hash.
 type unitSums struct {
 	counts  certify.UnitCounts
 	train   map[uint64]*rowSums
 	holdout map[uint64]*certify.RiskSum // of predictions
 }
 
-// rowSums are sums over training rows.
+// rowSums holds sums of losses over training rows.
 type rowSums struct{ draw, constant, around certify.RiskSum }
 
 func newUnitSums(l *certify.UnitCounts) *unitSums {
@@ -25,7 +25,7 @@ func newUnitSums(l *certify.UnitCounts) *unitSums {
 	return &unitSums{*l, map[uint64]*rowSums{}, map[uint64]*certify.RiskSum{}}
 }
 
-// sumOf is a unit's sum, which is begun if there is none.
+// sumOf returns the sum of a unit, a new one if there is none.
 func sumOf[S any](of map[uint64]*S, unit uint64) *S {
 	if of[unit] == nil {
 		of[unit] = new(S)
@@ -33,7 +33,7 @@ func sumOf[S any](of map[uint64]*S, unit uint64) *S {
 	return of[unit]
 }
 
-// merge adds the rows of other; nil has none.
+// merge adds the sums of other. It does nothing if u is nil.
 func (u *unitSums) merge(other *unitSums) error {
 	if u == nil {
 		return nil
@@ -49,7 +49,7 @@ func (u *unitSums) merge(other *unitSums) error {
 	return err
 }
 
-// addTo adds the units to loss sums, and returns the numbers of rows.
+// addTo adds the units to loss sums, and returns the numbers of their training and held-out rows.
 func (u *unitSums) addTo(to certify.LossSums) (train, holdout int64, err error) {
 	for _, s := range u.train {
 		train += s.draw.Count()
