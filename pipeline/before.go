@@ -11,12 +11,12 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// finishedBefore is the outcome of an earlier run of this job on the same files, nil if there
-// is none or a part of it is gone. It reads no row: files are the same if their names, sizes
-// and footers are, and none was written since that run began.
+// finishedBefore returns the outcome of an earlier run of this job on the same files, or nil if there is none or a part
+// of it is gone. It reads no row: files are the same if their names, sizes and footers are, and none was written since
+// that run began.
 func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
 	files := s.first.Files()
-	if s.how.Publisher != nil || files == nil { // it does not know what the publisher has
+	if s.how.Publisher != nil || files == nil { // it is unknown what the publisher has published
 		return nil, nil
 	}
 	identity, err := s.job.Digest()
@@ -43,9 +43,9 @@ func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
 	return nil, nil
 }
 
-// again is the outcome of a finished run, nil if it had other files or is not complete.
+// again returns the outcome of a finished run, or nil if the run had other files or is not complete.
 func (s *stage) again(ctx context.Context, r *RunState, files []dataset.ManifestFile) (*Outcome, error) {
-	if s.how.Rejected != nil && !s.how.Rejected.Kept() { // a new run keeps them again
+	if s.how.Rejected != nil && !s.how.Rejected.Kept() { // a new run stores them again
 		return nil, nil
 	}
 	made := r.Artifacts[0]
@@ -62,7 +62,7 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 		_, err = Verify(ctx, c, m, made.Model, nil, s.how.Resources)
 	}
 	if err != nil {
-		return nil, ctx.Err() // no run has written this
+		return nil, ctx.Err() // the files were changed since the run
 	}
 	if _, err := s.out.PutCertificate(ctx, c); err != nil { // adds the signature of another key
 		return nil, err
@@ -84,8 +84,8 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 	return o, err
 }
 
-// unchanged says that nothing is trained, and names the current certificate. It clears the
-// checkpoint of a run that was killed just before it did so.
+// unchanged warns that nothing is trained, and names the current certificate. It clears the checkpoint, which a run
+// that was killed near its end may have left.
 func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 	current := "No certificate is current"
 	if p, err := s.out.Current(); err != nil {

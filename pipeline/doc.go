@@ -1,5 +1,5 @@
-// Package pipeline is the stage: from the rows of a source to a model and its certificate in a
-// sink. This page follows one row, explains the ideas, and says where to add a feature.
+// Package pipeline makes a model and its certificate from the rows of a source, and publishes them. This page follows one
+// row, explains the ideas, and says where to add a feature.
 //
 // # One row's way
 //
@@ -10,36 +10,33 @@
 //	certify            computes bounds from sums and KL
 //	sink/*             writes model and certificate
 //
-// Arrows point down: pipeline -> {fit, pass} -> dataset -> job -> certify. Package job has the
-// declarations, and knows no rows. In the first pass ([pass.First]) the prior rows give the
-// scaling, and all values the digest of the sample. In training the other rows reach the trainer
-// through a feed: in ordinal order for full passes, through a shuffle buffer for mini-batches,
-// from memory if they fit the budget. In the last pass ([pass.Last]), from a source opened again
-// and a model read back from its bytes, each training row gives its expected loss; from training this
-// pass gets a [pass.TrainingState] and nothing else. [pass.Certify] gives its results to package
-// certify.
+// Packages import each other in one direction: pipeline -> {fit, pass} -> dataset -> job -> certify. Package job declares
+// jobs and has no rows. In the first pass ([pass.First]) the scaling follows from the prior rows, and the digest of the
+// sample from all values. In training a feed delivers the training rows: in ordinal order for full passes, through a
+// shuffle buffer for mini-batches, from memory if they fit the budget. The last pass ([pass.Last]) opens the source again,
+// reads the model back from its bytes, and computes the expected loss of each training row. From training it gets a
+// [pass.TrainingState] and nothing else. [pass.Certify] passes its results to package certify.
 //
 // # Entry points
 //
 // A program declares a [job.Job], completes it by [job.Job.WithDefaults], and opens its rows: an
-// adapter's [dataset.Rows], or its own by [dataset.Columns]. [Train] walks the way above, and
-// publishes to an [Output]. It holds the output from the record of the run until the pointer has
-// moved. [TrainForParts] leaves the last pass to several machines, and has them make the first one
-// if it knows how. Below them [Run] and [fit.Fit] need a [fit.Environment] alone. [Verify]
-// repeats the last pass for anybody who has model, certificate and rows. [Predict] predicts a
+// adapter's [dataset.Rows], or its own by [dataset.Columns]. [Train] does all that is described above, and publishes to an
+// [Output]. It holds the output from the record of the run until the pointer has moved. [TrainForParts] leaves the last
+// pass to several machines, and the first pass too if [RunConfig.FirstPass] is set. [Run] and [fit.Fit] are the layer below
+// and need only a [fit.Environment]. [Verify] repeats the last pass from model, certificate and rows. [Predict] predicts a
 // source once; a [Ready] predicts sources, batches and single rows.
 //
 // # The fold
 //
-// A source is a frozen list of shards. Each row has an ordinal. Every reading is a fold: a shard
-// gives a partial result ([pass.Pass]), and partial results merge in any order to the same bytes,
-// also from files. So the result is the same on one core, on all cores and on several machines.
-// Losses are added in integers; other sums are kept by shard and added in the order of shards.
+// A source is a list of shards that does not change. Each row has an ordinal. Every pass is a fold: each shard has a
+// partial result ([pass.Pass]), which can be written to a file, and partial results merge in any order to the same bytes.
+// The result is thus the same on one core, on all cores and on several machines. Losses are added as integers. Other sums
+// are stored for each shard and added in the order of shards.
 //
 // # Split
 //
 // A row is a prior row (scaling, start values, the prior), a training row (fitting and
-// certifying), a held-out row (certifying only) or a copy (nothing). The subset follows from the
+// certifying), a held-out row (certifying only), an outside row or a left-out row (neither). The subset follows from the
 // row's ordinal and the job, or from its unit. Files, row groups and workers do not matter.
 //
 // # Ports

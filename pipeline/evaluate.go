@@ -10,17 +10,16 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// An Evaluation is the mean loss of a model on fresh rows: an estimate of what its
-// certificate bounds.
+// An Evaluation holds mean losses of a model on new rows. They estimate what its certificate bounds.
 type Evaluation struct {
 	Rows    int64
 	Draw    float64 // of a random draw from the posterior
 	Mean    float64 // of predictions
-	Squared float64 // mean squared error of predictions, raw units
+	Squared float64 // mean squared error of predictions, in squared raw units
 }
 
-// Evaluate computes the mean loss over all rows of a source, whose columns must be the model's
-// features, then the target. Losses are upper bounds, as in a certificate.
+// Evaluate returns the mean losses over all rows of a source, whose columns must be the model's inputs and then the
+// target. Losses are upper bounds, as in a certificate.
 func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int) (e Evaluation, err error) {
 	if err := pass.SameColumns(src, m.Meta, job.Job{Mean: job.MeanDecl{Column: m.Meta.Mean}}); err != nil {
 		return e, err

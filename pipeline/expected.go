@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Expected opens shard i of a source. Another digest than the given one, over all columns of the
-// source, is an error at the end of the shard, which wraps [job.ErrRefused] and names the shard.
+// Expected opens shard i of a source. At the end of the shard, Next returns an error that wraps [job.ErrRefused] and names
+// the shard if the digest over all columns is not the given one.
 func Expected(ctx context.Context, src dataset.Source, i int, digest string) (dataset.Batches, error) {
 	b, err := src.Open(ctx, i)
 	if err != nil {
@@ -28,7 +28,7 @@ type expected struct {
 	digest string
 }
 
-// Next returns the next rows, or an error instead of io.EOF if the digest is another one.
+// Next returns the next rows, or an error instead of io.EOF if the digest is not the expected one.
 func (e expected) Next(ctx context.Context) (arrow.Record, error) {
 	r, err := e.Batches.Next(ctx)
 	if errors.Is(err, io.EOF) {

@@ -9,8 +9,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Manifest lists the files of a certificate's sample, to find them in a lake that has grown
-// since. It proves nothing: a certificate follows from the rows alone.
+// A Manifest lists the files of a certificate's dataset, so that they can be found in a lake that has grown since. It is
+// not evidence: a certificate follows from the rows alone.
 type Manifest struct {
 	Format      string                 `json:"format"`
 	Certificate string                 `json:"certificate"` // id
@@ -20,7 +20,7 @@ type Manifest struct {
 
 const manifestFormat = "pacsgp-manifest/1"
 
-// listed describes files as a manifest does.
+// listed returns the entries of a manifest for files, without their shards.
 func listed(files []dataset.File, folder string) []dataset.ManifestFile {
 	all := make([]dataset.ManifestFile, len(files))
 	for i, f := range files {
@@ -36,7 +36,7 @@ func (m Manifest) holds(files []dataset.ManifestFile) bool {
 	})
 }
 
-// Digests are the digests of the shards, in order.
+// Digests returns the digests of the shards, in order.
 func (m Manifest) Digests() []string {
 	var all []string
 	for _, f := range m.Files {
@@ -47,8 +47,8 @@ func (m Manifest) Digests() []string {
 	return all
 }
 
-// Check returns an error unless the manifest is about the certificate with this id, and its
-// digests make up the certificate's sample.
+// Check returns an error unless the manifest is about the certificate with this id and its digests give that of the
+// certificate's dataset.
 func (m Manifest) Check(c certify.Certificate, id string) error {
 	if m.Format != manifestFormat {
 		return fmt.Errorf("its format is %q, not %q", m.Format, manifestFormat)

@@ -13,8 +13,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// RowsDigest identifies the rows of a source by their values in their order, whatever their files and
-// row groups.
+// RowsDigest returns a digest of the values of a source's rows, in their order. It does not depend on files and row
+// groups.
 func RowsDigest(ctx context.Context, src dataset.Source, workers int) (job.Digest, error) {
 	var all []dataset.ColumnDigest
 	n := dataset.RowsOf(src)
@@ -25,9 +25,8 @@ func RowsDigest(ctx context.Context, src dataset.Source, workers int) (job.Diges
 	return dataset.ShardDigest(0, n, all), err
 }
 
-// Holds reports whether the rows of a source are those of consecutive files of the manifest's
-// sample, in their order, whatever their own compression, row groups and files. The source has the
-// columns of the sample.
+// Holds reports whether the rows of a source are those of consecutive files of the manifest, in their order. The files,
+// row groups and compression of the source do not matter. Its columns must be those of the manifest's dataset.
 func (m Manifest) Holds(ctx context.Context, src dataset.Source, workers int) (bool, error) {
 	n := dataset.RowsOf(src)
 	for _, like := range m.spans(n) {
@@ -57,16 +56,16 @@ func (m Manifest) Holds(ctx context.Context, src dataset.Source, workers int) (b
 	return false, nil
 }
 
-// errOtherRows ends a comparison.
+// errOtherRows ends a comparison: no span has these rows.
 var errOtherRows = errors.New("other rows")
 
-// A span is some consecutive files of a manifest.
+// A span is a range [from, to) of consecutive files of a manifest.
 type span struct {
 	from, to int
 	first    int64 // ordinal of the first row
 }
 
-// spans are the spans with n rows, grouped by the sizes of their shards.
+// spans returns the spans with n rows, grouped by the sizes of their shards.
 func (m Manifest) spans(n int64) (groups [][]span) {
 	positions := map[string]int{}
 	first := int64(0)
@@ -101,8 +100,8 @@ func (m Manifest) shards(of span) (all []dataset.ManifestShard) {
 	return all
 }
 
-// hashRuns cuts the rows of a source into runs of these sizes, and calls use with the digests of
-// each run's columns, as if it were a shard.
+// hashRuns divides the rows of a source into runs of these sizes, and calls use with the digests of the columns of each
+// run.
 func hashRuns(ctx context.Context, src dataset.Source, sizes []int64, workers int, use func(i int, columns []dataset.ColumnDigest) error) error {
 	sums := make([]hash.Hash, len(src.Columns()))
 	for c := range sums {

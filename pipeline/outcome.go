@@ -18,16 +18,16 @@ type Outcome struct {
 	Record RunRecord
 }
 
-// A RunRecord has the facts of one run that enter no identity.
+// A RunRecord holds facts about one run that do not change its certificate or model.
 type RunRecord struct {
 	Format      string            `json:"format"` // pacsgp-run/2
-	Run         string            `json:"run"`    // names the process in its log
+	Run         string            `json:"run"`    // name of the run in its log
 	Exit        int               `json:"exit_status"`
-	Fault       string            `json:"fault,omitempty"` // why it is not 0
+	Fault       string            `json:"fault,omitempty"` // why the exit status is not 0
 	Warnings    []certify.Warning `json:"warnings"`        // of the certificate
-	Mean        Verdict           `json:"mean"`            // of the guarantee for predictions, which predict writes
-	Draw        Verdict           `json:"draw"`            // of that for a random draw
-	Required    certify.Predictor `json:"require"`         // which of them decides status and bound
+	Mean        Verdict           `json:"mean"`            // of the claim about predictions
+	Draw        Verdict           `json:"draw"`            // of the claim about a random draw
+	Required    certify.Predictor `json:"require"`         // which of the two claims Status and Bound are from
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Limit       float64           `json:"limit,omitempty"`
@@ -47,13 +47,13 @@ type RunRecord struct {
 	Training    pass.Training     `json:"training"`
 }
 
-// A Verdict is the short form of a guarantee.
+// A Verdict is the short form of a claim.
 type Verdict struct {
 	Status certify.Status `json:"status"`
 	Bound  float64        `json:"bound"`
 }
 
-// outcome is that of a result, of which it stores the report.
+// outcome returns the outcome of a result, after it has stored the report.
 func (how RunConfig) outcome(r *Result, began time.Time) (*Outcome, error) {
 	mean, draw, required := r.Certificate.About(certify.PredictorMean), r.Certificate.About(certify.PredictorDraw), r.Certificate.About(how.Required)
 	o := &Outcome{Result: r, Record: RunRecord{
@@ -72,19 +72,17 @@ func (how RunConfig) outcome(r *Result, began time.Time) (*Outcome, error) {
 	return o, how.Report(o)
 }
 
-// The names of the files of an artifact, by content.
-
-// ModelName is the name of the model file with the SHA-256 digest.
+// ModelName returns the name of the model file with this SHA-256.
 func ModelName(digest string) string { return "model-" + digest + ".parquet" }
 
-// CertificateName is the name of the JSON document of the certificate id.
+// CertificateName returns the name of the JSON document of the certificate with this id.
 func CertificateName(id string) string { return "certificate-" + id + ".json" }
 
-// RowName is the name of the certificate id as one row of Parquet.
+// RowName returns the name of the Parquet file with the certificate as one row.
 func RowName(id string) string { return "certificate-" + id + ".parquet" }
 
-// ErrNotCertified says that a run has finished without a certificate of the required kind:
-// a vacuous or void one, or one above what the job requires.
+// ErrNotCertified means that a run has finished without the required certificate: the claim is vacuous or void, or its
+// bound is above what the job requires.
 var ErrNotCertified = errors.New("not certified")
 
 // A notCertified is [ErrNotCertified] with the reason as its text.
@@ -101,8 +99,8 @@ func NotCertified(format string, args ...any) error {
 	return notCertified(fmt.Sprintf(format, args...))
 }
 
-// Verdict is nil if the claim about what the job requires is certified, and its bound is within
-// the limit. Otherwise it is [ErrNotCertified] with the reason.
+// Verdict returns nil if the claim about the required predictor is certified and its bound is within the limit. Otherwise
+// it returns [ErrNotCertified] with the reason.
 func (how RunConfig) Verdict(c certify.Certificate) error {
 	g := c.About(how.Required)
 	switch {
@@ -116,7 +114,7 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 	}
 }
 
-// Useless says what to do about a claim that is not certified.
+// Useless returns a hint about a claim that is not certified.
 func Useless(g certify.Claim) string {
 	if g.Status == certify.StatusVoid {
 		return "an assumption fails, see FAILS among those of the certificate"
@@ -131,22 +129,22 @@ const (
 	ExitConfig       = 78
 )
 
-// ExitStatus is the status of a run that ended with an error: [ExitNotCertified], [ExitConfig] where the
-// job is at fault, else [ExitFailure]; 0 for nil.
+// ExitStatus returns the exit status for an error: 0 for nil, [ExitNotCertified], [ExitConfig] for a fault of the job, and
+// [ExitFailure] for others.
 func ExitStatus(err error) int {
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, ErrNotCertified):
 		return ExitNotCertified
-	case errors.Is(err, job.ErrConfig) && !errors.Is(err, job.ErrRefused): // a certificate's job is no job file
+	case errors.Is(err, job.ErrConfig) && !errors.Is(err, job.ErrRefused): // a fault of a certificate's job is no fault of a job file
 		return ExitConfig
 	default:
 		return ExitFailure
 	}
 }
 
-// concluded records the exit status and its reason.
+// concluded sets the exit status and its reason in the record.
 func (o *Outcome) concluded(how RunConfig) {
 	o.Record.Exit, o.Record.Fault = 0, ""
 	if verdict := how.Verdict(o.Result.Certificate); verdict != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// Certify publishes the certificate that follows from a pass over all rows, whole or merged
-// from parts. Of env it uses Sink, Resources, Observer and Software. A pass that lacks rows,
-// or belongs to another training state, is an error that wraps [pass.ErrPart].
+// Certify publishes the certificate that follows from a pass over all rows, whole or merged from parts. It uses Sink,
+// Resources, Observer and Software of env. If the pass lacks rows or belongs to another training state, the error wraps
+// [pass.ErrPart].
 func Certify(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env fit.Environment) (*Result, error) {
 	return certifyPass(ctx, h, all, env, time.Now())
 }
 
-// certifyPass is [Certify] in a run that began before.
+// certifyPass is [Certify] in a run that began at began.
 func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env fit.Environment, began time.Time) (*Result, error) {
 	j, err := h.Job()
 	if err := errors.Join(err, job.Needs("Sink of the environment", env.Sink != nil), job.Needs("Software of the environment", env.Software != "")); err != nil {
@@ -65,8 +65,8 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 	return r, err
 }
 
-// Prepare prepares the pass that the training state is for. It opens the source again, and reads the model of a
-// last pass back. Of env it uses Open, Sink and Resources.
+// Prepare prepares the pass that the training state is for. It opens the source again, and for a last pass reads the model
+// back. It uses Open, Sink and Resources of env.
 func Prepare(ctx context.Context, h *pass.TrainingState, env fit.Environment) (*pass.Prepared, error) {
 	j, err := h.Job()
 	if err := errors.Join(err, job.Needs("Open of the environment", env.Open != nil), job.Needs("Sink of the environment", env.Sink != nil)); err != nil {
@@ -91,8 +91,8 @@ func Prepare(ctx context.Context, h *pass.TrainingState, env fit.Environment) (*
 	return pass.Prepare(ctx, src, m, j, h, env.Resources)
 }
 
-// TrainForParts is [Train] up to the last pass: it puts a training state into the output, for
-// [Prepare] and [CertifyParts].
+// TrainForParts is [Train] without the last pass: it stores a training state in the output, for [Prepare] and
+// [CertifyParts].
 func TrainForParts(ctx context.Context, j job.Job, rows dataset.Rows, out Output, how RunConfig) (err error) {
 	s, err := newStage(j, rows, out, how)
 	if err := errors.Join(err, j.Sequenced()); err != nil {
@@ -136,9 +136,8 @@ func TrainForParts(ctx context.Context, j job.Job, rows dataset.Rows, out Output
 	return s.state.End(out, StateFinished, new(int), "", time.Now())
 }
 
-// CertifyParts publishes the result of [TrainForParts], with the model m of the training state,
-// once all parts of the last pass are merged. There is no manifest if the rows cannot be
-// opened here.
+// CertifyParts publishes the result of [TrainForParts], with the model m of the training state, after all parts of the last
+// pass are merged. If the rows cannot be opened here, it writes no manifest.
 func CertifyParts(ctx context.Context, h *pass.TrainingState, m pass.Model, all *pass.Pass, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s, err := newStage(job, rows, out, how)
 	if err != nil {

@@ -10,35 +10,33 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Plan says what a sample of a given size can certify, before any row is read; by units, before any is
-// trained on.
+// A Plan says what a dataset of a given size can certify. Unless examples are units, it needs no rows.
 type Plan struct {
 	Rows      int64               `json:"rows"`
 	Reference int64               `json:"prior"`
-	Train     int64               `json:"training"`          // the N of the bound, unless there are units
-	Holdout   int64               `json:"holdout"`           // approximate: the hash of each row decides
+	Train     int64               `json:"training"`          // the N of the bound, unless examples are units
+	Holdout   int64               `json:"holdout"`           // approximate, because the hash of each row decides
 	Outside   int64               `json:"outside,omitempty"` // approximate
 	Features  int                 `json:"features"`
 	Units     *certify.UnitCounts `json:"units,omitempty"`
 	Bounds    []PlanBound         `json:"bounds"`
 
 	Inducing int     `json:"inducing"` // the largest candidate
-	Seconds  float64 `json:"seconds"`  // of training and last pass, usual, without reading
+	Seconds  float64 `json:"seconds"`  // usual time of training and last pass, without reading
 }
 
-// A PlanBound has the bounds if a share of the rows is missed, of the units, if there are some, or of the loss.
+// A PlanBound holds the bounds if a share Missed of the rows or units is missed, or if that is the mean loss.
 type PlanBound struct {
 	Missed  float64 `json:"missed"`
-	Draw    float64 `json:"draw"`              // with the KL of a good fit, [planKL] of N
-	Holdout float64 `json:"holdout,omitempty"` // of the first look; 0: none
+	Draw    float64 `json:"draw"`              // with the KL of a good fit, planKL·N
+	Holdout float64 `json:"holdout,omitempty"` // for the first use of the held-out rows; 0 without held-out rows
 }
 
-// planKL is the share of N that the KL of a good fit is about.
+// planKL is the usual KL of a good fit, as a share of N.
 const planKL = 0.03
 
-// NewPlan computes the plan of a job with its defaults filled in. The positions of peaks
-// are not known; their parameters are charged for values one width away. It measures the
-// machine for about a tenth of a second.
+// NewPlan returns the plan of a job, which must have its defaults filled in. Positions of peaks are not known, so that
+// bounds are for parameters one width away from a peak. NewPlan measures the speed of the machine, for about 0.1 seconds.
 func NewPlan(j job.Job, s fit.Sample, res job.Resources) (Plan, error) {
 	if j.Unit.Given() != (s.Units != nil) {
 		return Plan{}, fmt.Errorf("%w: unit: a plan needs the number of units of the job", job.ErrConfig)
@@ -62,7 +60,7 @@ func NewPlan(j job.Job, s fit.Sample, res job.Resources) (Plan, error) {
 	return o, err
 }
 
-// bounds are those of some shares.
+// bounds sets the bounds for some shares.
 func (o *Plan) bounds(j job.Job) error {
 	parameters := o.Features + 1
 	if j.Kernel.Isotropic {

@@ -22,27 +22,25 @@ type Prediction struct {
 	Ordinal   int64
 	Mean      float64 // the prediction
 	Deviation float64 // standard deviation of f, ≥ 0, without noise
-	// PredictiveDeviation is the standard deviation of the target, noise included. NaN: random draws
-	// have none.
+	// PredictiveDeviation is the standard deviation of the target, with noise. It is NaN for random draws.
 	PredictiveDeviation float64
 	Reason              string // if not empty, the row breaks the rules and has no prediction
-	Other               string // an encoded feature whose value is no level of the model; "": none
-	Far                 bool   // some feature lies more than [FarScales] of its scales from its centre
+	Other               string // an encoded feature whose value is no level of the model, or ""
+	Far                 bool   // whether a feature is more than [FarScales] of its scales from its centre
 
-	// If the source has the target behind the inputs:
-	Labelled bool   // the row and its target satisfy the rules
+	// The next fields are set if the source has the target after the inputs.
+	Labelled bool   // whether the row and its target satisfy the row rules
 	Loss     uint64 // of the mean, as a certificate counts it, in units of 2⁻⁶⁰ ([certify.Units])
 }
 
-// FarScales is the distance of a feature from its centre, in scales, beyond which a row is far from
-// the prior rows. Centre and scale are their mean and deviation, unless they were declared:
-// docs/reference/formats.md, 3.
+// FarScales is the distance of a feature from its centre, in scales, above which a row is far from the prior rows. Centre
+// and scale are mean and deviation over the prior rows, unless they were declared (docs/reference/formats.md, 3).
 const FarScales = 10
 
-// Predict predicts every row of a source, in order. The source's columns must be the model's
-// inputs ([pass.ModelMeta.Inputs]), and may have the target behind them. A row has a reason and no
-// numbers if it breaks a row rule, or if its mean is not proven to be within the accuracy that
-// the certificate demands. The model must be one that Verify accepts.
+// Predict predicts every row of a source, and calls use with predictions in the order of the rows. The source's columns
+// must be the model's inputs ([pass.ModelMeta.Inputs]), which the target may follow. A prediction has a Reason and no
+// numbers if its row breaks a row rule, or if it is not proven to have the accuracy that the certificate asks for. The
+// model must be one that [Verify] accepts.
 func Predict(ctx context.Context, src dataset.Source, m pass.Model, workers int, use func([]Prediction) error) error {
 	p, err := NewReady(m, workers)
 	if err != nil {
@@ -52,14 +50,14 @@ func Predict(ctx context.Context, src dataset.Source, m pass.Model, workers int,
 	return p.Predict(ctx, src, nil, use)
 }
 
-// A Ready is a model that is ready to predict, from one source after another.
+// A Ready is a model that is ready to predict. It can be used for any number of sources, batches and rows.
 type Ready struct {
 	of      *pass.Scorer
 	workers int
-	spaces  sync.Pool // of *workspace
+	spaces  sync.Pool // of *pass.Workspace
 }
 
-// NewReady makes a model ready. Close it after use.
+// NewReady makes a model ready to predict. Close the result after use.
 func NewReady(m pass.Model, workers int) (*Ready, error) {
 	s, err := pass.NewPredictionScorer(m, workers)
 	if err != nil {
@@ -71,8 +69,9 @@ func NewReady(m pass.Model, workers int) (*Ready, error) {
 // Close frees the model's memory and workers.
 func (p *Ready) Close() { p.of.Close() }
 
-// Predict is [Predict] with this model, for these shards of a source alone, in this order; nil: all, in
-// theirs. Workers predict batches at the same time; use gets one after the other, valid until it returns.
+// Predict is [Predict] with this model for the shards of a source with the indices order, in this order, or for all shards
+// if order is nil. Workers predict batches at the same time. use gets one batch after the other, each valid until use
+// returns.
 func (p *Ready) Predict(ctx context.Context, src dataset.Source, order []int, use func([]Prediction) error) error {
 	if columns, want := src.Columns(), p.of.Meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
@@ -110,8 +109,9 @@ func (p *Ready) Predict(ctx context.Context, src dataset.Source, order []int, us
 	)
 }
 
-// Batch appends the predictions of a record batch's rows, numbered from 0 on. The batch is as from
-// [dataset.Batches], of the model's inputs ([pass.ModelMeta.Inputs]). Several goroutines may call Batch.
+// Batch appends the predictions of a batch's rows, with ordinals from 0, to out. The batch must be as from
+// [dataset.Batches], with the model's inputs ([pass.ModelMeta.Inputs]) as its columns, which the target may follow. Several
+// goroutines may call Batch.
 func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, error) {
 	b, err := dataset.ToBlock(record)
 	if err != nil {
@@ -123,10 +123,9 @@ func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, erro
 	return p.block(b, out)
 }
 
-// Row predicts one row from the values of the model's inputs ([pass.ModelMeta.Inputs]), in their order
-// and in raw units. It gives the same bits as [Ready.Batch]. A value that breaks a row rule gives a
-// reason, another number of values an error. Several goroutines may call Row; as many as there are
-// workers compute at the same time.
+// Row predicts one row from the values of the model's inputs ([pass.ModelMeta.Inputs]), in their order and in raw units. It
+// gives the same bits as [Ready.Batch]. If a value breaks a row rule, the prediction has a Reason; a wrong number of values
+// is an error. Several goroutines may call Row, of which as many as there are workers compute at the same time.
 func (p *Ready) Row(values []float64) (Prediction, error) {
 	inputs := p.of.Meta.Inputs()
 	if len(values) != len(inputs) {
@@ -203,8 +202,8 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 	return out, nil
 }
 
-// fill sets the numbers from the law of row i around a centre, or the reason why they are not known well
-// enough.
+// fill sets the numbers of a prediction from row i of a workspace and the centre of its target, or Reason if they are not
+// accurate enough.
 func (p *Prediction) fill(w *pass.Workspace, i int, meta pass.ModelMeta, centre float64) {
 	target := meta.Target
 	x, mean, meanError, variance := w.Law(i)

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// predictor demands that the predictor of a model follows from Q and the rows that are not held out.
+// predictor returns an error unless the predictor of a model follows from Q and the rows that are not held out.
 func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pass.FirstPass) error {
 	m, res := v.model, v.res
 	choice, err := fit.NewStream(src, s, res).Choose(ctx, m.Posterior, s, v.job, res.Workers, nil)
@@ -57,8 +57,8 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 	return nil
 }
 
-// priorLosses warns where the losses on prior rows are far from what is certified: anyone who chooses the order of
-// the rows may put hard ones where they do not count.
+// priorLosses adds a warning if the losses on prior rows are far from what is certified. A publisher who chooses the
+// order of the rows can make hard ones prior rows, which do not count.
 func (v *Verification) priorLosses(s *pass.FirstPass) error {
 	c := v.certificate
 	at := slices.IndexFunc(c.Claims, func(g certify.Claim) bool { return g.Risk != nil })

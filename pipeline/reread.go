@@ -11,8 +11,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// A reread is a source whose shards are read once. Later readings of a shard come from memory, and
-// are the same: what changes meanwhile is not seen.
+// A reread is a source that reads each shard once. Later readings of a shard are from memory, so that they do not see
+// changes of the data.
 type reread struct {
 	dataset.Source
 
@@ -20,13 +20,13 @@ type reread struct {
 	whole map[int]shardRead
 }
 
-// A shardRead is a shard as it was read.
+// A shardRead holds a shard as it was read.
 type shardRead struct {
 	records []arrow.Record
 	digests []dataset.ColumnDigest
 }
 
-// Open reads shard i, unless it has been read.
+// Open opens shard i. The first call for a shard reads all of it.
 func (s *reread) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	s.mu.Lock()
 	read, ok := s.whole[i]
@@ -54,7 +54,7 @@ func (s *reread) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	return &rereading{shardRead: read}, b.Close()
 }
 
-// A rereading gives the rows of a shard again.
+// A rereading reads the rows of a shard from memory.
 type rereading struct {
 	shardRead
 
@@ -75,7 +75,7 @@ func (r *rereading) Next(ctx context.Context) (arrow.Record, error) {
 	return record, nil
 }
 
-// ColumnDigests are those of the first reading.
+// ColumnDigests returns the digests of the first reading.
 func (r *rereading) ColumnDigests() []dataset.ColumnDigest { return r.digests }
 
 // Close does nothing.

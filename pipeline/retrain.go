@@ -13,19 +13,19 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// ErrNotRepeatable says that a training cannot be repeated here to the last bit. It
-// speaks neither for nor against the certificate.
+// ErrNotRepeatable means that training cannot be repeated to the last bit by this program, on this machine, or without the
+// parent's model. It is evidence neither for nor against the certificate.
 var ErrNotRepeatable = errors.New("the training cannot be repeated here")
 
-// NotChecked lists the assumptions that this check has not checked. Training again shows nothing of
-// the rows of a parent model.
+// NotChecked returns the assumptions that this verification has not checked. Training again does not check which rows a
+// parent model has used.
 func (v *Verification) NotChecked() []certify.Assumption {
 	var open []certify.Assumption
 	for _, a := range v.certificate.Assumptions {
 		done := false
 		switch a.Checked {
 		case certify.CheckVerify:
-			done = v.Evidence || a.ID == certify.AssumeJitter // which takes the model alone
+			done = v.Evidence || a.ID == certify.AssumeJitter // which needs only the model
 		case certify.CheckRetraining:
 			done = v.Retrained && v.certificate.Publisher.Training.Parent == nil
 		case certify.CheckReplay:
@@ -39,15 +39,15 @@ func (v *Verification) NotChecked() []certify.Assumption {
 	return open
 }
 
-// Retrain repeats the training of the certificate's model on the training rows, and demands the same
-// bytes: then training has seen no held-out row. digest returns the SHA-256 of a model's bytes. It
-// needs a [Verify] that has read the rows.
+// Retrain repeats the training of the certificate's model on the training rows, and returns an error unless the new model
+// has the same bytes. If it has, training has not used held-out rows. v must be from a [Verify] that has read the rows.
+// digest returns the SHA-256 of a model's bytes, in hexadecimal.
 //
-// If training began with the model of an earlier certificate, parent is that model; without it
-// the error wraps [ErrNotRepeatable].
+// If training began with the model of an earlier certificate, parent must be that model. If it is nil, the error wraps
+// [ErrNotRepeatable].
 //
-// Another model is an error that wraps [job.ErrRefused], unless the certificate names
-// another machine or program than this one: then it wraps [ErrNotRepeatable].
+// If the new model has other bytes, the error wraps [job.ErrRefused]. If the certificate names another machine or program
+// than this one, it wraps [ErrNotRepeatable] instead.
 func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, digest func(pass.Model) (string, error), parent *pass.Model, software string, res job.Resources, observer job.Observer) error {
 	c, j := v.certificate, v.job
 	if !v.Evidence {
@@ -95,7 +95,7 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 	}
 }
 
-// parentOf is the parent that a certificate names, whose model somebody gives.
+// parentOf returns the parent that a certificate names, with the model m. It returns an error if m is nil or another model.
 func parentOf(said certify.Parent, m *pass.Model, digest func(pass.Model) (string, error)) (*fit.Parent, error) {
 	if m == nil {
 		return nil, fmt.Errorf("%w: training began with the model %s of the certificate %s: give its file too (--parent)", ErrNotRepeatable, said.Model, said.Certificate)

@@ -15,7 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A Result is what a finished run has published, and its diagnostics.
+// A Result holds what a finished run has published, and diagnostics of the run.
 type Result struct {
 	Certificate certify.Certificate
 	ID          string // of the certificate
@@ -24,13 +24,13 @@ type Result struct {
 	Training    pass.Training
 	Diagnostics diagnostics
 	PlotRows    rowsToPlot
-	shards      []job.Digest // of the sample, in order, as the last pass read them
+	shards      []job.Digest // digests of the shards, in order, as the last pass has read them
 }
 
-// diagnostics are facts outside all theorems, for the run record.
+// diagnostics holds facts for the run record, on which no claim depends.
 type diagnostics struct {
 	Residuals          residuals `json:"residuals"`
-	Unproven           int64     `json:"unproven_rows"`   // training rows that are counted as a loss of 1
+	Unproven           int64     `json:"unproven_rows"`   // training rows whose loss counts as 1 for lack of a proof
 	Instructions       string    `json:"instruction_set"` // of the linear algebra
 	Warnings           []string  `json:"warnings"`
 	FirstPassSeconds   float64   `json:"first_pass_seconds"`
@@ -39,16 +39,16 @@ type diagnostics struct {
 	CertificateSeconds float64   `json:"certificate_seconds"` // KL and bound in high precision, storing both files
 }
 
-// residuals are the errors of predictions on the [Result.PlotRows], in raw units.
+// residuals holds the errors of predictions on [Result.PlotRows], in raw units.
 type residuals struct {
 	Rows   int     `json:"rows"`
-	Fitted bool    `json:"fitted,omitempty"` // there are no prior rows: these are training rows
+	Fitted bool    `json:"fitted,omitempty"` // the rows are training rows, because there are no prior rows
 	RMSE   float64 `json:"rmse"`
 	MAE    float64 `json:"mae"`
-	R2     float64 `json:"r2"` // 0 if all their targets are equal
-	// Column is the RMSE of the column of the mean alone, without Q's correction; 0: there is none.
+	R2     float64 `json:"r2"` // 0 if all targets are equal
+	// Column is the RMSE of the column of the mean alone, without Q's correction. It is 0 if there is no such column.
 	Column float64 `json:"column_rmse,omitempty"`
-	// Known: the column may have been fitted on these rows, so that all errors may be too small.
+	// Known is true if the column of the mean may have been fitted on these rows, so that all errors may be too small.
 	Known bool `json:"column_may_know,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func (f residuals) String() string {
 	return fmt.Sprintf("RMSE %.4g, MAE %.4g, %s on %s %s%s", f.RMSE, f.MAE, share, words.Number(int64(f.Rows)), on, alone)
 }
 
-// residuals compares observed and predicted.
+// residuals returns the errors of the predictions.
 func (p rowsToPlot) residuals(fitted bool) residuals {
 	f := residuals{Rows: len(p.Observed), Fitted: fitted}
 	n := float64(f.Rows)
@@ -95,24 +95,22 @@ func (p rowsToPlot) residuals(fitted bool) residuals {
 		f.Column += off * off / n
 	}
 	f.Column = math.Sqrt(f.Column)
-	if total > 0x1p-80*middle*middle { // and not the rounding of the mean alone
+	if total > 0x1p-80*middle*middle { // more than rounding errors of the mean
 		f.R2 = 1 - squares/total
 	}
 	return f
 }
 
-// rowsToPlot are the prior rows with the model's predictions, in raw units,
-// for a plot.
+// rowsToPlot holds targets and predictions of the prior rows, or of the start rows if there are none, in raw units.
 type rowsToPlot struct {
 	Observed, Mean []float64
-	Column         []float64 // of the mean; nil: there is none
+	Column         []float64 // the column of the mean; nil if there is none
 }
 
-// Run trains, makes the last pass and publishes. The job must have its defaults
-// filled in. All faults of job and environment are one error, before
-// anything is read. A run that is killed and called again with the same arguments
-// resumes from its last checkpoint and gives the same bytes. A result without an error
-// is durable in the sink. Run leaves the checkpoint; the caller clears it.
+// Run trains, makes the last pass and publishes. The job must have its defaults filled in. Faults of job and environment
+// are found before anything is read, and joined in one error. If a run is killed and Run is called again with the same
+// arguments, it resumes from its last checkpoint and gives the same bytes. When Run returns without an error, the result
+// is durable in the sink. The caller clears the checkpoint.
 func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 	began := time.Now()
 	env.Resources = env.Resources.WithDefaults()
@@ -123,7 +121,7 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseLastPass, Elapsed: job.Seconds(time.Since(began))})
 	read := time.Now()
 	again := *h
-	again.Order = nil // the split is found again
+	again.Order = nil // so that the last pass computes the split again
 	prepared, err := Prepare(ctx, &again, env)
 	if err != nil {
 		return nil, err
@@ -143,7 +141,7 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 	return r, nil
 }
 
-// plotRows predicts the rows of the baseline: prior rows, or start rows where there are none.
+// plotRows predicts the rows of the baseline: prior rows, or start rows if there are none.
 func plotRows(rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, error) {
 	s, err := pass.NewScorer(m, workers)
 	if err != nil {

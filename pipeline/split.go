@@ -11,13 +11,14 @@ import (
 // A RowSubset is the subset of a row, with the row's position.
 type RowSubset struct {
 	File    string
-	Row     int64  // in the file, from 0 on
-	Ordinal int64  // in the sample
-	Subset  string // reference, train, holdout, outside, or bad of a row without a unit
+	Row     int64  // in the file, from 0
+	Ordinal int64  // in the dataset
+	Subset  string // as [dataset.Split.Of] returns it
 }
 
-// Split calls use with the subset of each row of a sample, in their order. It reads rows only by unit, as a
-// run does before it trains: otherwise rejected rows and duplicates have the subsets of their positions.
+// Split calls use with the subset of each row of a source, in the order of the rows. If examples are units, it reads all
+// rows, as a run does before it trains. Otherwise it reads none, and rejected rows and duplicates have the subsets that
+// follow from their ordinals.
 func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources, use func(RowSubset) error) error {
 	res = res.WithDefaults()
 	var split dataset.Split

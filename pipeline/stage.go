@@ -15,29 +15,29 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A RunConfig has the settings of a run that enter no identity. [Train] needs
-// Software; other zero fields mean none.
+// A RunConfig holds the settings of a run that are not part of its job. [Train] requires Software. Other fields may be
+// zero.
 type RunConfig struct {
-	Run      string            // names the process in its log and records
-	Required certify.Predictor // "": the mean
-	Limit    float64
-	Retain   int    // finished runs whose artifacts stay; 0: all
-	Folder   string // that manifests name files relative to
-	Software string // names the program in the certificate
+	Run      string            // name of the run in its log and records
+	Required certify.Predictor // the predictor whose claim decides the exit status; "" means the mean
+	Limit    float64           // the largest bound that the job allows; 0 means any
+	Retain   int               // number of finished runs whose artifacts are not removed; 0 means all
+	Folder   string            // folder to which paths in manifests are relative
+	Software string            // name and version of the program, for the certificate
 
-	// Conclude completes the record of the run before its end is written, and decides about the pointer.
-	// o is nil if the run has failed. nil: the pointer moves to each result with status 0.
+	// Conclude completes the record of the run before its end is written, and decides whether the pointer moves. o is
+	// nil if the run has failed. If Conclude is nil, the pointer moves to each result with exit status 0.
 	Conclude func(ctx context.Context, r *RunState, o *Outcome, fault error)
 
-	// FirstPass has the parts of the first pass made for the training state in the output, and lends them, merged,
-	// to use. [TrainForParts] calls it where the rows are files and the job allows parts; nil: it reads all
+	// FirstPass makes the first pass in parts, by the training state in the output, and calls use with the merged pass.
+	// [TrainForParts] calls it if the rows are files and the job allows parts. If it is nil, TrainForParts reads all
 	// rows itself.
 	FirstPass func(ctx context.Context, use func(*pass.Pass) error) error
 
-	// Begun is the record of the run, if the caller has begun it; nil: Train begins one.
+	// Begun is the record of the run if the caller has begun it. If it is nil, Train begins the run.
 	Begun *RunState
-	// Certified is the id of the certificate that an earlier try has published under the
-	// run's number; any other one is refused. "": none.
+	// Certified is the id of the certificate that an earlier try has published under the run's number, or "". If it is
+	// set, any other certificate is an error.
 	Certified string
 
 	Parent    *fit.Parent // whose posterior training begins with
@@ -46,15 +46,15 @@ type RunConfig struct {
 	Resources job.Resources
 	Observer  job.Observer
 
-	// Located adds the position in the job's file to an error about its columns.
+	// Located returns an error about the job's columns with the position in the job file added.
 	Located func(err error, job job.Job) error
-	// Report stores a report for people, before the pointer moves.
+	// Report stores a report of the outcome, before the pointer moves.
 	Report func(o *Outcome) error
 }
 
-// A RejectedRowsKeeper keeps the rejected rows of a run.
+// A RejectedRowsKeeper stores the rejected rows of a run.
 type RejectedRowsKeeper interface {
-	// Rejects keeps the rejected rows of an opened source.
+	// Rejects returns the store for the rejected rows of an opened source.
 	Rejects(from dataset.Opened) dataset.Rejects
 	// Kept reports whether the rejected rows of an earlier run are still there.
 	Kept() bool
@@ -62,20 +62,20 @@ type RejectedRowsKeeper interface {
 
 // A Publisher publishes artifacts next to the output.
 type Publisher interface {
-	// Check fails, before training, if nothing can be published.
+	// Check returns an error if nothing can be published. It is called before training.
 	Check(ctx context.Context) error
-	// Publish publishes a result, and points to it. verdict is nil, or the reason why the run
-	// has no certificate of the required kind.
+	// Publish publishes a result, and moves its own pointer to it. verdict is nil, or the reason why the run has no
+	// certificate of the required kind.
 	Publish(ctx context.Context, r *Result, verdict error) error
 }
 
-// Train runs a job on rows, and publishes to an output. It
-// holds the output from the record of the run until the pointer has moved. A job that has finished on the same files is not trained again.
+// Train runs a job on rows, and publishes to an output. It holds the output from the record of the run until the pointer
+// has moved. A job that has finished on the same files is not trained again.
 //
-// A run that is killed and called again with the same arguments resumes from its checkpoint,
-// and gives the same bytes. The rows are released at the end. Missing settings, and missing
-// defaults of the job, are one error before anything is opened. An error next to an outcome is
-// about the removal of old files: all is published, and the run is recorded as finished.
+// If a run is killed and Train is called again with the same arguments, it resumes from its checkpoint and gives the same
+// bytes. Missing settings, and missing defaults of the job, are joined in one error before anything is opened. Train
+// releases the rows at its end. If it returns both an outcome and an error, everything is published and the run is
+// recorded as finished; the error is about the removal of old files.
 func Train(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s, err := newStage(job, rows, out, how)
 	if err := errors.Join(err, job.Sequenced()); err != nil {
@@ -106,7 +106,7 @@ func Train(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how 
 	return o, err
 }
 
-// A stage is a run at work.
+// A stage is a run of [Train], [TrainForParts] or [CertifyParts].
 type stage struct {
 	how   RunConfig
 	job   job.Job
@@ -114,13 +114,13 @@ type stage struct {
 	out   Output
 	began time.Time
 
-	first dataset.Opened // the rows
-	last  dataset.Opened // what the last pass reads
+	first dataset.Opened // the rows as opened for training
+	last  dataset.Opened // the rows as opened for the last pass
 	at    fit.Checkpoints
 	state *RunState
 }
 
-// newStage returns an error that names all that is missing.
+// newStage returns a new stage, or an error that names all missing settings.
 func newStage(j job.Job, rows dataset.Rows, out Output, how RunConfig) (*stage, error) {
 	how.Required = cmp.Or(how.Required, certify.PredictorMean)
 	how.Resources = how.Resources.WithDefaults()
@@ -128,8 +128,8 @@ func newStage(j job.Job, rows dataset.Rows, out Output, how RunConfig) (*stage, 
 	return &stage{how: how, job: j, rows: rows, out: out, began: time.Now()}, err
 }
 
-// begin opens the rows, asks the publisher, and holds the output, in this
-// order: a job without rows leaves no output behind.
+// begin opens the rows, calls the publisher's Check, and holds the output, in this order, so that a job without rows does
+// not create an output.
 func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 	if s.first, err = s.open(ctx, nil, s.how.Observer.ReportWarning); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 	return release, nil
 }
 
-// findCheckpoint finds the checkpoint of the job, and passes on the warnings of the output.
+// findCheckpoint finds the checkpoint of the job, and reports the warnings of the output.
 func (s *stage) findCheckpoint() error {
 	digest, err := s.job.Digest()
 	if err != nil {
@@ -163,10 +163,10 @@ func (s *stage) findCheckpoint() error {
 	return err
 }
 
-// open opens the rows with these features; nil: with the job's own.
+// open opens the rows with these features, or with the job's own if features is nil.
 func (s *stage) open(ctx context.Context, features []string, warning func(string)) (dataset.Opened, error) {
 	src, err := dataset.Open(ctx, s.job, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
-	if err != nil && features == nil && s.how.Located != nil { // given features were found before: no fault of the job
+	if err != nil && features == nil && s.how.Located != nil { // given features were in the rows before, so that the job is not at fault
 		err = s.how.Located(err, s.job)
 	}
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *stage) open(ctx context.Context, features []string, warning func(string
 	return src, nil
 }
 
-// record records the begin of the run, and drops the training state of an earlier training.
+// record records the beginning of the run, and removes the training state of an earlier one.
 func (s *stage) record() (err error) {
 	if s.state = s.how.Begun; s.state == nil {
 		if s.state, err = BeginRun(s.out, s.how.Run, s.job, s.began, nil); err != nil {
@@ -188,12 +188,12 @@ func (s *stage) record() (err error) {
 		}
 	}
 	if err = s.out.DropTrainingState(); err == nil {
-		_, err = s.out.Log() // damage is found before hours of reading
+		_, err = s.out.Log() // finds damage before hours of reading
 	}
 	return err
 }
 
-// environment is the environment of the run.
+// environment returns the environment of the run.
 func (s *stage) environment() fit.Environment {
 	env := fit.Environment{
 		Open: func(ctx context.Context, features []string) (dataset.Source, error) {
@@ -225,14 +225,14 @@ func (s *stage) environment() fit.Environment {
 	return env
 }
 
-// An ownNumber is the sink of a run whose number already has a certificate.
+// An ownNumber is a sink for a run whose number already has a certificate.
 type ownNumber struct {
 	pass.Sink
 
 	certified string
 }
 
-// PutCertificate refuses any other certificate.
+// PutCertificate returns an error for any other certificate.
 func (s ownNumber) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
 	document, err := certify.Marshal(c)
 	if err != nil {
@@ -272,7 +272,7 @@ func (s *stage) run(ctx context.Context) (*Outcome, error) {
 	return o, nil
 }
 
-// list writes the manifest of a result on files.
+// list writes the manifest of a result, if its rows are from files.
 func (s *stage) list(r *Result) error {
 	files, shards := s.last.Files(), s.last.Shards()
 	if files == nil {
@@ -296,10 +296,10 @@ func (s *stage) list(r *Result) error {
 	return s.out.PutManifest(m)
 }
 
-// ErrInterrupted says that a run was interrupted. The same run resumes.
+// ErrInterrupted means that a run was interrupted. The same call resumes it.
 var ErrInterrupted = errors.New("interrupted")
 
-// interruption is the error of an interrupted run: it says how to resume.
+// interruption returns the error of an interrupted run, which says how to resume.
 func (s *stage) interruption() error {
 	location, there := s.at.Where()
 	if !there {
@@ -308,7 +308,7 @@ func (s *stage) interruption() error {
 	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", ErrInterrupted, location)
 }
 
-// end writes the end of the run, once: before it the pointer moves, if it does. o is nil if the run
+// end moves the pointer, if the run's certificate becomes current, and then writes the end of the run. o is nil if the run
 // has failed.
 func (s *stage) end(ctx context.Context, o *Outcome, fault error) error {
 	r := s.state
@@ -329,19 +329,19 @@ func (s *stage) end(ctx context.Context, o *Outcome, fault error) error {
 	return r.close(s.out, time.Now())
 }
 
-// fail writes the end of a run that has begun and failed. If it cannot be written, the next run closes it.
+// fail writes the end of a run that has begun and failed. If the end cannot be written, the next run writes it.
 func (s *stage) fail(ctx context.Context, fault *error) {
 	if *fault != nil && s.state != nil && s.state.Ended == nil {
 		_ = s.end(ctx, nil, *fault)
 	}
 }
 
-// tidy removes old runs, and the checkpoint of this one, which is too late to interrupt.
+// tidy removes old runs and the checkpoint of this one. The latter happens even if ctx is done.
 func (s *stage) tidy(ctx context.Context) (err error) {
 	if s.how.Retain > 0 {
 		err = s.out.Retain(s.how.Retain)
 	}
-	if s.at != nil { // else another process has trained
+	if s.at != nil { // nil if another process has trained
 		err = errors.Join(err, s.at.Clear(context.WithoutCancel(ctx)))
 	}
 	return err

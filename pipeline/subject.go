@@ -7,8 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/digest"
 )
 
-// Incomparable says why two certificates cannot be compared; "": they can, and their models
-// can replace each other.
+// Incomparable returns why two certificates cannot be compared, or "" if they can and their models can replace each other.
 func Incomparable(a, b certify.Certificate) string {
 	switch {
 	case a.Loss.Target != b.Loss.Target:
@@ -20,11 +19,11 @@ func Incomparable(a, b certify.Certificate) string {
 	}
 }
 
-// Subject is a digest of sixteen hexadecimal digits: equal for models that can replace each
-// other.
+// Subject returns a digest of 16 hexadecimal digits that is equal for models that can replace each other.
 func Subject(c certify.Certificate) string { return digest.OfValues(c.Loss)[:16] }
 
-// CarriedID is the id that predictions carry, or random draws: that of their certificate, if it certifies them.
+// CarriedID returns the certificate id that predictions, or random draws, carry: id if the certificate certifies them,
+// otherwise "".
 func CarriedID(c certify.Certificate, id string, of certify.Predictor) string {
 	if c.About(of).Status == certify.StatusCertified {
 		return id

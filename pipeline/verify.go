@@ -15,14 +15,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A Verification is the result of a check of a certificate.
+// A Verification is the result of verifying a certificate.
 type Verification struct {
-	Evidence  bool     // whether the rows were read again, or only the arithmetic checked
-	Retrained bool     // whether training again gave the same model: see [Verification.Retrain]
-	Checked   []string // what was found in order, one line each
-	Warnings  []string // reasons to distrust the claims, next to those of the certificate
+	Evidence  bool     // whether the rows were read and the evidence computed from them again
+	Retrained bool     // whether training again gave the same model: [Verification.Retrain]
+	Checked   []string // what was checked and is right, one line each
+	Warnings  []string // reasons to distrust the claims, in addition to the certificate's warnings
 
-	replayed    bool // the rows were read from a log, at the offsets that the certificate names
+	replayed    bool // whether the rows were read from a log, at the offsets that the certificate names
 	certificate certify.Certificate
 	model       pass.Model
 	job         job.Job
@@ -33,9 +33,8 @@ func (v *Verification) note(format string, args ...any) {
 	v.Checked = append(v.Checked, fmt.Sprintf(format, args...))
 }
 
-// Verify checks a certificate against its model, whose stored bytes have the
-// given SHA-256, and against the rows if open is not nil. An error that wraps
-// [job.ErrRefused] says what does not agree.
+// Verify checks a certificate against its model, whose stored bytes have the given SHA-256, and against the rows if open is
+// not nil. If something does not agree, the error wraps [job.ErrRefused] and says what.
 func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDigest string,
 	open dataset.OpenData, res job.Resources,
 ) (*Verification, error) {
@@ -94,7 +93,7 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	return v, nil
 }
 
-// compare makes the certificate again and demands the same.
+// compare makes the certificate again, and returns an error unless it is the same.
 func (v *Verification) compare(found *pass.Found) error {
 	c := v.certificate
 	again, err := pass.Certify(v.job, c.Job.Values, v.model, c.Model.Digest, found, c.Publisher)
@@ -129,7 +128,7 @@ func (v *Verification) files(ctx context.Context, modelDigest string) error {
 	}
 	v.job = j
 	reference := j.References(c.Counts.Rows)
-	// Without the rows it is not known how many prior rows are left out.
+	// Without the rows it is unknown how many prior rows are left out.
 	dropped := j.FiltersRows() && (c.Counts.Prior <= reference || j.Unit.Given())
 	if c.Counts.Prior != reference && !dropped {
 		return fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Counts.Rows, c.Counts.Prior)
@@ -144,11 +143,11 @@ func (v *Verification) files(ctx context.Context, modelDigest string) error {
 	return v.compare(&pass.Found{Evidence: c.Evidence})
 }
 
-// countableRows bounds the rows that are hashed in a check without rows, which takes some seconds.
+// countableRows is the largest number of rows that a check without rows hashes, which takes some seconds.
 const countableRows = 10_000_000
 
-// statedApart checks the number of rows of a subset, which follows from n. There may be fewer, for
-// duplicates and rejected rows are left out. Above countableRows only a check with rows can tell.
+// statedApart checks the number got of rows of a subset, which follows from n. It may be smaller if the job leaves out
+// duplicates or rejected rows. For n above countableRows only a check with rows checks the number.
 func statedApart(ctx context.Context, n int64, job job.Job, share float64, has func(dataset.Rank) bool, got int64, subset string) error {
 	if (share > 0) != (got > 0) {
 		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", subset, share, got)
@@ -172,7 +171,7 @@ func statedApart(ctx context.Context, n int64, job job.Job, share float64, has f
 	return nil
 }
 
-// rows checks what follows from the rows.
+// rows checks the certificate against what a last pass has found.
 func (v *Verification) rows(found *pass.Found) error {
 	c := v.certificate
 	if found.Sample.Digest != c.Sample.Digest {
@@ -181,7 +180,7 @@ func (v *Verification) rows(found *pass.Found) error {
 	v.note("the rows are the dataset: %s, digest %.12s", words.Count(found.Counts.Rows, "row"), c.Sample.Digest)
 	switch {
 	case len(c.Sample.Segments) == 0:
-		found.Sample.Segments = nil // of rows that were read elsewhere it does not matter that they are in a log now
+		found.Sample.Segments = nil // the certificate's rows were not from a log, and it does not matter if these are
 	case found.Sample.Segments == nil:
 		found.Sample.Segments = c.Sample.Segments
 	default:
@@ -197,7 +196,7 @@ func (v *Verification) rows(found *pass.Found) error {
 	return v.compare(found)
 }
 
-// firstPassAgain makes the first pass again; they must still be the sample.
+// firstPassAgain makes the first pass again, and returns an error if the rows have changed.
 func (v *Verification) firstPassAgain(ctx context.Context, src dataset.Source) (*pass.FirstPass, error) {
 	s, err := pass.First(ctx, src, v.job, v.res, nil)
 	if err != nil {
@@ -206,7 +205,7 @@ func (v *Verification) firstPassAgain(ctx context.Context, src dataset.Source) (
 	return s, v.unchanged(s)
 }
 
-// unchanged demands that a later reading found the sample.
+// unchanged returns an error if a first pass has found another digest than the certificate's.
 func (v *Verification) unchanged(s *pass.FirstPass) error {
 	if want := v.certificate.Sample.Digest; s.Digest.String() != want {
 		return fmt.Errorf("%w: the data have the sample digest %s now, not %s", job.ErrChanged, s.Digest, want)
@@ -214,8 +213,7 @@ func (v *Verification) unchanged(s *pass.FirstPass) error {
 	return nil
 }
 
-// features checks that default features are all numeric columns of the data, without those that
-// are constant on the prior rows.
+// features checks the features if the job does not list them: they must be those that the first pass chooses.
 func (v *Verification) features(ctx context.Context, open dataset.OpenData) error {
 	j, meta := v.job, v.model.Meta
 	if j.Features != nil {
@@ -240,9 +238,8 @@ func (v *Verification) features(ctx context.Context, open dataset.OpenData) erro
 	return nil
 }
 
-// centre checks that the peak of a prior is in one of the two cells next to the estimate of the
-// prior rows. Instruction sets may put the estimate on either side of the middle between two
-// cells, and the weights pay for the choice.
+// centre checks that each peak of the prior is at one of the two positions next to the estimate from the prior rows.
+// Rounding on different instruction sets may make either the nearer one, and the weights pay for the choice.
 func (v *Verification) centre(s *pass.FirstPass) error {
 	c, j := v.certificate, v.job
 	if j.Grid.Prior != certify.PriorPeaked {

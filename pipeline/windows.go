@@ -7,19 +7,19 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// Windows is how far the windows of a job have cut a topic.
+// Windows is the state of a job that divides a topic into windows.
 type Windows struct {
 	Topic    string        `json:"topic"`
 	Identity TopicIdentity `json:"identity"`
-	// Ends are the offsets at which the next window begins, by partition; nil: the job decides
-	// where the first one begins.
+	// Ends holds the offsets at which the next window begins, by partition. If it is nil, the job decides where the
+	// first window begins.
 	Ends map[int]int64 `json:"ends,omitempty"`
-	// Window is the frozen window that waits for its certificate; nil: none does.
+	// Window is the frozen window that waits for its certificate, or nil.
 	Window *TopicWindow `json:"window,omitempty"`
 }
 
-// A TopicIdentity distinguishes topics of one name: a replaced one, or one on another cluster.
-// The zero value means unknown.
+// A TopicIdentity distinguishes topics of the same name that are on different clusters, or of which one replaces the
+// other. The zero value means that the identity is unknown.
 type TopicIdentity struct {
 	Cluster string `json:"cluster"`
 	Topic   string `json:"topic"`
@@ -28,7 +28,7 @@ type TopicIdentity struct {
 // A TopicWindow is a frozen window of a topic.
 type TopicWindow struct {
 	Topic      string        `json:"topic"`
-	Identity   TopicIdentity `json:"identity"` // as far as brokers tell
+	Identity   TopicIdentity `json:"identity"` // as far as brokers give it
 	Partitions []WindowPart  `json:"partitions"`
 }
 
@@ -39,7 +39,7 @@ type WindowPart struct {
 	End       int64 `json:"end"`
 }
 
-// With returns the state with this window frozen. It keeps the ends of other partitions.
+// With returns the state with this window frozen. The ends of other partitions stay.
 func (s *Windows) With(w TopicWindow) *Windows {
 	next := &Windows{Topic: w.Topic, Identity: w.Identity, Ends: map[int]int64{}, Window: &w}
 	if s != nil {
@@ -51,14 +51,14 @@ func (s *Windows) With(w TopicWindow) *Windows {
 	return next
 }
 
-// Without returns the state once the window is done, certified or skipped.
+// Without returns the state after the window was certified or skipped.
 func (s *Windows) Without() *Windows {
 	next := *s
 	next.Window = nil
 	return &next
 }
 
-// Offsets is the number of offsets in a window, including those of markers and aborted records.
+// Offsets returns the number of offsets in a window, including those of markers and aborted records.
 func (w TopicWindow) Offsets() (n int64) {
 	for _, part := range w.Partitions {
 		n += part.End - part.First
@@ -66,7 +66,7 @@ func (w TopicWindow) Offsets() (n int64) {
 	return n
 }
 
-// String names the window in a sentence.
+// String returns the window in words.
 func (w TopicWindow) String() string {
 	return fmt.Sprintf("%s of topic %s", words.Count(w.Offsets(), "offset"), w.Topic)
 }
