@@ -14,33 +14,32 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A checkpoint is the whole state of a training between two steps: the trainer and, in the same
-// record, its position in the rows.
+// A checkpoint is the state of a training between two steps: the trainers, and the position in the rows.
 type checkpoint struct {
-	// Identity. A checkpoint of another job, sample, version or instruction set is not
-	// resumed: the bytes of the result would not be those of an uninterrupted run.
+	// These identify the training. A checkpoint of another job, sample, version or instruction set is not resumed,
+	// because the result would not have the bytes of an uninterrupted run.
 	configuration, sample, instructions string
 
-	candidate    int       // being trained
-	centre       []float64 // of the peaks of the prior, if the job has one family of kernels; nil: unknown
+	candidate    int       // index of the candidate in training
+	centre       []float64 // of the peaks of the prior, if the job has one family of kernels; nil if unknown
 	finished     [][]byte  // states of finished trainers
-	trainer      []byte    // state of the current one; nil before its first step
-	taken        int64     // rows taken from the shuffled reader
-	stoppedAfter int       // steps of all candidates before the time limit was reached; 0: it was not
+	trainer      []byte    // state of the current trainer; nil before its first step
+	taken        int64     // number of rows taken from the shuffled reader
+	stoppedAfter int       // steps of all candidates when the time limit was reached; 0 if it was not
 	spent        time.Duration
 	trace        []job.Progress
 }
 
-// checkpointFormat names the version of the bytes. checkpointVersion is part of the identity: it
-// changes with the way of training.
+// checkpointFormat names the version of the bytes. checkpointVersion is part of the identity, and changes when training
+// changes.
 const (
 	checkpointFormat  = "pacsgp-checkpoint/4"
 	checkpointVersion = "6 "
 	traceBytes        = 72 // of an entry of the trace, at least
 )
 
-// resume restores the stored checkpoint if it belongs to this training, and nominates the
-// candidates: the checkpoint has the centre of their prior, which takes long to find.
+// resume restores the stored checkpoint if it belongs to this training, and lists the candidates, with the centre of their
+// prior from the checkpoint, which takes long to compute.
 func (t *training) resume(ctx context.Context) error {
 	var data []byte
 	if t.env.Checkpoints != nil {
@@ -116,7 +115,7 @@ func (c checkpoint) encode() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// decodeCheckpoint reads the form of encode. The states share memory with data.
+// decodeCheckpoint returns the checkpoint that encode has written. Its states share memory with data.
 func decodeCheckpoint(data []byte) (checkpoint, error) {
 	const longest = 1 << 10 // of texts, bytes
 	r := frame.NewReader(bytes.NewReader(data), int64(len(data)), checkpointFormat)
@@ -183,7 +182,7 @@ func (t *training) checkpoint(ctx context.Context, trainer trainer) error {
 	return t.save(ctx)
 }
 
-// save stores the state, also after ctx is canceled.
+// save stores the state, even if ctx is done.
 func (t *training) save(ctx context.Context) error {
 	if t.env.Checkpoints == nil {
 		return nil

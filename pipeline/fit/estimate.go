@@ -12,28 +12,28 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Sample has the facts about the rows of a job that are known before any is read.
+// A Sample holds facts about the rows of a job that are known before rows are read.
 type Sample struct {
 	Rows     int64
-	Bad      int64 // those known to be left out
+	Bad      int64 // number of rows that are known to be left out
 	Features int
 
 	Units *certify.UnitCounts // of a job by units, from [pass.CountUnits]
 }
 
-// Train is the number of training rows.
+// Train returns the approximate number of training rows.
 func (s Sample) Train(job job.Job) int64 {
 	return s.Rows - s.Bad - job.References(s.Rows) - s.Apart(job.Split.Holdout) - s.Apart(job.Split.Outside)
 }
 
-// Apart is the approximate number of rows of a share that is set apart by hash.
+// Apart returns the approximate number of rows in a share that is selected by hash.
 func (s Sample) Apart(share float64) int64 {
 	return int64(share * float64(s.Rows))
 }
 
-// Duration is the usual time of training and last pass in seconds, without reading, and the number of inducing
-// points of the largest candidate. The last pass scores this number of rows. It measures the machine for about
-// a tenth of a second.
+// Duration returns the number of inducing points of the largest candidate, and the usual time of training and last pass in
+// seconds, without reading. scored is the number of rows that the last pass scores. Duration measures the speed of the
+// machine, for about 0.1 seconds.
 func (s Sample) Duration(j job.Job, scored int64, workers int) (inducing int, seconds float64, err error) {
 	n, d := s.Train(j), s.Features+j.Encode.More()
 	var all float64
@@ -59,7 +59,7 @@ func (s Sample) Duration(j job.Job, scored int64, workers int) (inducing int, se
 	return inducing, seconds, err
 }
 
-// sizes are the numbers of inducing points of the candidates; 0: the trainer's rule in N.
+// sizes returns the numbers of inducing points of the candidates. 0 means by the trainer's rule in N.
 func sizes(j job.Job) []int {
 	if len(j.Inducing) == 0 {
 		return []int{0}
@@ -67,8 +67,8 @@ func sizes(j job.Job) []int {
 	return j.Inducing
 }
 
-// planOf translates the training declaration for n rows to fit, of d features and
-// a candidate of m inducing points (0: the trainer's rule).
+// planOf returns the plan of training on n rows with d features, for a candidate with m inducing points, where 0 means by
+// the trainer's rule.
 func planOf(j job.Job, n int64, d, m int) model.Plan {
 	p := model.Plan{Batch: j.Train.Batch}
 	if j.Train.Mode == job.TrainFullPass {
@@ -81,22 +81,22 @@ func planOf(j job.Job, n int64, d, m int) model.Plan {
 	return p
 }
 
-// The costs that the terms in M² a row and M³ leave out: of a row, for its loss and for each inducing
-// point; of a step, for each element of a square matrix. The unit is an operation of the last pass
-// with many inducing points, which takes M² a row. They were measured on one processor, with 30 to
-// 1,000 inducing points, 4 to 26 features and 100 to 20,000 rows.
+// Costs in addition to the terms M² for each row and M³: of a row, for its loss; of each inducing point of a row; and of a
+// step, for each element of a square matrix. The unit is an operation of the last pass with many inducing points, which
+// takes M² operations for each row. The costs were measured on one processor, with 30 to 1,000 inducing points, 4 to 26
+// features and 100 to 20,000 rows.
 const (
 	rowCost, pointCost, elementCost = 14_000, 200, 1200
 )
 
-// rowWork is the cost of the mean, the variance and the loss of rows with m inducing points.
+// rowWork returns the cost of computing mean, variance and loss of rows with m inducing points.
 func rowWork(m int, rows float64) float64 {
 	return rows * (float64(m)*float64(m) + pointCost*float64(m) + rowCost)
 }
 
-// work is the number of operations of training, start values included, to all planned steps but of the last
-// phases, which converge before. Where M is grown, start values try each doubling. A step takes about 3 M² a row
-// and 7 M³ for the square matrices, without the gradient of θ and Z 1 M² and 6 M³.
+// work returns the number of operations of training, with start values and all planned steps, except that the last phases
+// converge earlier. If M is grown, start values try each doubling. A step takes about 3 M² operations for each row and 7 M³
+// for the square matrices, or without the gradient of θ and Z about M² and 6 M³.
 func work(c model.Config, grown bool, workers int) float64 {
 	step := func(m, batch int, gradient float64) float64 {
 		square := float64(m) * float64(m)
@@ -118,8 +118,8 @@ func work(c model.Config, grown bool, workers int) float64 {
 	return all + float64(c.Plan.Joint)*step(c.Inducing, c.Plan.Batch, 1) + float64(min(c.Plan.Settle, usual))*step(c.Inducing, c.Plan.SettleBatch, 0)
 }
 
-// rate measures the speed of the last pass, in operations a second, with so many inducing points that M² a row
-// are most of it. It is the fastest of a few readings: the others have shared the processors.
+// rate measures the speed of the last pass, in operations per second, with enough inducing points for M² to be most of the
+// work for a row. It returns the fastest of a few measurements, because other processes slow some of them down.
 func rate(d, workers int) (float64, error) {
 	const m = 500
 	p := &model.Posterior{

@@ -13,13 +13,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// chunkRows is the number of scaled rows that the trainer gets at a time in a full pass. It is a
-// constant, because the sums of a pass are rounded chunk by chunk.
+// chunkRows is the number of scaled rows that the trainer gets at a time in a full pass. Results depend on it, because the
+// sums of a pass are rounded after each chunk.
 const chunkRows = 4096
 
-// A Feed delivers the scaled training rows of a sample, again and again: in ordinal order for full
-// passes, through a shuffle buffer for mini-batches. It keeps them in memory if they fit the
-// budget, and else reads the source again, with the same result.
+// A Feed delivers the scaled training rows of a dataset any number of times: in ordinal order for full passes, through a
+// shuffle buffer for mini-batches. If they fit the memory budget it holds them in memory. Otherwise it reads the source
+// each time, with the same result.
 type Feed struct {
 	src     dataset.Source
 	Split   dataset.Split
@@ -28,12 +28,12 @@ type Feed struct {
 	X, y    []float64 // all training rows, or nil
 }
 
-// NewStream is a feed that keeps nothing, for one pass.
+// NewStream returns a feed that holds no rows in memory, for a single pass.
 func NewStream(src dataset.Source, s *pass.FirstPass, res job.Resources) *Feed {
 	return &Feed{src: src, Split: s.Split, scale: s.Scaler(), readers: res.Workers}
 }
 
-// NewFeed opens a feed. It keeps the scaled rows in memory if they fit.
+// NewFeed returns a feed. It reads the scaled rows into memory if they fit.
 func NewFeed(ctx context.Context, src dataset.Source, s *pass.FirstPass, res job.Resources) (*Feed, error) {
 	f := NewStream(src, s, res)
 	n, d := s.Split.Train(), f.scale.Inputs
@@ -55,8 +55,7 @@ func NewFeed(ctx context.Context, src dataset.Source, s *pass.FirstPass, res job
 	return f, nil
 }
 
-// rows delivers the training rows of the shards in the given order. The slices are
-// valid until use returns.
+// rows calls use with the training rows of the shards, in the given order. The slices are valid until use returns.
 func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) error) error {
 	d := f.scale.Inputs
 	if f.X != nil && order == nil {
@@ -87,12 +86,12 @@ func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) e
 	})
 }
 
-// enoughRows is a number of training rows from which on more change neither least squares nor the choice among
-// candidates in a way that matters. One machine reads them in a minute.
+// enoughRows is a number of training rows that is enough for least squares and for the choice among candidates: more rows
+// hardly change either. One machine reads them in a minute.
 var enoughRows int64 = 1 << 22
 
-// enough are the shards, ascending, whose training rows these two are found on, and the number of these rows: all
-// (nil), or those of which the first rows have the lowest ranks, until there are enoughRows training rows.
+// enough returns the shards, ascending, on whose training rows least squares and the choice are computed, and the number of
+// these rows. They are all shards, as nil, or those whose first rows have the lowest ranks, up to enoughRows training rows.
 func (f *Feed) enough(key string) (shards []int, rows int64) {
 	if n := f.Split.Train(); n <= enoughRows {
 		return nil, n
@@ -115,8 +114,8 @@ func (f *Feed) enough(key string) (shards []int, rows int64) {
 	return shards, rows
 }
 
-// Chunks delivers the training rows of the shards in the given order (nil: all, in ordinal order), in chunks of
-// chunkRows rows (the last may be shorter), wherever batches and shards end.
+// Chunks calls use with the training rows of the shards in the given order, or of all shards in ordinal order if order is
+// nil. Each call gets chunkRows rows, the last perhaps fewer, whatever the sizes of batches and shards.
 func (f *Feed) Chunks(ctx context.Context, order []int, use func(x, y []float64) error) error {
 	d := f.scale.Inputs
 	x, y := make([]float64, 0, chunkRows*d), make([]float64, 0, chunkRows)
@@ -144,17 +143,16 @@ func (f *Feed) Chunks(ctx context.Context, order []int, use func(x, y []float64)
 	return use(x, y)
 }
 
-// A Shuffled reader delivers the training rows in random order, epoch after epoch, without end. An
-// epoch passes all shards, in a random order of its own, through a shuffle buffer. The order
-// depends on the seed, the epoch and the size of the buffer alone. The reader's position is the
-// number of rows taken so far.
+// A Shuffled reader delivers the training rows in random order, epoch after epoch, without end. An epoch reads all shards,
+// in a random order, through a shuffle buffer. The order depends only on the seed, the epoch and the size of the buffer.
+// The position of the reader is the number of rows taken so far.
 type Shuffled struct {
 	feed   *Feed
 	buffer int
 	seed   uint64
 	taken  int64 // rows since the first epoch began
 
-	x, y []float64 // of the latest batch
+	x, y []float64 // the latest batch
 
 	next func() (row, error, bool) // of the current epoch
 	stop func()                    // nil while no epoch is open
@@ -165,12 +163,12 @@ type row struct {
 	y float64
 }
 
-// Shuffled returns a reader that goes on where so many rows have been taken. Close it after use.
+// Shuffled returns a reader that continues at the position taken. Close it after use.
 func (f *Feed) Shuffled(seed uint64, buffer int, taken int64) *Shuffled {
 	return &Shuffled{feed: f, buffer: buffer, seed: seed, taken: taken}
 }
 
-// Taken is the reader's position.
+// Taken returns the reader's position.
 func (r *Shuffled) Taken() int64 { return r.taken }
 
 // Take returns the next n rows. They are valid until the next call.
@@ -215,7 +213,7 @@ func (r *Shuffled) Close() {
 	}
 }
 
-// errStopped ends the reading of an epoch that is read no further.
+// errStopped ends the reading of an epoch whose remaining rows are not needed.
 var errStopped = errors.New("the epoch was stopped")
 
 // epoch yields all training rows once, in the order of an epoch, or an error at the end.

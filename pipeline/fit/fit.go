@@ -1,5 +1,5 @@
-// Package fit makes a model from a first pass: it feeds rows to the trainer, chooses among candidates,
-// keeps checkpoints, and chooses the predictor on the prior rows.
+// Package fit trains a model after a first pass: it delivers rows to the trainer, chooses among candidates, writes
+// checkpoints, and chooses the predictor on the prior rows.
 package fit
 
 import (
@@ -74,38 +74,36 @@ func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source,
 	return src, s, h, nil
 }
 
-// Checkpoints keeps the one latest checkpoint of a job. It outlives the process.
+// Checkpoints stores the latest checkpoint of a job, durably.
 type Checkpoints interface {
-	// Save replaces the checkpoint atomically and durably. It does not keep state.
+	// Save replaces the checkpoint atomically and durably. It does not use state after it returns.
 	Save(ctx context.Context, state []byte) error
-	// Load returns the checkpoint, or nil if there is none. A damaged one
-	// is an error. The caller owns the bytes.
+	// Load returns the checkpoint, or nil if there is none. A damaged one is an error. The caller owns the bytes.
 	Load(ctx context.Context) ([]byte, error)
 	// Clear removes the checkpoint, if there is one.
 	Clear(ctx context.Context) error
-	// Where names the location, and reports whether a checkpoint is there.
+	// Where returns the location, for messages, and whether a checkpoint is there.
 	Where() (location string, there bool)
 }
 
-// Environment has the ports and settings of a run. Open, Sink, Log, Checkpoints and
-// Software are required; every other field may be zero.
+// An Environment holds the ports and settings of a run. Open, Sink, Log, Checkpoints and Software are required. Other
+// fields may be zero.
 type Environment struct {
-	// Open opens the source again with these features (nil: the job's own), the column of
-	// the mean and the target, as [dataset.Open] does. It is called for training and again for
-	// the last pass.
+	// Open opens the source as [dataset.Open] does, with these features, or with the job's own if features is nil. It is
+	// called for training and again for the last pass.
 	Open        func(ctx context.Context, features []string) (dataset.Source, error)
 	Sink        pass.Sink
 	Log         Logs
 	Checkpoints Checkpoints
-	Parent      *Parent         // of a job with warm starts: training begins with its posterior; nil: none
-	Rejects     dataset.Rejects // of rejected rows; nil: they are counted only
-	FirstPass   pass.Parts      // makes the first pass in parts, if the job allows it; nil: one process reads all rows
+	Parent      *Parent         // training begins with its posterior, if the job has warm starts; may be nil
+	Rejects     dataset.Rejects // store for rejected rows; if nil, they are only counted
+	FirstPass   pass.Parts      // makes the first pass in parts, if the job allows it; if nil, this process reads all rows
 	Resources   job.Resources
 	Observer    job.Observer
-	Software    string // names the program in the certificate
+	Software    string // name and version of the program, for the certificate
 }
 
-// Untrainable reports whether an error of training is a fault of the rows, which no retry mends.
+// Untrainable reports whether an error of training is a fault of the rows, so that a retry does not help.
 func Untrainable(err error) bool {
 	return errors.Is(err, job.ErrData) || errors.Is(err, model.ErrNotPositiveDefinite) || errors.Is(err, model.ErrDiverged)
 }

@@ -14,12 +14,12 @@ import (
 // A Log lists what was tried in an output, in order.
 type Log struct {
 	Attempts []Attempt `json:"attempts"`
-	Uses     []Use     `json:"uses,omitempty"` // of held-out rows
+	Uses     []Use     `json:"uses,omitempty"` // uses of held-out rows
 }
 
-// Logs keeps the log of an output. Anyone who holds the output may change it.
+// Logs stores the log of an output. The caller of PutLog holds the output.
 type Logs interface {
-	// Log returns the log, empty if there is none. Damage is an error.
+	// Log returns the log, which is empty if none is stored. A damaged log is an error.
 	Log() (Log, error)
 	// PutLog replaces the log, durably.
 	PutLog(l Log) error
@@ -28,13 +28,13 @@ type Logs interface {
 // An Attempt is a job on rows. The same job on the same rows, run again or
 // resumed, is the same attempt.
 type Attempt struct {
-	Targets       job.Digest `json:"targets"`       // of the multiset of the target's values: what attempts are counted under
+	Targets       job.Digest `json:"targets"`       // of the multiset of the target's values; attempts with the same one are counted together
 	Sample        job.Digest `json:"dataset"`       // of the rows, in their order and row groups
 	Configuration job.Digest `json:"configuration"` // of the job
 }
 
-// attempt records the attempt of a job on the rows of its first pass, unless it is there, and counts the attempts
-// up to it. It warns of held-out rows that a curve has shown.
+// attempt records the attempt of a job on the rows of its first pass, unless it is recorded, and returns the counts of
+// attempts up to it. It warns if an earlier curve has shown the held-out rows.
 func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, err error) {
 	configuration, err := j.Digest()
 	if err != nil {
@@ -58,7 +58,7 @@ func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, 
 	return n, env.Log.PutLog(log)
 }
 
-// upTo adds an entry to a list, unless it is there, and returns the entries up to it.
+// upTo adds an entry to a list, unless the list has it, and returns the whole list and the entries up to this one.
 func upTo[E comparable](list []E, entry E) (all, to []E) {
 	at := slices.Index(list, entry)
 	if at < 0 {
@@ -69,15 +69,15 @@ func upTo[E comparable](list []E, entry E) (all, to []E) {
 
 // A Use is a published result that depends on held-out rows.
 type Use struct {
-	Rows   job.Digest `json:"digest"`           // of their positions in the sample and their targets
-	Count  int64      `json:"n"`                // of the rows
-	Groups int        `json:"groups,omitempty"` // it shows rows and misses of so many groups
-	Curve  bool       `json:"curve,omitempty"`  // it shows a curve, after which no further use has a price
+	Rows   job.Digest `json:"digest"`           // of the positions of the rows in the sample and their targets
+	Count  int64      `json:"n"`                // number of the rows
+	Groups int        `json:"groups,omitempty"` // number of groups whose rows and misses the result shows
+	Curve  bool       `json:"curve,omitempty"`  // whether the result shows a curve, after which no further use can be paid for
 	Shown  job.Digest `json:"shown"`            // of the model, and of its part of δ if the bound is shown without a count
 }
 
-// reuse records the use of the held-out rows for the model of a training state, and returns its price:
-// the different uses of the same rows before it. It is called before the number that will be shown is computed.
+// reuse records the use of the held-out rows for the model of a training state, and returns the different earlier uses of
+// the same rows, by which the use is paid. It is called before the result that will be shown is computed.
 func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *certify.Reuse, err error) {
 	u := Use{Rows: s.Held.Digest(), Count: s.Split.Holdout(), Curve: j.Spends().Applies(certify.MethodCurve)}
 	if u.Count == 0 {

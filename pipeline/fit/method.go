@@ -25,7 +25,7 @@ type trainer interface {
 	Close()
 }
 
-// collapsed translates a method that is not free-form.
+// collapsed returns the configuration of a trainer for a method that is not free-form.
 func collapsed(t job.TrainDecl, c model.Config) model.CollapsedConfig {
 	config := model.CollapsedConfig{Config: c, Alpha: 1, Evaluations: evaluations(t, c.N), Exact: t.Method.Exact()}
 	if t.Stochastic() {
@@ -49,7 +49,7 @@ func collapsed(t job.TrainDecl, c model.Config) model.CollapsedConfig {
 	return config
 }
 
-// evaluations is the most gradients of a method of the paper on n rows.
+// evaluations returns the largest number of gradients of a method of the paper on n rows.
 func evaluations(t job.TrainDecl, n int64) int {
 	if t.Passes == 0 {
 		return model.DefaultEvaluations
@@ -61,8 +61,7 @@ func evaluations(t job.TrainDecl, n int64) int {
 	return int(max(1, math.Round(gradients)))
 }
 
-// planned completes a candidate of a method of the paper, with m inducing points (0: by its
-// rule): each step is on all rows.
+// planned completes a candidate of a method of the paper with m inducing points, where 0 means by the method's rule.
 func planned(t job.TrainDecl, c model.Config, m int) model.Config {
 	switch {
 	case t.Method.Exact():
@@ -77,8 +76,8 @@ func planned(t job.TrainDecl, c model.Config, m int) model.Config {
 	return c
 }
 
-// workOf is the number of operations of training: see [work]. A gradient takes about 6 M² a row and 12 M³ for the
-// square matrices; L-BFGS rarely converges before the twentieth.
+// workOf returns the number of operations of training, as work does. In a method of the paper a gradient takes about 6 M²
+// operations for each row and 12 M³ for the square matrices, and L-BFGS rarely converges before the twentieth gradient.
 func workOf(t job.TrainDecl, c model.Config, grown bool, workers int) float64 {
 	if t.Method == job.MethodFreeForm {
 		return work(c, grown, workers)

@@ -20,11 +20,11 @@ type Parent struct {
 
 	From pass.Model
 
-	Checked bool // its rows were compared with those of the sample
+	Checked bool // whether its rows were compared with those of the sample
 }
 
-// warmUp converts the parent's posterior to the scales of this sample. An unsuitable one is skipped
-// with a warning. The parent must not have seen held-out rows.
+// warmUp converts the parent's posterior to the scales of this sample. If the parent is not suitable, for example because
+// it has seen held-out rows, warmUp skips it with a warning.
 func (t *training) warmUp(src dataset.Source) error {
 	a := t.env.Parent
 	if a == nil || !t.job.Train.WarmStart {
@@ -55,18 +55,17 @@ func (t *training) warmUp(src dataset.Source) error {
 	return err
 }
 
-// begins reports whether a candidate begins with the parent's posterior: one of its
-// kernel, and of its number of inducing points where numbers are named.
+// begins reports whether a candidate begins with the parent's posterior: it must have the parent's kernel and, if the job
+// lists numbers of inducing points, the parent's number.
 func (t *training) begins(c model.Config) bool {
 	return t.warm != nil && t.warm.Kernel.Family.Name == c.Kernel.Name &&
 		(len(t.job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
 }
 
-// ScaledAs is the model's posterior for rows in other scales. With the
-// target's scales s → s' and centres c → c', values of the function f become
-// (s f + c − c')/s', so that the variance is multiplied by (s/s')², and the whitened mean
-// gets L⁻¹1 (c − c')/s. The whitened covariance stays. One lengthscale for all features
-// cannot follow several scales: it goes by the mean of their logarithms.
+// ScaledAs returns the model's posterior for rows in other scales. If scale and centre of the target change from s and c
+// to s' and c', a value f of the function becomes (s f + c − c')/s'. The variance is thus multiplied by (s/s')²,
+// L⁻¹1 (c − c')/s is added to the whitened mean, and the whitened covariance stays. A single lengthscale for all features
+// changes by the mean of the logarithms of their changes of scale.
 func ScaledAs(m pass.Model, features []job.Affine, target job.Affine) (*model.Posterior, error) {
 	old := m.Posterior
 	d := old.Dim()

@@ -10,13 +10,12 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// The predictor has the features of Q, and weights of its own: (1−a)m + a·w, with m the mean of Q and w
-// those of least squares on the training rows. The prior rows choose a and the width of intervals:
-// they certify nothing. So the predictor is a function of Q and of the rows that are not held out,
-// and verification finds it again.
+// The predictor has the features of Q and the weights (1−a)m + a·w, where m is the mean of Q and w are the weights of least
+// squares on the training rows. The part a and the width of intervals are chosen on the prior rows, which certify nothing.
+// The predictor is thus a function of Q and of the rows that are not held out, and verification computes it again.
 
-// leastSquares adds up the training rows, or enough of them, and finds least squares at the features of a posterior.
-// onAdded, if not nil, is called with the number of rows added so far and of all that are.
+// leastSquares returns the least-squares fit, at the features of a posterior, on the training rows or enough of them.
+// onAdded, if not nil, is called with the number of rows added so far and the number of all rows to add.
 func (f *Feed) leastSquares(ctx context.Context, p *model.Posterior, key string, workers int, onAdded func(done, most int64)) (*model.Fit, error) {
 	shards, rows := f.enough(key)
 	sums, err := model.NewRegression(p, rows, workers)
@@ -41,28 +40,28 @@ func (f *Feed) leastSquares(ctx context.Context, p *model.Posterior, key string,
 	return found, nil
 }
 
-// Differences between the predictors of two honest programs are smaller than these parts.
+// Relative differences between the predictors of two correct programs are smaller than these numbers.
 const (
 	SameNumbers = 1e-6
-	SameWeights = 1e-9 // and this many roundings times the condition number:
+	SameWeights = 1e-9 // or roundings·2⁻⁵² times the condition number, but at most mostApart
 	roundings   = 64
 	mostApart   = 1e-2
 )
 
-// A Choice compares the parts of least squares by the errors on the prior rows.
+// A Choice compares values of the part a, by the errors of predictions on the prior rows.
 type Choice struct {
 	q               *model.Posterior
 	fit             *model.Fit
 	y               []float64 // of the prior rows, scaled
-	mean, least     []float64 // by Q, by least squares
-	variance        []float64 // of the law of predictions
-	losses, squares []float64 // of each of parts
+	mean, least     []float64 // predictions by Q and by least squares
+	variance        []float64 // of f
+	losses, squares []float64 // for each value of parts
 }
 
 var leastSquaresParts = [...]float64{0, 0.25, 0.5, 0.75, 1}
 
-// Choose finds least squares at the features of a posterior on the training rows, and compares predictors on the
-// prior rows, of which none may be certified. onAdded is that of leastSquares.
+// Choose computes least squares at the features of a posterior on the training rows, and compares predictors on the prior
+// rows. onAdded, if not nil, is called with the number of training rows added so far and the number of all rows to add.
 func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass, j job.Job, workers int, onAdded func(done, most int64)) (*Choice, error) {
 	fit, err := f.leastSquares(ctx, q, j.Split.Key, workers, onAdded)
 	if err != nil {
@@ -96,13 +95,13 @@ func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass
 	return c, nil
 }
 
-// Apart is the largest part by which the weights of two honest programs differ. Their other numbers differ by
+// Apart returns the largest relative difference between the weights of two correct programs. Their other numbers differ by
 // less than [SameNumbers].
 func (c *Choice) Apart() float64 {
 	return min(mostApart, max(SameWeights, roundings*0x1p-52*c.fit.Condition))
 }
 
-// at returns the predictions with a part of least squares.
+// at returns the predictions on the prior rows with this part of least squares.
 func (c *Choice) at(part float64) []float64 {
 	mixed := make([]float64, len(c.mean))
 	for i := range mixed {
@@ -111,9 +110,9 @@ func (c *Choice) at(part float64) []float64 {
 	return mixed
 }
 
-// Predictor chooses the part with the least loss on the prior rows, and among equal ones with the least
-// capped squared error. A stated part is taken if it is as good but for rounding. Without
-// held-out rows the mean of Q predicts; without prior rows least squares do.
+// Predictor returns the predictor whose part has the least loss on the prior rows, and among equal ones the least capped
+// squared error. If a stated part is as good, up to rounding, Predictor uses it. Without held-out rows the predictor is the
+// mean of Q; without prior rows it is least squares.
 func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model.Posterior) {
 	best := 0
 	switch {
@@ -144,7 +143,7 @@ func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model
 
 func mix(part, q, least float64) float64 { return float64((1-part)*q) + float64(part*least) }
 
-// LawsAt returns the means and variances of f at some rows.
+// LawsAt returns the means and variances of f under p at rows.
 func LawsAt(p *model.Posterior, rows model.Rows, workers int) (mean, variance []float64, err error) {
 	predictor, err := model.NewPredictor(p, workers)
 	if err != nil {
@@ -159,15 +158,15 @@ func LawsAt(p *model.Posterior, rows model.Rows, workers int) (mean, variance []
 }
 
 const (
-	// calibrated is the share of targets that mean ± 1.96 deviations covers.
+	// calibrated is the share of targets that mean ± 1.96 deviations is to cover.
 	calibrated = 0.95
 	normal95   = 1.959963984540054
 	// supposed is the weight, in rows, of the assumption that the factor is 1.
 	supposed = 50
 )
 
-// calibration is the factor of the noise with which mean ± 1.96 deviations covers a share calibrated of some
-// rows and of the supposed ones, which lie as a normal law has them where nothing but the noise is unknown.
+// calibration returns the factor of the noise with which mean ± 1.96 deviations covers the share calibrated of the given
+// rows and of supposed further rows, whose targets are distributed normally with exactly the variance of the noise.
 func calibration(y, mean, variance []float64, noise float64) float64 {
 	const least = 0x1p-10
 	needed := make([]float64, 0, len(y)+supposed)

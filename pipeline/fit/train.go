@@ -20,10 +20,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// Train makes a model from a first pass over a source, from the checkpoint if there is one. It fits the
-// candidates one after the other and returns the best. Q may depend on all rows: choosing among candidates by
-// the bound is free. The ports of env may be nil. If steps is not nil, the time limit is reached after so many
-// steps; else the clock decides.
+// Train trains a model after a first pass over a source, and resumes from the checkpoint if there is one. It fits the
+// candidates one after the other and returns the best. The choice among candidates costs nothing in the bound, because Q
+// may depend on all rows. The ports of env may be nil. If steps is not nil, training stops after *steps steps as by the
+// time limit, or not at all if *steps is 0. If it is nil, the clock decides.
 func Train(ctx context.Context, src dataset.Source, s *pass.FirstPass, j job.Job, env Environment, began time.Time, steps *int64) (m pass.Model, how pass.Training, err error) {
 	t, err := newTraining(ctx, src, s, j, env, began, steps)
 	if err != nil {
@@ -43,7 +43,7 @@ func Train(ctx context.Context, src dataset.Source, s *pass.FirstPass, j job.Job
 	return t.best(ctx)
 }
 
-// A training holds what all candidates share.
+// A training holds what the candidates have in common.
 type training struct {
 	job        job.Job // for the rows
 	env        Environment
@@ -53,15 +53,15 @@ type training struct {
 	start      model.Rows
 	candidates []candidate
 	state      checkpoint
-	warm       *model.Posterior // the parent's, in the scales of this sample; nil: training begins again
-	began      time.Time        // the run
-	entered    time.Time        // its training
+	warm       *model.Posterior // the parent's posterior in the scales of this sample; nil if training begins without a model
+	began      time.Time        // when the run began
+	entered    time.Time        // when training began in this process
 	saved      time.Time
 	resumed    bool
 	late       func() bool // whether the time limit has been reached
 }
 
-// newTraining prepares a training: see [Train].
+// newTraining prepares a training for [Train].
 func newTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job job.Job, env Environment, began time.Time, steps *int64) (*training, error) {
 	job = job.ForRows(s.Split.Rows)
 	f, err := NewFeed(ctx, src, s, env.Resources)
@@ -97,14 +97,13 @@ func newTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 	return t, t.resume(ctx)
 }
 
-// A candidate is a posterior that may be fitted: of a family of kernels, with a number of
-// inducing points.
+// A candidate is a family of kernels with a number of inducing points, for which a posterior is fitted.
 type candidate struct {
 	config model.Config
-	theta  []certify.Parameter // without indices
+	theta  []certify.Parameter // grids only, without indices
 }
 
-// words describes the candidate, with its number of inducing points, in a message.
+// words describes the candidate, with this number of inducing points, for messages.
 func (c candidate) words(inducing int) string {
 	words := words.Count(inducing, "inducing point")
 	if c.config.Choice > 0 {
@@ -113,7 +112,7 @@ func (c candidate) words(inducing int) string {
 	return words
 }
 
-// nominate lists the candidates: each number of inducing points with each family.
+// nominate sets the candidates: each number of inducing points with each family.
 func (t *training) nominate() error {
 	s, j := t.firstPass, t.job
 	for _, name := range j.Kernel.Family {
@@ -125,7 +124,7 @@ func (t *training) nominate() error {
 		if err != nil {
 			return err
 		}
-		if len(j.Kernel.Family) == 1 { // else each family has a centre of its own
+		if len(j.Kernel.Family) == 1 { // otherwise each family has a centre of its own
 			t.state.centre = centre
 		}
 		c := model.Config{
@@ -153,8 +152,8 @@ func (t *training) nominate() error {
 	return nil
 }
 
-// parameters declares the grid of each hyper-parameter. The centre of a peaked
-// prior is the estimate of the prior rows alone; nil: it is not known yet.
+// parameters returns the grid of each hyper-parameter, and the centre of a peaked prior. If centre is nil, it is estimated
+// on the prior rows.
 func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []float64, workers int) ([]certify.Parameter, []float64, error) {
 	names := certify.ParameterNames(dataset.NamesOf(s.Features), j.Kernel.Isotropic)
 	theta := make([]certify.Parameter, len(names))
@@ -179,9 +178,8 @@ func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []fl
 	return theta, centre, nil
 }
 
-// Estimate is the maximum-likelihood estimate of ln θ on the prior rows.
-// The bound prefers smoother functions than the likelihood: the centre has 1.5 times the
-// lengthscales.
+// Estimate returns the centre of a peaked prior for ln θ: the maximum-likelihood estimate on the prior rows, with
+// lengthscales multiplied by 1.5, because the bound prefers smoother functions than the likelihood.
 func Estimate(job job.Job, s *pass.FirstPass, family *kernel.Family, workers int) ([]float64, error) {
 	e, err := model.Estimate(s.Scaled(s.Reference), family, s.Scales(job), workers)
 	if err != nil {
@@ -257,8 +255,8 @@ func (t *training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 	if err := trainer.Begin(); err != nil {
 		return err
 	}
-	// A step is finished even if the run is stopped, so that the checkpoint then
-	// has it; a second signal ends the process.
+	// A step is finished even if the run is stopped, so that the checkpoint includes it. A second signal ends the
+	// process at once.
 	ctx = context.WithoutCancel(ctx)
 	switch pass := trainer.Want(); pass.Kind {
 	case model.FullPass:
@@ -294,8 +292,8 @@ func (t *training) step(ctx context.Context, trainer trainer, batches *Shuffled)
 	return nil
 }
 
-// best returns the fitted candidate with the lowest bound. With several candidates a full pass
-// computes the risk of each.
+// best returns the fitted candidate with the lowest bound. If there are several candidates, it reads the training rows, or
+// enough of them, to compute the risk of each.
 func (t *training) best(ctx context.Context) (m pass.Model, how pass.Training, err error) {
 	least := math.Inf(1)
 	for i, state := range t.state.finished {
@@ -317,7 +315,7 @@ func (t *training) best(ctx context.Context) (m pass.Model, how pass.Training, e
 	return m, how, t.predictor(ctx, &m)
 }
 
-// bound is about the bound of a model, by its risk on the training rows or enough of them.
+// bound returns an estimate of a model's bound, by its risk on the training rows or enough of them.
 func (t *training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	s, err := pass.NewScorer(m, t.env.Resources.Workers)
 	if err != nil {
@@ -388,7 +386,7 @@ func (t *training) finish(c candidate, state []byte) (m pass.Model, how pass.Tra
 	return pass.Model{Meta: meta, Posterior: posterior}, how, nil
 }
 
-// predictor completes a fitted model.
+// predictor completes a fitted model by its predictor.
 func (t *training) predictor(ctx context.Context, m *pass.Model) error {
 	t.env.Observer.ReportProgress(job.Progress{Phase: job.PhasePredictor, Elapsed: job.Seconds(time.Since(t.began))})
 	c, err := t.feed.Choose(ctx, m.Posterior, t.firstPass, t.job, t.env.Resources.Workers, t.env.Observer.Fitting)
@@ -405,12 +403,11 @@ func (t *training) predictor(ctx context.Context, m *pass.Model) error {
 	return nil
 }
 
-// spent is the time of training without the first pass, in this process and earlier ones.
+// spent returns the time of training without the first pass, in this process and earlier ones.
 func (t *training) spent() time.Duration { return t.state.spent + time.Since(t.entered) }
 
-// Machine names what decides how training rounds: the architecture, its level where the
-// compiler may use one that fuses multiplication and addition, and the instruction set
-// of the kernels.
+// Machine returns a text that names what the rounding of training depends on: the architecture, its level if the compiler
+// may fuse multiplication and addition by it, and the instruction set of the linear algebra.
 func Machine() string {
 	level := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
