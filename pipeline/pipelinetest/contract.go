@@ -18,8 +18,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// TestOutput checks the contract of [pipeline.Output], and those of its sink and its checkpoints.
-// location makes an empty location, and returns a function that opens it as one more process would.
+// TestOutput checks the contract of [pipeline.Output], and the contracts of its sink and its checkpoints. location makes
+// an empty location, and returns a function that opens it as another process would.
 func TestOutput(t *testing.T, location func(t *testing.T) (open func(t *testing.T) pipeline.Output)) {
 	t.Helper()
 	TestSink(t, func(t *testing.T) func(*testing.T) pass.Sink {
@@ -39,7 +39,7 @@ func TestOutput(t *testing.T, location func(t *testing.T) (open func(t *testing.
 	}
 }
 
-// inTurn opens and holds a location each time it is called, after it has released the last hold.
+// inTurn returns a function that opens and holds a location, after it has released the hold of its last call.
 func inTurn(t *testing.T, open func(*testing.T) pipeline.Output) func(*testing.T) pipeline.Output {
 	release := func() error { return nil }
 	giveBack := func() { must(t, "release", release()) }
@@ -60,7 +60,7 @@ func hold(t *testing.T, o pipeline.Output) func() error {
 	return release
 }
 
-// must demands that there is no error.
+// must fails the test if err is not nil.
 func must(t *testing.T, what string, err error) {
 	t.Helper()
 	if err != nil {
@@ -68,8 +68,8 @@ func must(t *testing.T, what string, err error) {
 	}
 }
 
-// A hold within a hold is part of the outer one, which lasts until its own release. It excludes other
-// holders, or these overwrite nothing of each other.
+// A hold within a hold is part of the outer one, which lasts until its own release. A hold excludes other holders, or
+// prevents that they overwrite each other's writes.
 func testHold(t *testing.T, open func(*testing.T) pipeline.Output) {
 	one, other := open(t), open(t)
 	refused := func(when string) {
@@ -122,7 +122,7 @@ func testCertificates(t *testing.T, next func(*testing.T) pipeline.Output) {
 	})
 }
 
-// publish puts a model and a certificate of it.
+// publish stores a model and a certificate for it.
 func publish(t *testing.T, o pipeline.Output, mean float64, software string) pipeline.ArtifactRef {
 	t.Helper()
 	digest := put(t, o, SmallModel(mean))
@@ -131,7 +131,7 @@ func publish(t *testing.T, o pipeline.Output, mean float64, software string) pip
 	return pipeline.ArtifactRef{ID: id, Model: digest}
 }
 
-// A manifest about another sample than that of its certificate is refused.
+// A manifest about a dataset that is not its certificate's is refused.
 func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	shard := job.Digest{7}
@@ -175,7 +175,7 @@ func testCheckpointLocations(t *testing.T, next func(*testing.T) pipeline.Output
 	must(t, "Warnings", err)
 }
 
-// state is the record of the run number n, that began n minutes after the first.
+// state returns the record of run n, which began n minutes after run 0.
 func state(n int, s pipeline.State, published ...pipeline.ArtifactRef) *pipeline.RunState {
 	return &pipeline.RunState{
 		Format: pipeline.RunStateFormat, Run: strconv.Itoa(n), State: s,
@@ -183,7 +183,7 @@ func state(n int, s pipeline.State, published ...pipeline.ArtifactRef) *pipeline
 	}
 }
 
-// names are the runs of an output in their order.
+// names returns the names of an output's runs, in their order.
 func names(t *testing.T, o pipeline.Output) string {
 	t.Helper()
 	all, err := o.Runs()
@@ -195,8 +195,8 @@ func names(t *testing.T, o pipeline.Output) string {
 	return strings.Join(found, ", ")
 }
 
-// Records come newest first, whatever the order that they were put in, and a later state of a
-// run replaces an earlier one.
+// Runs returns the newest record first, whatever the order in which they were stored, and a later state of a run replaces
+// an earlier one.
 func testRuns(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	for _, r := range []*pipeline.RunState{
@@ -235,8 +235,8 @@ func testPointer(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 }
 
-// The newest finished runs stay, with those between them and the models that older ones share.
-// So does the current one.
+// Retain leaves the newest finished runs, the runs between them, the current artifact, and models that remaining runs share
+// with older ones.
 func testRetain(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	current, old := publish(t, o, 0, "current"), publish(t, o, 1, "old")
@@ -267,7 +267,7 @@ func testRetain(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 }
 
-// A note stays, and so does the record of the run with the last number of a sequence.
+// Retain leaves notes, and the record of the run with the last number of a sequence.
 func testNumbers(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	if text, where, err := o.Note("night.json"); text != nil || where == "" || err != nil {
@@ -325,7 +325,7 @@ func testTrainingState(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 }
 
-// The last log is there for the next process.
+// The next process reads the log that was stored last.
 func testLog(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o, want := next(t), fit.Log{}
 	for i := range byte(3) {

@@ -1,5 +1,4 @@
-// Package pipelinetest holds the executable contracts of the pipeline's ports:
-// [TestSource], [TestSink], [TestCheckpoints] and [TestOutput], which every
-// adapter runs; and the simplest things that satisfy them, for tests that need no files:
-// [Memory], a source, and [Store], with [Output] all the others.
+// Package pipelinetest has the contracts of the pipeline's ports as tests that every adapter runs: [TestSource], [TestSink],
+// [TestCheckpoints] and [TestOutput]. It also has the simplest adapters, in memory, for tests that need no files: [Memory]
+// is a source, [Store] a sink with log and checkpoints, and [Output] an output.
 package pipelinetest

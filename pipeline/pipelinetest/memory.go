@@ -7,13 +7,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// Memory is a table, and the source of all its columns in their order.
+// Memory is a table that is also a source of all its columns, in their order.
 type Memory struct {
 	dataset.Opened
 	Table *dataset.Table
 }
 
-// NewMemory is [dataset.Columns] for tests: it panics if the lengths do not fit together.
+// NewMemory is [dataset.Columns] for tests. It panics instead of returning an error.
 func NewMemory(names []string, data [][]float64, shardRows ...int) Memory {
 	t, err := dataset.Columns(names, data, shardRows...)
 	if err != nil {
@@ -23,7 +23,7 @@ func NewMemory(names []string, data [][]float64, shardRows ...int) Memory {
 	return Memory{m.Choose(dataset.Choice{Features: names}), t}
 }
 
-// Choose opens the table; it panics if chosen columns are missing.
+// Choose opens chosen columns of the table. It panics if one is missing.
 //
 //nolint:contextcheck,nolintlint // read where callers are checked: opening a table takes no time
 func (m Memory) Choose(c dataset.Choice) dataset.Opened {

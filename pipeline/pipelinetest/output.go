@@ -20,8 +20,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// An Output is a store as the output of a job. Several outputs of one store are like several
-// processes: one at a time holds it.
+// An Output is a store as the output of a job. Several outputs of one store behave like several processes, of which one at
+// a time holds the output.
 type Output struct {
 	*Store
 	holds int
@@ -44,7 +44,7 @@ func (o *Output) Hold() (release func() error, err error) {
 	}, nil
 }
 
-// GetCertificate parses the kept bytes.
+// GetCertificate parses the stored bytes.
 func (s *Store) GetCertificate(ctx context.Context, id string) (certify.Certificate, error) {
 	if err := ctx.Err(); err != nil {
 		return certify.Certificate{}, err
@@ -57,7 +57,7 @@ func (s *Store) GetCertificate(ctx context.Context, id string) (certify.Certific
 	return certify.Certificate{}, fmt.Errorf("pipelinetest: certificate %s: %w", id, fs.ErrNotExist)
 }
 
-// PutManifest keeps the manifest.
+// PutManifest stores the manifest.
 func (s *Store) PutManifest(m pipeline.Manifest) error {
 	set(&s.manifests, m.Certificate, m)
 	return nil
@@ -72,7 +72,7 @@ func (s *Store) GetManifest(c certify.Certificate, id string) (pipeline.Manifest
 	return m, nil
 }
 
-// Checkpoint is a store of its own.
+// Checkpoint returns a store for the job's checkpoint only.
 func (s *Store) Checkpoint(j job.Digest) fit.Checkpoints {
 	if s.checkpoints[j] == nil {
 		set(&s.checkpoints, j, &Store{})
@@ -80,13 +80,13 @@ func (s *Store) Checkpoint(j job.Digest) fit.Checkpoints {
 	return s.checkpoints[j]
 }
 
-// Where says that it is in memory.
+// Where returns "in memory", and whether there is a checkpoint.
 func (s *Store) Where() (location string, there bool) { return "in memory", s.State != nil }
 
-// Warnings has none.
+// Warnings returns nil.
 func (s *Store) Warnings([]job.Digest) ([]string, error) { return nil, nil }
 
-// PutRun keeps a copy of the record.
+// PutRun stores a copy of the record.
 func (s *Store) PutRun(r *pipeline.RunState) error {
 	var kept pipeline.RunState
 	if err := copied(&kept, r); err != nil {
@@ -100,7 +100,7 @@ func (s *Store) PutRun(r *pipeline.RunState) error {
 	return nil
 }
 
-// Runs are the records, the newest first.
+// Runs returns the records, the newest first.
 func (s *Store) Runs() (iter.Seq[*pipeline.RunState], error) {
 	all := slices.Clone(s.runs)
 	return func(yield func(*pipeline.RunState) bool) {
@@ -113,7 +113,7 @@ func (s *Store) Runs() (iter.Seq[*pipeline.RunState], error) {
 	}, nil
 }
 
-// copied copies a value by its JSON, as a file would.
+// copied copies a value by its JSON form, so that only what a file would hold is copied.
 func copied(to, from any) error {
 	text, err := json.Marshal(from)
 	if err == nil {
@@ -122,7 +122,7 @@ func copied(to, from any) error {
 	return err
 }
 
-// Retain forgets old runs, and what only they have published.
+// Retain removes old runs, and artifacts that only they have published.
 func (s *Store) Retain(keep int) error {
 	var needed, published []pipeline.ArtifactRef
 	if s.current != nil {
@@ -176,13 +176,13 @@ func (s *Store) Note(name string) ([]byte, string, error) {
 	return bytes.Clone(s.notes[name]), name, nil
 }
 
-// PutNote keeps a copy.
+// PutNote stores a copy of the document.
 func (s *Store) PutNote(name string, text []byte) error {
 	set(&s.notes, name, bytes.Clone(text))
 	return nil
 }
 
-// Numbered parses all kept certificates.
+// Numbered parses all stored certificates.
 func (s *Store) Numbered(ctx context.Context, name string) (map[int64]string, error) {
 	found := map[int64]string{}
 	for _, doc := range s.Certificates {
@@ -197,7 +197,7 @@ func (s *Store) Numbered(ctx context.Context, name string) (map[int64]string, er
 	return found, nil
 }
 
-// PutTrainingState keeps the training state.
+// PutTrainingState stores the training state. Its model must be in the store.
 func (s *Store) PutTrainingState(ctx context.Context, h *pass.TrainingState) error {
 	if !h.First() {
 		if _, err := s.GetModel(ctx, h.Model); err != nil {
@@ -208,7 +208,7 @@ func (s *Store) PutTrainingState(ctx context.Context, h *pass.TrainingState) err
 	return nil
 }
 
-// DropTrainingState forgets the training state.
+// DropTrainingState removes the training state.
 func (s *Store) DropTrainingState() error {
 	s.TrainingState = nil
 	return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// SmallModel is a valid model of one feature x and one inducing point, and a mean.
+// SmallModel returns a valid model with one feature x, one inducing point and this mean.
 func SmallModel(mean float64) pass.Model {
 	k := kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: []float64{1}, Variance: 1}
 	zero := func(name string) certify.Parameter {
@@ -38,7 +38,7 @@ func SmallModel(mean float64) pass.Model {
 	}
 }
 
-// SmallCertificate is a certificate of a model in form only: it has no numbers.
+// SmallCertificate returns a document in the form of a certificate, without numbers. Sinks store it, but it is not valid.
 func SmallCertificate(modelDigest, software string) certify.Certificate {
 	return certify.Certificate{
 		Format: certify.Format,
@@ -50,8 +50,8 @@ func SmallCertificate(modelDigest, software string) certify.Certificate {
 	}
 }
 
-// TestSink checks the contract of [pass.Sink]. location makes an empty location, and returns a
-// function that opens it as another process would; a sink opened before is no longer used.
+// TestSink checks the contract of [pass.Sink]. location makes an empty location, and returns a function that opens it as
+// another process would. Sinks from earlier calls of that function are not used after the next.
 func TestSink(t *testing.T, location func(t *testing.T) (open func(t *testing.T) pass.Sink)) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, func(*testing.T) pass.Sink){
@@ -72,7 +72,7 @@ func put(t *testing.T, s pass.Sink, m pass.Model) string {
 	return digest
 }
 
-// holds demands that a sink has a model.
+// holds fails the test unless a sink has the model want under the digest.
 func holds(t *testing.T, s pass.Sink, digest string, want pass.Model) {
 	t.Helper()
 	got, err := s.GetModel(t.Context(), digest)
@@ -110,7 +110,7 @@ func testModel(t *testing.T, open func(*testing.T) pass.Sink) {
 	}
 }
 
-// A model lasts from its first certificate on.
+// A model is durable once it has a certificate.
 func testCertificate(t *testing.T, open func(*testing.T) pass.Sink) {
 	s := open(t)
 	c := SmallCertificate(put(t, s, SmallModel(0.5)), "one")
@@ -120,7 +120,7 @@ func testCertificate(t *testing.T, open func(*testing.T) pass.Sink) {
 	if err != nil || other == digest.Of(doc) {
 		t.Errorf("another certificate of the same model: PutCertificate = %q, %v", other, err)
 	}
-	for again := range 3 { // repetition is harmless
+	for again := range 3 { // the same certificate may be stored again
 		if again == 2 {
 			s = open(t)
 			holds(t, s, c.Model.Digest, SmallModel(0.5))
@@ -145,7 +145,7 @@ func testCanceledSink(t *testing.T, open func(*testing.T) pass.Sink) {
 	})
 }
 
-// canceled demands that all calls with a canceled context say so.
+// canceled fails the test unless all calls with a canceled context return its error.
 func canceled(t *testing.T, calls func(ctx context.Context) []error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,8 +17,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// TestSource checks the contract of [dataset.Source]. open opens the source as another process
-// would, and fails its own t if it cannot. There must be rows, and all must be good ones.
+// TestSource checks the contract of [dataset.Source]. open opens the source as another process would, and fails its t if it
+// cannot. The source must have rows, of which none may break a row rule.
 func TestSource(t *testing.T, open func(t *testing.T) dataset.Source) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, dataset.Source){
@@ -83,7 +83,7 @@ func testRows(t *testing.T, src dataset.Source) {
 	}
 }
 
-// digestRef is the digest as the contract words it.
+// digestRef computes the digest of a column directly from its definition.
 func digestRef(values []float64) dataset.ColumnDigest {
 	var b []byte
 	for _, v := range values {
@@ -92,8 +92,7 @@ func digestRef(values []float64) dataset.ColumnDigest {
 	return sha256.Sum256(b)
 }
 
-// Read returns the columns of shard i and their digests. It fails the test if
-// anything is not as the contract says.
+// Read returns the columns of shard i and their digests. It fails the test if the source breaks its contract.
 func Read(t testing.TB, src dataset.Source, i int) ([][]float64, []dataset.ColumnDigest) {
 	t.Helper()
 	b, err := src.Open(t.Context(), i)
@@ -213,8 +212,7 @@ func each(ctx context.Context, b dataset.Batches, use func(arrow.Record)) error 
 	}
 }
 
-// testOwnership keeps all batches of a shard until its end: a later Next must
-// not write into an earlier batch.
+// testOwnership holds all batches of a shard until its end. A later Next must not write into an earlier batch.
 func testOwnership(t *testing.T, src dataset.Source) {
 	for i := range src.Shards() {
 		want, _ := Read(t, src, i)

@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 )
 
-// TestCheckpoints checks the contract of [fit.Checkpoints]; location is as for [TestSink].
+// TestCheckpoints checks the contract of [fit.Checkpoints]. location is as for [TestSink].
 func TestCheckpoints(t *testing.T, location func(t *testing.T) (open func(t *testing.T) fit.Checkpoints)) {
 	t.Helper()
 	t.Run("latest", func(t *testing.T) { testLatest(t, location(t)) })
@@ -16,7 +16,7 @@ func TestCheckpoints(t *testing.T, location func(t *testing.T) (open func(t *tes
 	t.Run("canceled", func(t *testing.T) { testCanceledState(t, location(t)(t)) })
 }
 
-// kept demands the state that a checkpoint has; nil: that there is none.
+// kept fails the test unless c has the checkpoint want, or none if want is nil.
 func kept(t *testing.T, when string, c fit.Checkpoints, want []byte) {
 	t.Helper()
 	state, err := c.Load(t.Context())

@@ -15,9 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// Store keeps what a job produces in memory: a [pass.Sink],
-// [fit.Logs] and [fit.Checkpoints] for tests, and with [Output] all that
-// Train asks for. It is for one goroutine at a time. The zero Store is empty.
+// A Store holds what a job produces in memory, for tests. It is a [pass.Sink], [fit.Logs] and [fit.Checkpoints], and an
+// [Output] makes it a [pipeline.Output]. Only one goroutine at a time may use it. The zero Store is empty.
 type Store struct {
 	Models        map[string][]byte // by digest
 	Certificates  [][]byte          // in the order of their publication
@@ -38,7 +37,7 @@ var (
 	_ fit.Checkpoints = (*Store)(nil)
 )
 
-// set sets a value in a map, which may be nil before.
+// set sets a value in a map, and makes the map if it is nil.
 func set[K comparable, V any](in *map[K]V, key K, value V) {
 	if *in == nil {
 		*in = map[K]V{}
@@ -46,7 +45,7 @@ func set[K comparable, V any](in *map[K]V, key K, value V) {
 	(*in)[key] = value
 }
 
-// PutModel keeps the model's gob form.
+// PutModel stores the model's gob form.
 func (s *Store) PutModel(ctx context.Context, m pass.Model) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -60,7 +59,7 @@ func (s *Store) PutModel(ctx context.Context, m pass.Model) (string, error) {
 	return id, nil
 }
 
-// GetModel decodes the kept bytes, if they still have the digest.
+// GetModel decodes the stored bytes. It returns an error if they no longer have the digest.
 func (s *Store) GetModel(ctx context.Context, id string) (pass.Model, error) {
 	if err := ctx.Err(); err != nil {
 		return pass.Model{}, err
@@ -73,7 +72,7 @@ func (s *Store) GetModel(ctx context.Context, id string) (pass.Model, error) {
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&m); err != nil {
 		return m, fmt.Errorf("pipelinetest: model: %w", err)
 	}
-	family, err := kernel.Named(m.Posterior.Kernel.Family.Name) // gob leaves its functions out
+	family, err := kernel.Named(m.Posterior.Kernel.Family.Name) // gob does not encode its functions
 	if err != nil {
 		return m, fmt.Errorf("pipelinetest: model: %w", err)
 	}
@@ -81,7 +80,7 @@ func (s *Store) GetModel(ctx context.Context, id string) (pass.Model, error) {
 	return m, nil
 }
 
-// PutCertificate keeps the certificate's bytes.
+// PutCertificate stores the certificate's bytes.
 func (s *Store) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -97,13 +96,13 @@ func (s *Store) PutCertificate(ctx context.Context, c certify.Certificate) (stri
 // Log returns a copy of the log.
 func (s *Store) Log() (l fit.Log, err error) { return l, copied(&l, s.log) }
 
-// PutLog keeps a copy.
+// PutLog stores a copy of the log.
 func (s *Store) PutLog(l fit.Log) error {
 	s.log = fit.Log{}
 	return copied(&s.log, l)
 }
 
-// Save keeps a copy of the checkpoint.
+// Save stores a copy of the checkpoint.
 func (s *Store) Save(ctx context.Context, state []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (s *Store) Load(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(s.State), ctx.Err()
 }
 
-// Clear forgets the checkpoint.
+// Clear removes the checkpoint.
 func (s *Store) Clear(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
