@@ -1,4 +1,4 @@
-// Package scoretest has what each writer of package score has to do, as a test.
+// Package scoretest has the contract of a [score.Writer] as a test.
 package scoretest
 
 import (
@@ -11,17 +11,16 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// A FileWriter writes predictions of files, and ends as a process does: what it has not
-// committed by then is lost.
+// A FileWriter writes predictions of files. When it ends, as when its process ends, what is not committed is lost.
 type FileWriter[B any] interface {
 	score.Writer[B]
 	Has(f score.File) (bool, error)
 }
 
-// TestFileWriter demands of a writer of predictions of files what [score.Loop] relies on: each row
-// has one prediction, whatever was sent by a process that ended before it was committed. open
-// begins to write to one location, as a process that ends the one before; next to are the kept values
-// of so many rows; found are the rows of a file that readers see, in order.
+// TestFileWriter checks what [score.Loop] needs of a writer of predictions of files: each row has one prediction, even if
+// earlier processes have sent some without committing them. open returns a writer to a location that is the same for all
+// calls, and a function that ends the writer. extra returns the data next to a number of rows. found returns the rows of
+// a file that readers see, in order.
 func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B], end func()), extra func(rows int) B, found func(t *testing.T, f score.File) []int64) {
 	c := contract[B]{extra, found}
 	w, end := open(t)
@@ -34,7 +33,7 @@ func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B
 	c.expect(t, w, "a.parquet", 5, true)
 	c.expect(t, w, "empty.parquet", 0, true)
 
-	// Rows that cannot be read are no fault of the writer, and leave nothing.
+	// If rows cannot be read, the writer returns that error and writes nothing.
 	broken := errors.New("broken")
 	p := c.piece("broken.parquet", 1)
 	p.Predict = func(context.Context, func([]pipeline.Prediction, B) error) error { return broken }
@@ -48,7 +47,7 @@ func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B
 	c.expect(t, w, "a.parquet", 5, true)
 }
 
-// A contract is what a writer is asked with, and what it is seen to have written.
+// A contract holds the functions with which TestFileWriter makes pieces and reads what was written.
 type contract[B any] struct {
 	extra func(rows int) B
 	found func(t *testing.T, f score.File) []int64
@@ -58,7 +57,7 @@ func fileOf(name string) score.File {
 	return score.File{Path: name, Name: name, Digest: "0123456789abcdef"}
 }
 
-// piece is all rows of a file, by one model.
+// piece returns all rows of a file as one piece.
 func (c contract[B]) piece(name string, rows int) score.Piece[B] {
 	p := PieceWith(0, rows, true, c.extra(rows))
 	p.File, p.By = fileOf(name), &score.Predictor{Artifact: score.Artifact{ID: fmt.Sprintf("%064d", 1)}, Subject: "subject"}
@@ -77,7 +76,7 @@ func (c contract[B]) put(t *testing.T, w FileWriter[B], name string, rows int) {
 	}
 }
 
-// expect demands the first rows of a file, so many, each once and in order.
+// expect fails the test unless readers see the first rows of a file, in this number, each once and in order.
 func (c contract[B]) expect(t *testing.T, w FileWriter[B], name string, rows int, has bool) {
 	t.Helper()
 	if is, err := w.Has(fileOf(name)); is != has || err != nil {
@@ -94,8 +93,7 @@ func (c contract[B]) expect(t *testing.T, w FileWriter[B], name string, rows int
 	}
 }
 
-// PieceWith is the predictions of so many rows from one on: their numbers, with what is
-// next to them.
+// PieceWith returns a piece with predictions of rows from the number first on, and with extra next to them.
 func PieceWith[B any](first, rows int, last bool, extra B) score.Piece[B] {
 	return score.Piece[B]{First: int64(first), Last: last, Predict: func(_ context.Context, use func([]pipeline.Prediction, B) error) error {
 		batch := make([]pipeline.Prediction, rows)
