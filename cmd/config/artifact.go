@@ -55,7 +55,7 @@ func ReadArtifacts(ctx context.Context, model, certificate string) (a score.Arti
 func Pointed(folder string, c certify.Certificate, id string) error {
 	p, err := sinklake.NewOutput(folder, nil).Current()
 	if err != nil || p == nil || p.ID != id {
-		return nil
+		return err
 	}
 	g := c.About(p.Predictor)
 	if p.Bound != g.Bound || p.Status != "" && p.Status != g.Status {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -107,16 +106,16 @@ func (l *logging) fail(w io.Writer, terminal int, err error) {
 	}
 	log := l.records(escaped).With("status", status(err))
 	for _, f := range faults {
-		logRecord(log, slog.LevelError, f.text, f.hint)
+		logRecord(log, (*slog.Logger).Error, f.text, f.hint)
 	}
 }
 
-// logRecord logs a message with its hint, if it has one.
-func logRecord(log *slog.Logger, level slog.Level, text, hint string) {
+// logRecord logs a message at the level of write, with its hint if it has one.
+func logRecord(log *slog.Logger, write func(*slog.Logger, string, ...any), text, hint string) {
 	if hint != "" {
 		log = log.With("hint", hint)
 	}
-	log.Log(context.Background(), level, text)
+	write(log, text)
 }
 
 // cutHint splits a line into text and hint. A hint is the whole line, or in brackets at its end.

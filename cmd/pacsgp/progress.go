@@ -180,7 +180,7 @@ func (d *display) end() {
 	d.bar = nil
 }
 
-func (d *display) warning(text string) { d.say(slog.LevelWarn, "note: ", text) }
+func (d *display) warning(text string) { d.say(slog.LevelWarn, (*slog.Logger).Warn, "note: ", text) }
 
 // warnOnce shows a warning, unless it has shown the same text before.
 func (d *display) warnOnce(text string) {
@@ -189,15 +189,15 @@ func (d *display) warnOnce(text string) {
 	}
 }
 
-func (d *display) event(text string) { d.say(slog.LevelInfo, "", text) }
+func (d *display) event(text string) { d.say(slog.LevelInfo, (*slog.Logger).Info, "", text) }
 
-// say shows a text at a level. For people, kind comes before it.
-func (d *display) say(level slog.Level, kind, text string) {
+// say shows a text at a level, which is that of write. For people, kind comes before it.
+func (d *display) say(level slog.Level, write func(*slog.Logger, string, ...any), kind, text string) {
 	switch {
 	case !d.shows(level):
 	case d.log != nil:
 		text, hint := cutHint(text)
-		logRecord(d.log, level, text, hint)
+		logRecord(d.log, write, text, hint)
 	default:
 		d.end()
 		printMessage(d.w.stderr, d.w.terminal, kind, text)

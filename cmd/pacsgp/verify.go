@@ -50,7 +50,7 @@ func verifyCommand(w system) *cobra.Command {
 				return err
 			}
 			found, err := v.run(cmd.Context(), w)
-			if err == nil {
+			if err == nil && args[0] != v.model { // it is a directory
 				err = config.Pointed(args[0], found.Certificate, found.ID)
 			}
 			if err != nil {

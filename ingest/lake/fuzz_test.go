@@ -96,7 +96,7 @@ func FuzzMeta(f *testing.F) {
 			if err := guard(func() error { return thrift.Unmarshal(&protocol, b[:m], &other) }); err != nil {
 				return
 			}
-			if h.Kind != other.Type || h.Uncompressed != other.UncompressedPageSize || h.Compressed != other.CompressedPageSize || int32(h.Sum) != other.CRC {
+			if h.Kind != other.Type || h.Uncompressed != other.UncompressedPageSize || h.Compressed != other.CompressedPageSize || h.Sum != other.CRC {
 				t.Errorf("page header %+v; the library reads %+v", h, other)
 			}
 			if v := other.DataPageHeaderV2.V; h.Kind == format.DataPageV2 && (h.Values != v.NumValues || h.Nulls != v.NumNulls || h.Definition != v.DefinitionLevelsByteLength) {

@@ -185,7 +185,7 @@ func (f *File) check(has set, _ int16) error {
 	return nil
 }
 
-func (o *Order) check(has set, _ int16) error {
+func (o *Order) check(has set, _ int16) error { //nolint:unparam // as a checker
 	o.Known = has.has(1)
 	return nil
 }
@@ -226,7 +226,7 @@ func (c *Chunk) check(has set, _ int16) error {
 	return nil
 }
 
-func (s *Statistics) check(has set, _ int16) error {
+func (s *Statistics) check(has set, _ int16) error { //nolint:unparam // as a checker
 	s.Counted = has.has(3)
 	s.ExactMax, s.ExactMin = s.ExactMax || !has.has(7), s.ExactMin || !has.has(8)
 	return nil
