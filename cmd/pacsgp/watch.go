@@ -80,7 +80,7 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON bool) error {
 	show := newDisplay(w)
 	defer show.end()
-	e := &watchEvents{show: show, meters: watchMeters(), since: time.Now()}
+	e := &watchEvents{show: show, follow: follow, meters: watchMeters(), since: time.Now()}
 	watching := config.Watching{
 		WatchFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
 		Follow: follow, Events: e, Counted: e.counted, RoundEnded: e.round,
@@ -158,8 +158,9 @@ func watched(w system, last config.Watched, asJSON bool) error {
 // watchEvents reports what watch does, in the log and in metrics.
 type watchEvents struct {
 	meters
-	show *display
-	why  reason // why watch waits
+	show   *display
+	follow bool
+	why    reason // why watch waits
 
 	mu      sync.Mutex // guards the fields below
 	by      string     // id of the certificate that is tested
@@ -194,8 +195,8 @@ func (e *watchEvents) Predicted(what score.Done) {
 	}
 }
 
-// counted logs the state of a test at most every sumEvery, and an alarm at once. Metrics are about
-// the model that is tested now.
+// counted logs the state of a test at most every sumEvery. It logs an alarm at once with follow, else the end of the
+// command does. Metrics are about the model that is tested now.
 func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	r, err := t.Report(by.Certificate)
 	if err != nil {
@@ -209,7 +210,7 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 		e.set("pacsgp_watch_bound", r.Bound)
 	}
 	e.rows = r.Statement
-	alarm := t.Alarm.Raised > 0 && e.alarmed != by.ID
+	alarm := e.follow && t.Alarm.Raised > 0 && e.alarmed != by.ID
 	if e.log(alarm); alarm {
 		e.alarmed = by.ID
 		e.show.warning(fmt.Sprintf("ALARM, certificate %.12s…: %s", by.ID, r.Alarm))

@@ -28,10 +28,12 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		if r.Bound, err = certify.NextBound(t.Losses, c.Delta.Declared); err != nil {
 			return r, err
 		}
-		r.Statement = fmt.Sprintf("%s of %s were missed; on average at most %s can be expected (%s confidence)",
+		r.Statement = fmt.Sprintf("%s of %s were missed; the expected share is at most %s (%s confidence)",
 			words.PercentNear(t.Losses.Upper()), words.Count(n, "new "+example), words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
-		if t.Alarm.Bound < 1 {
-			r.Statement += fmt.Sprintf("; certified: at most %s", words.PercentUp(t.Alarm.Bound))
+		if r.Bound < t.Alarm.Bound {
+			r.Statement += ", below the certified " + words.PercentUp(t.Alarm.Bound)
+		} else if t.Alarm.Bound < 1 {
+			r.Statement += "; certified: at most " + words.PercentUp(t.Alarm.Bound)
 		}
 	}
 	for _, n := range []struct {
@@ -67,8 +69,8 @@ func (t *Test) Raised() string {
 		return ""
 	}
 	a := t.Alarm
-	return fmt.Sprintf("the certified bound of %[1]s does not hold for these %[2]ss: that was clear after %[3]s, in %[5]s. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g",
-		words.PercentUp(a.Bound), t.example(), words.Count(a.Raised, "new "+t.example()), a.Delta, t.Where)
+	return fmt.Sprintf("the certified bound of %s does not hold for these %ss: clear after %s, in %s. If the bound held, such an alarm would have a probability of at most %s",
+		words.PercentUp(a.Bound), t.example(), words.Count(a.Raised, "new "+t.example()), t.Where, words.PercentDeclared(a.Delta))
 }
 
 // example returns the word for what a test counts.
