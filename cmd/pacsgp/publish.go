@@ -84,8 +84,8 @@ func promoteCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "promote ID (DIR | NAME --kafka JOB.yaml|BROKERS)",
 		Short: "Make another certified model the current one",
-		Long: "Make a certificate of an output directory the current one, for example to roll back; or one on topics " +
-			"that of a name. It must follow from its model, and certify something.",
+		Long: "Make a certificate of an output directory the current one, for example to roll back; or make a " +
+			"certificate on topics the current one of NAME. It must follow from its model, and certify something.",
 		Args: between(2, 2, "ID and DIR, or ID and NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if who != certify.PredictorMean && who != certify.PredictorDraw {

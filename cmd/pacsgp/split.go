@@ -22,8 +22,8 @@ func splitCommand(w system) *cobra.Command {
 		Short: "Write the subset of each row, to fit another model elsewhere",
 		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the dataset, and subset " +
 			"(prior, training, holdout, outside or rejected). The column of mean may still be missing; files must " +
-			"keep the order of their rows when it is added. Rows are read with unit alone: each has the subset of its " +
-			"unit.",
+			"keep the order of their rows when it is added. Rows are read only if the job names a unit: all usable rows " +
+			"of a unit are in the same subset.",
 	}, nil, func(ctx context.Context, p config.Task) error {
 		return split(ctx, w, p, output)
 	})
