@@ -13,6 +13,7 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,7 @@ func scheduleCommand(w system) *cobra.Command {
 			"current by the declared rule. Each output keeps the state of its job, so that a killed scheduler " +
 			"resumes. docs/howto/retrain.md explains the schedule file.\n\n" +
 			"With --once the command runs the jobs that are due and ends, for another scheduler such as cron. Its " +
-			"exit status is the worst of these runs, and of last runs that failed, due or not: 78 (bad configuration) " +
+			"exit status is the worst of these runs, and of every job whose latest run failed: 78 (bad configuration) " +
 			"before 1, and 1 before 3.",
 		Args: orFile(&path, "the schedule file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,7 +71,7 @@ func scheduleCommand(w system) *cobra.Command {
 // scheduleRunCommand returns the command that runs one job of a schedule.
 func scheduleRunCommand(w system, path *string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "run JOB",
+		Use:   "run JOB -c FILE",
 		Short: "Run a job of a schedule now",
 		Long: "Run a job of a schedule now, due or not, under the next number of its sequence. If you choose the moment " +
 			"by values in the rows, the certificate is worth less than it says.",
@@ -105,18 +106,11 @@ type listedRun struct {
 func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask, asJSON bool) error {
 	var all []*pipeline.RunState
 	for _, j := range jobs {
-		runs, err := j.Output.Runs()
-		if err != nil {
+		runs, err := j.Runs()
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
-		for r := range runs {
-			if of := r.Scheduled; of != nil && of.Job == j.Name {
-				all = append(all, r)
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-		}
+		all = slices.AppendSeq(all, runs)
 	}
 	slices.SortStableFunc(all, func(a, b *pipeline.RunState) int {
 		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Scheduled.Number, b.Scheduled.Number))
@@ -135,6 +129,10 @@ func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask, asJSO
 
 // tabulate prints a line for each run, cut where the terminal ends: --json has it all.
 func tabulate(w system, runs []*pipeline.RunState) error {
+	if len(runs) == 0 {
+		_, err := fmt.Fprintln(w.stdout, "no run yet")
+		return err
+	}
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 8, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "run\tbegan (UTC)\tjob\tstate\tpromise\treason")
@@ -149,7 +147,10 @@ func tabulate(w system, runs []*pipeline.RunState) error {
 	}
 	_ = table.Flush() // into memory
 	for line := range strings.Lines(text.String()) {
-		_, _ = fmt.Fprintf(w.stdout, "%.*s\n", w.style.Width, strings.TrimRight(line, " \n"))
+		if line = strings.TrimRight(line, " \n"); utf8.RuneCountInString(line) > w.style.Width {
+			line = fmt.Sprintf("%.*s…", w.style.Width-1, line)
+		}
+		_, _ = fmt.Fprintln(w.stdout, line)
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 			}
 		}
 		if err == nil && quiet && warned == nil {
-			err = nothingDue(w.stdout, all)
+			err = nothingDue(ctx, w.stdout, all)
 		}
 		if how.metrics != "" {
 			err = errors.Join(err, m.write(how.metrics))
@@ -209,12 +210,16 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 }
 
 // nothingDue prints that no job was run, and when the next runs are due.
-func nothingDue(out io.Writer, jobs []*schedule.Job) error {
+func nothingDue(ctx context.Context, out io.Writer, jobs []*schedule.Job) error {
 	_, err := fmt.Fprintln(out, "nothing is due: no job was run")
 	for _, j := range jobs {
-		if at, fault := j.Standing(); fault == nil && at.Last != nil && at.Last.Scheduled.Due != nil {
-			_, _ = fmt.Fprintf(out, "%s: the next run is due at %s\n", j.Name, at.Last.Scheduled.Due.UTC().Format("2006-01-02 15:04 UTC"))
+		at, fault := j.Due(ctx, time.Now())
+		when := "when enough new data has come"
+		if at != nil {
+			when = at.Format("at 2006-01-02 15:04 UTC")
 		}
+		_, _ = fmt.Fprintf(out, "%s: the next run is due %s; pacsgp schedule run %[1]s -c FILE runs it now\n", j.Name, when)
+		err = cmp.Or(err, fault)
 	}
 	return err
 }
@@ -306,15 +311,16 @@ func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 	m.gauge("pacsgp_scheduled_future_files", "Files that the last run of a job left out because they are dated after it.", "job")
 	m.gauge("pacsgp_scheduled_replaced_files", "Files of the last run of a job that were written again since the run before.", "job")
 	for _, j := range jobs {
-		m.stands(j.Job)
+		m.seen(j.Job, nil)
 	}
 	return m
 }
 
-// stands updates the metrics of a job: how its runs have ended, and which model is current.
-func (m *scheduleMetrics) stands(j *schedule.Job) {
+// seen updates the metrics of a job after a check: how its runs have ended, and which model is current. fault, if not
+// nil, is why it is unknown if the job is due.
+func (m *scheduleMetrics) seen(j *schedule.Job, fault error) {
 	at, err := j.Standing()
-	if err != nil {
+	if err = cmp.Or(fault, err); err != nil {
 		m.fails(j.Name, err.Error())
 		return
 	}
@@ -353,13 +359,4 @@ func (m *scheduleMetrics) ready() error {
 		return nil
 	}
 	return errors.New(strings.Join(slices.Sorted(maps.Values(m.faults)), "\n"))
-}
-
-// seen updates the metrics after a check. fault, if not nil, is why it is unknown if a job is due.
-func (m *scheduleMetrics) seen(j *schedule.Job, fault error) {
-	if fault == nil {
-		m.stands(j)
-		return
-	}
-	m.fails(j.Name, fault.Error())
 }

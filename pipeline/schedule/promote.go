@@ -28,10 +28,10 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 		return watch.Decision{Moves: true, Why: why}, pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: id, Model: next.Model.Digest}, j.How.Required, now)
 	}
 	if current == nil {
-		return move("nothing was current")
+		return move("the first")
 	}
 	if current.ID == id {
-		return watch.Decision{Moves: true, Why: "it was current"}, nil
+		return watch.Decision{Moves: true, Why: "it already was"}, nil
 	}
 	before, err := j.candidate(ctx, current.ID)
 	if err != nil {

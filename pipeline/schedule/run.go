@@ -75,8 +75,7 @@ func (s *Scheduler) endUntrained(j *Job, run *pipeline.Scheduled, as pipeline.St
 		return nil, err
 	}
 	if r.State = as; fault != nil {
-		exit := pipeline.ExitStatus(fault)
-		r.Exit, r.Fault = &exit, job.Shortened(fault.Error())
+		r.Exit, r.Fault = new(pipeline.ExitStatus(fault)), job.Shortened(fault.Error())
 	}
 	return r, s.end(j, r, now)
 }
@@ -96,11 +95,9 @@ func (j *Job) dated(r *pipeline.RunState, at time.Time) {
 	switch next := j.again(r); {
 	case next == nil:
 	case next.Try > r.Scheduled.Try:
-		due := at.Add(j.backoff(r.Scheduled.Try - 1))
-		r.Scheduled.Due = &due
+		r.Scheduled.Due = new(at.Add(j.backoff(r.Scheduled.Try - 1)))
 	case r.Exit != nil: // another process has its window
-		due := at.Add(j.Backoff)
-		r.Scheduled.Due = &due
+		r.Scheduled.Due = new(at.Add(j.Backoff))
 	default:
 		r.Scheduled.Due = &at
 	}
@@ -236,8 +233,7 @@ func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, 
 		s.promote(context.WithoutCancel(ctx), j, r, o.Result, at)
 		return
 	}
-	exit := pipeline.ExitStatus(fault)
-	r.State, r.Exit, r.Fault = pipeline.StateFailed, &exit, job.Shortened(fault.Error())
+	r.State, r.Exit, r.Fault = pipeline.StateFailed, new(pipeline.ExitStatus(fault)), job.Shortened(fault.Error())
 	switch {
 	case ctx.Err() != nil:
 		r.State, r.Exit, r.Fault = pipeline.StateInterrupted, nil, "the scheduler was stopped"
@@ -308,8 +304,7 @@ func (s *Scheduler) endKilled(j *Job, r *pipeline.RunState, now time.Time) error
 	r.State, r.Fault = pipeline.StateFailed, "the scheduler ended during the run"
 	if r.Scheduled.Kills++; r.Scheduled.Kills > mostKills {
 		r.Fault = fmt.Sprintf("the scheduler ended during the run %d times in a row (hint: does it have enough memory?)", r.Scheduled.Kills)
-		exit := pipeline.ExitFailure
-		r.Exit, r.Scheduled.Kills = &exit, 0
+		r.Exit, r.Scheduled.Kills = new(pipeline.ExitFailure), 0
 	}
 	return s.end(j, r, now)
 }

@@ -347,7 +347,7 @@ func TestLostPointer(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
 	s.lost = true
 	first := s.at(someDay)
-	if first == nil || !first.Scheduled.Current || first.Scheduled.Why != "nothing was current" {
+	if first == nil || !first.Scheduled.Current || first.Scheduled.Why != "the first" {
 		t.Fatalf("the first run: %+v", first)
 	}
 	s.lake.add("e", 60)

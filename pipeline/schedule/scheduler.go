@@ -280,7 +280,7 @@ func Words(r *pipeline.RunState) string {
 	}
 	switch {
 	case of.Current:
-		text += ", now current"
+		return text + ", is now current (" + r.Reason() + ")"
 	case id != "":
 		text += ", not current"
 	}

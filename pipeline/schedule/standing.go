@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -47,6 +48,19 @@ func (j *Job) Standing() (at Standing, err error) {
 		}
 	}
 	return at, nil
+}
+
+// Due returns when the next run is due, or nil if no trigger has moments: then only new data make it due.
+func (j *Job) Due(ctx context.Context, now time.Time) (*time.Time, error) {
+	r, err := j.last(nil)
+	if r != nil {
+		return r.Scheduled.Due, nil
+	}
+	state, fault := j.state(ctx)
+	if err = cmp.Or(err, fault); err != nil {
+		return nil, err
+	}
+	return j.due(state, now), nil
 }
 
 // alarm returns an error if a watch that stores its state in the output has raised an alarm about the current model.

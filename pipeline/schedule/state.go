@@ -122,11 +122,9 @@ func (j *Job) certified(ctx context.Context) (ids map[int64]string, most int64, 
 
 // numbers returns the ids of the job's certificates by their numbers, and the largest number of a certificate or run.
 func (j *Job) numbers(ctx context.Context) (ids map[int64]string, most int64, err error) {
-	if ids, most, err = j.certified(ctx); err != nil {
-		return nil, 0, err
-	}
-	all, err := j.runs()
-	if err != nil {
+	ids, most, err = j.certified(ctx)
+	all, fault := j.Runs()
+	if err = cmp.Or(err, fault); err != nil {
 		return nil, 0, err
 	}
 	for r := range all {
@@ -135,8 +133,8 @@ func (j *Job) numbers(ctx context.Context) (ids map[int64]string, most int64, er
 	return ids, most, nil
 }
 
-// runs returns the records of the job's runs, the newest first.
-func (j *Job) runs() (iter.Seq[*pipeline.RunState], error) {
+// Runs returns the records of the job's runs, the newest first.
+func (j *Job) Runs() (iter.Seq[*pipeline.RunState], error) {
 	all, err := j.Output.Runs()
 	if err != nil {
 		return nil, err
@@ -158,7 +156,7 @@ func (j *Job) runs() (iter.Seq[*pipeline.RunState], error) {
 
 // last returns the newest run of the job for which is returns true, or nil. If is is nil, any run will do.
 func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error) {
-	all, err := j.runs()
+	all, err := j.Runs()
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +174,7 @@ const mostDoublings = 16
 // settle completes the state from the records of runs. It ends a run that a killed scheduler has not ended; the next
 // try of that run resumes from its checkpoint.
 func (s *Scheduler) settle(j *Job, state *jobState, held bool, now time.Time) error {
-	all, err := j.runs()
+	all, err := j.Runs()
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (p Promotion) Decide(current, next certify.Certificate, who certify.Predict
 		return Decision{Why: fmt.Sprintf("it lacks features of the current one, %s, which are constant or missing in its rows", strings.Join(lost, ", "))}, nil
 	}
 	if p.Within == 0 {
-		return Decision{Moves: true, Why: "it replaces the one before"}, nil
+		return Decision{Moves: true, Why: "before: at most " + words.PercentUp(current.About(who).Bound)}, nil
 	}
 	same, err := next.Under(current.Delta)
 	if err != nil {

@@ -183,7 +183,7 @@ func TestWhatIsUnknownIsNotSaid(t *testing.T) {
 	folder := t.TempDir()
 	put(t, folder, nil)
 	write(t, filepath.Join(folder, lake.CurrentFile), []byte("{}"))
-	ran(t, folder, 2, func(r *pipeline.RunState) { promoted(r, "nothing was current") })
+	ran(t, folder, 2, func(r *pipeline.RunState) { promoted(r, "the first") })
 	ran(t, folder, 1, begun)
 	release, err := lake.NewOutput(folder, nil).Hold()
 	fatal.If(t, err)
@@ -217,11 +217,11 @@ func TestFaultsOfAnOutput(t *testing.T) {
 			ran(t, folder, 1, func(r *pipeline.RunState) { r.State = pipeline.StateNothing })
 		},
 		"is not current: another one was made current after it.": func(folder, _ string) {
-			ran(t, folder, 1, func(r *pipeline.RunState) { promoted(r, "nothing was current") })
+			ran(t, folder, 1, func(r *pipeline.RunState) { promoted(r, "the first") })
 		},
 		"<p>The current model cannot be used: /": func(folder, _ string) { fatal.If(t, os.Remove(filepath.Join(folder, model))) },
 		"<p>pacsgp promote other /": func(folder, _ string) {
-			ran(t, folder, 1, func(r *pipeline.RunState) { promoted(r, "nothing was current") })
+			ran(t, folder, 1, func(r *pipeline.RunState) { promoted(r, "the first") })
 			fatal.If(t, os.Remove(filepath.Join(folder, lake.CurrentFile)))
 		},
 		"<p>pacsgp schedule run waves -c FILE tries it again now</p>": func(folder, _ string) {
