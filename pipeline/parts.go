@@ -53,7 +53,11 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 		return nil, err
 	}
 	if r.Certificate.Warned(certify.WarnDependence) && !j.Unit.Given() {
-		env.Observer.ReportWarning("near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low; split.holdout: {last: 10 %} holds out rows that are later than all others")
+		latest := "; if rows come in time order, split.holdout: {last: 10 %} holds out the latest"
+		if j.Split.Last {
+			latest = ""
+		}
+		env.Observer.ReportWarning("neighbouring rows are more alike than chance explains (less than 1 in 1,000), and the bound may be too low: if the file is merely sorted, ignore this" + latest + "; if days or stations group them, name them in unit")
 	}
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhasePublish, Elapsed: job.Seconds(time.Since(began))})
 	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {

@@ -307,7 +307,7 @@ func TestStreamThatDrifts(t *testing.T) {
 	succeed(t, "topics", "-c", job)
 	r := startService(t, "-c", job)
 	c := awaitCertificates(t, address, 1, r)[0]
-	r.find(t, "(near rows are more alike)")
+	r.find(t, "(neighbouring rows are more alike)")
 	r.end(t)
 	next, _ := c.Dependence.Correlation(1)
 	if !c.Warned(certify.WarnDependence) || !(next > 0.8) || c.Assumptions[0].ID != certify.AssumeIndependentRows {
