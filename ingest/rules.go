@@ -125,20 +125,22 @@ type RejectedRowError struct {
 	Where  string // file, or topic and partition
 	Row    int64  // number of the row in Where, 0 first
 	Column string
+	Target bool // Column is the target
 	Fault  Fault
 }
 
 // Error returns position, fault and what to do about it.
 func (e *RejectedRowError) Error() string {
-	hint := "correct or remove the row, or allow some rejected rows (rejected); or fill the missing values of a feature (fill), or leave it out (exclude); pacsgp plan counts the nulls of all columns"
-	switch e.Fault {
-	case TooLong:
-		hint = "store the column as text if it names units or groups, as a double if it is a quantity, or leave it out (exclude)"
-	case TooLarge:
-		hint = "if it means a missing value, store a null; else change the unit of the column, or leave it out (exclude)"
-	case Mistyped:
-		hint = "other programs read another value or none: write the column with a type that has all its values, or leave it out (exclude)"
-	default:
+	hint := "correct or remove the row, or allow some rejected rows (rejected); or fill the missing values of the feature (fill), or leave it out (exclude); pacsgp plan counts the nulls of all columns"
+	switch {
+	case e.Target && e.Fault <= Infinite:
+		hint = "a target cannot be filled: remove rows without one from the files, or allow some rejected rows, as in rejected: {limit: 1 %}"
+	case e.Fault == TooLong:
+		hint = "store the column as text if it names units or groups, as a double if it is a quantity, or leave a feature out (exclude)"
+	case e.Fault == TooLarge:
+		hint = "if it means a missing value, store a null; else change the unit of the column, or leave a feature out (exclude)"
+	case e.Fault == Mistyped:
+		hint = "other programs read another value or none: write the column with a type that has all its values, or leave a feature out (exclude)"
 	}
 	return fmt.Sprintf("%s: row %d (from 0), column %q %v; %s", e.Where, e.Row, e.Column, e.Fault, hint)
 }

@@ -82,7 +82,8 @@ func (b *batches) decode() (arrow.Record, error) {
 		var fault ingest.Fault
 		if bad, column, fault = b.src.records.Bad(block); len(bad) > 0 && !b.src.cfg.Mark {
 			block.Drop()
-			return nil, &ingest.RejectedRowError{Where: b.shard.file.Path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: b.src.columns[column], Fault: fault}
+			name := b.src.columns[column]
+			return nil, &ingest.RejectedRowError{Where: b.shard.file.Path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: name, Target: name == b.src.cfg.Target, Fault: fault}
 		}
 	}
 	record := b.src.records.New(block, bad, known)

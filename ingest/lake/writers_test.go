@@ -116,18 +116,18 @@ func TestWritersConformance(t *testing.T) {
 func TestWritersNulls(t *testing.T) {
 	for name, want := range map[string]ingest.RejectedRowError{
 		"all-null-column.parquet":      {Row: 0, Column: "pres", Fault: ingest.Null},
-		"inf-target-row39.parquet":     {Row: 39, Column: "pm", Fault: ingest.Infinite},
+		"inf-target-row39.parquet":     {Row: 39, Column: "pm", Target: true, Fault: ingest.Infinite},
 		"nan-feature-row03.parquet":    {Row: 3, Column: "temp", Fault: ingest.NotANum},
 		"neginf-feature-row00.parquet": {Row: 0, Column: "wind", Fault: ingest.Infinite},
 		"null-feature-row07.parquet":   {Row: 7, Column: "pres", Fault: ingest.Null},
-		"null-target-row11.parquet":    {Row: 11, Column: "pm", Fault: ingest.Null},
+		"null-target-row11.parquet":    {Row: 11, Column: "pm", Target: true, Fault: ingest.Null},
 	} {
 		want.Where = writersData("nulls", name)
 		for _, batchRows := range []int{1, 7, 1000} {
 			src := open(t, lake.Config{Paths: []string{want.Where}, BatchRows: batchRows})
 			_, err := readAll(t, src)
 			var bad *ingest.RejectedRowError
-			if !errors.As(err, &bad) || *bad != want {
+			if !errors.As(err, &bad) || *bad != want || want.Target != strings.Contains(bad.Error(), "a target cannot be filled") {
 				t.Errorf("%s in batches of %d: %v, want %v", name, batchRows, err, &want)
 			}
 		}
