@@ -105,7 +105,7 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 	g := c.About(how.Required)
 	switch {
 	case g.Status != certify.StatusCertified:
-		return NotCertified("finished, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, Useless(g))
+		return NotCertified("finished, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, Useless(c, g))
 	case how.Limit > 0 && !(g.Bound <= how.Limit):
 		return NotCertified("finished, but the bound for the %s, %s, is above what the job requires, %s",
 			g.Predictor, words.PercentUp(g.Bound), words.PercentDeclared(how.Limit))
@@ -115,8 +115,11 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 }
 
 // Useless returns a hint about a claim that is not certified.
-func Useless(g certify.Claim) string {
-	if g.Status == certify.StatusVoid {
+func Useless(c certify.Certificate, g certify.Claim) string {
+	switch used := c.Delta.Reuse; {
+	case g.Subset == certify.SubsetHoldout && used != nil && used.Ended:
+		return "an earlier job in this output had tolerance: any, which has used these held-out rows up: use its interval, or train on new rows"
+	case g.Status == certify.StatusVoid:
 		return "an assumption fails, see FAILS among those of the certificate"
 	}
 	return "use more rows or better features"

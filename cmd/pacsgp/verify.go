@@ -252,7 +252,7 @@ func (v *verified) Uncertified(strict bool) error {
 	case v.Unrepeated != nil:
 		return pipeline.NotCertified("%s", v.Unrepeated.Error())
 	case g.Status != certify.StatusCertified:
-		return pipeline.NotCertified("the certificate is correct, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, pipeline.Useless(g))
+		return pipeline.NotCertified("the certificate is correct, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, pipeline.Useless(v.Certificate, g))
 	case strict && len(could) > 0:
 		return pipeline.NotCertified("not checked, though it could be: %s", strings.Join(could, "; "))
 	default:

@@ -45,7 +45,7 @@ func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, 
 		return n, err
 	}
 	if j.Split.Holdout > 0 && slices.ContainsFunc(log.Uses, func(o Use) bool { return o.Curve && o.Rows == s.Held.Digest() }) {
-		env.Observer.ReportWarning("an earlier run into this output has shown a curve of these held-out rows: nothing can be certified from them about another model (hint: add rows, or use guarantees: [pac-bayes])")
+		env.Observer.ReportWarning("an earlier job in this output had tolerance: any, which has used these held-out rows up: they can certify no other model (hint: use its interval, train on new rows, or use guarantees: [pac-bayes])")
 	}
 	var all []Attempt
 	log.Attempts, all = upTo(log.Attempts, Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration})
