@@ -46,7 +46,7 @@ func (s *Share) read(text string) error {
 // Set parses a share from a flag. It must be above 0 and below 1.
 func (s *Share) Set(text string) error {
 	if err := s.read(text); err != nil || !(0 < *s && *s < 1) {
-		return errors.New("want a number between 0 and 1, as in 0.9 or 1 %")
+		return errors.New("want a number between 0 and 1, as in 0.9 or 90 %")
 	}
 	return nil
 }

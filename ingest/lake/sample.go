@@ -19,7 +19,7 @@ import (
 type Sample struct {
 	Paths   []string // of the files, in order
 	Others  []string // files of the data that are not in the sample
-	Missing []string // sentences on files that are missing or have changed
+	Missing []string // files that are missing or have changed: path and size
 }
 
 // Find finds the files of a manifest among the data of the paths. It identifies a file by size
@@ -57,7 +57,7 @@ func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sa
 	for _, f := range files {
 		c := content{f.Bytes, f.Footer}
 		if len(there[c]) == 0 {
-			found.Missing = append(found.Missing, fmt.Sprintf("%s is missing or has changed (%s, %s)", f.Path, words.Count(f.Bytes, "byte"), words.Count(f.Rows, "row")))
+			found.Missing = append(found.Missing, fmt.Sprintf("%s (%s, %s)", f.Path, words.Count(f.Bytes, "byte"), words.Count(f.Rows, "row")))
 			continue
 		}
 		name := slices.MaxFunc(there[c], func(a, b string) int { return cmp.Compare(commonEnd(f.Path, a), commonEnd(f.Path, b)) })
@@ -89,12 +89,12 @@ func (s Sample) Err() error {
 	}
 	const most = 10
 	shown := s.Missing[:min(most, len(s.Missing))]
-	text := strings.Join(shown, "; ")
+	text := strings.Join(shown, ", ")
 	if more := len(s.Missing) - len(shown); more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
+		text += fmt.Sprintf(", and %d more", more)
 	}
-	return fmt.Errorf("%w: of %s of the training run %d are missing from the data, or have changed: %s",
-		job.ErrRefused, words.Count(len(s.Paths)+len(s.Missing), "file"), len(s.Missing), text)
+	return fmt.Errorf("%w: the data lack %d of %s that train read, or their bytes have changed: %s (hint: name the folder that train read)",
+		job.ErrRefused, len(s.Missing), words.Count(len(s.Paths)+len(s.Missing), "file"), text)
 }
 
 // Lines describes the result, for people, and warns of files that training did not use.

@@ -71,7 +71,7 @@ func (t *File) add(key string, err error) {
 			t.report(f, nil)
 			continue
 		}
-		f.Text = at.GetMessage()
+		f.Text = strings.Replace(at.GetMessage(), "found character '\t' that cannot start any token", "a tab: indent with spaces", 1)
 		t.report(f, at.GetToken())
 	}
 }

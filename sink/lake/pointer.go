@@ -73,7 +73,7 @@ func CurrentIn(folder string) (pipeline.Current, error) {
 		case len(all) == 0 && unread == nil && slices.Contains(names, LogFile):
 			err = fmt.Errorf("%s: no run has ended (hint: start the job again, and it goes on)", folder)
 		case len(all) == 0 && unread == nil:
-			err = fmt.Errorf("%s is %w", folder, ErrNoOutput)
+			err = fmt.Errorf("%s is %w (hint: name the output directory of train, before any data)", folder, ErrNoOutput)
 		default:
 			err = fmt.Errorf("%s: nothing is current (hint: a run that ends with 3 makes nothing current; name its model and certificate, or train again)", o.Path(CurrentFile))
 		}
@@ -94,9 +94,6 @@ func CurrentPaths(ctx context.Context, path string) (model, certificate string, 
 		return "", "", false, err
 	}
 	p, err := CurrentIn(path)
-	if errors.Is(err, ErrNoOutput) {
-		err = fmt.Errorf("%w (hint: name the output directory first, and then the data)", err)
-	}
 	return objects.Join(path, ModelName(p.Model)), objects.Join(path, CertificateName(p.ID)), true, err
 }
 
