@@ -120,7 +120,7 @@ func ExampleSelect() {
 	}}}
 	columns, warnings, err := ingest.Select(tables, dataset.Choice{Target: "pm"})
 	fmt.Printf("%q %q %v\n", columns, warnings, err)
-	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text; to use it: encode: {city: one-hot}; numbers as text, such as 12,50, have to be stored as numbers, as 12.5"] <nil>
+	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text; to use it: encode: {city: one-hot}; if it holds numbers as text (\"12,50\"), store them as numbers (12.5)"] <nil>
 }
 
 // The choice takes a time that is in proportion to the columns: a file with many

@@ -250,7 +250,7 @@ func (c choice) leftOut(tables []Table, index []map[string][]Column, name string
 		case found[0].Use == OnRequest:
 			return fmt.Sprintf("it is %s; declare it as a feature to use it, a time as seconds since 1970", found[0].Type)
 		case found[0].Text:
-			return fmt.Sprintf("it is text; to use it: encode: {%s: one-hot}; numbers as text, such as 12,50, have to be stored as numbers, as 12.5", name)
+			return fmt.Sprintf("it is text; to use it: encode: {%s: one-hot}; if it holds numbers as text (\"12,50\"), store them as numbers (12.5)", name)
 		case found[0].Use == Unusable:
 			return fmt.Sprintf("it is %s", found[0].Type)
 		}

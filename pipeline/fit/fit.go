@@ -70,7 +70,7 @@ func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source,
 	if h.Attempt, err = attempt(j, s, env); err != nil {
 		return nil, nil, nil, err
 	}
-	env.Observer.ReportEvent(fmt.Sprintf("attempt %d on these rows, %d in this output", h.Attempt.OnTheseRows, h.Attempt.InThisLog))
+	env.Observer.ReportEvent(fmt.Sprintf("job %d on these rows, job %d in this output", h.Attempt.OnTheseRows, h.Attempt.InThisLog))
 	return src, s, h, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
@@ -305,21 +304,17 @@ func (s *FirstPass) Scales(job job.Job) model.Scales {
 	return model.Scales{ARD: !job.Kernel.Isotropic, Widths: s.encode.Widths(s.Features)}
 }
 
-// filled returns a message about replaced missing values of the prior rows, or nil if no feature has a fill.
-func (s *FirstPass) filled() []string {
+// filled returns messages about replaced missing values of the prior rows.
+func (s *FirstPass) filled() (all []string) {
 	raw := s.Reference
 	raw.Encoded = nil
-	var all []string
 	for i, name := range s.columns {
 		if e := s.encode.Of(name); e.Fills() {
 			n := len(slices.DeleteFunc(raw.Column(i), func(v float64) bool { return !job.Missing(v) }))
-			all = append(all, fmt.Sprintf("%d without %q (filled with %.4g)", n, name, *e.Fill.With))
+			all = append(all, fmt.Sprintf("%q is missing in %d of %s; missing values become %.4g", name, n, words.Count(int64(s.Reference.N), "prior row"), *e.Fill.With))
 		}
 	}
-	if all == nil {
-		return nil
-	}
-	return []string{words.Count(int64(s.Reference.N), "prior row") + ": " + strings.Join(all, ", ")}
+	return all
 }
 
 // leastDetected is the least number of prior rows by which an identifier is detected. The probability that this many
