@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,20 +129,17 @@ func columns(names []string) string {
 
 // byGroup returns the largest and the smallest bound among the groups, as a part of a sentence.
 func byGroup(c certify.Certificate, g certify.Claim) string {
-	worst, best := -1, -1
+	var bounded []int
 	var silent []string
 	for i, of := range g.Groups {
-		if !(of.Bound < 1) {
+		if of.Bound < 1 {
+			bounded = append(bounded, i)
+		} else {
 			silent = append(silent, group(c, i))
-			continue
-		}
-		if worst < 0 || of.Bound > g.Groups[worst].Bound {
-			worst = i
-		}
-		if best < 0 || of.Bound < g.Groups[best].Bound {
-			best = i
 		}
 	}
+	order := func(i, j int) int { return cmp.Compare(g.Groups[i].Bound, g.Groups[j].Bound) }
+	worst, best := slices.MaxFunc(bounded, order), slices.MinFunc(bounded, order)
 	text := fmt.Sprintf("%s of new rows %s", words.PercentUp(g.Groups[worst].Bound), group(c, worst))
 	if best != worst {
 		text += fmt.Sprintf(" (the worst group) and %s %s (the best)", words.PercentUp(g.Groups[best].Bound), group(c, best))
@@ -213,7 +211,7 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 	case certify.AssumeSplitFixed:
 		text = "the split does not depend on the rows' values"
 	case certify.AssumeJobFixed:
-		text, checked = "the job was not tuned on training or held-out rows", "first use of exactly these held-out rows"
+		text, checked = "the job was not tuned on training or held-out rows", "these held-out rows are used for the first time"
 		if l := c.Delta.Reuse; l != nil {
 			checked = fmt.Sprintf("use %d of the held-out rows", len(l.Earlier)+1)
 		} else if c.Counts.Holdout == 0 {
