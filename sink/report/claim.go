@@ -258,14 +258,14 @@ func warning(c certify.Certificate, w certify.Warning) string {
 	}
 	switch w.Code {
 	case certify.WarnOtherJobs:
-		return fmt.Sprintf("%s tried on these rows before: if this job was changed after their results were seen, the bounds may be too low", map[bool]string{true: "1 other job was", false: words.Number(w.Count) + " other jobs were"}[w.Count == 1])
+		return fmt.Sprintf("%s tried on the training data before: if this job was changed after their results were seen, the bounds may be too low", map[bool]string{true: "1 other job was", false: words.Number(w.Count) + " other jobs were"}[w.Count == 1])
 	case certify.WarnDuplicates:
 		if c.Duplicates.Policy == certify.DuplicatesDropped {
-			return part + " of the rows repeat an earlier row and were dropped: the bounds are about distinct rows"
+			return part + " of the rows that train read repeat an earlier row and were dropped: the bounds are about distinct rows"
 		}
-		return part + " of the rows repeat an earlier row: if they are duplicates, the bounds are too low"
+		return part + " of the rows that train read repeat an earlier row: if they are duplicates, the bounds are too low"
 	case certify.WarnRejected:
-		return part + " of the rows were rejected: the bounds are not about such rows"
+		return part + " of the rows that train read were rejected: the bounds are not about such rows"
 	case certify.WarnMeanFitted:
 		return fmt.Sprintf("the column %s is %s nearer to the target on training rows than on prior rows: if it was fitted on them, the bounds are too low", words.Name(c.Mean.Column), words.PercentNear(w.Value))
 	case certify.WarnDependence:
