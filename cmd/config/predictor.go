@@ -193,7 +193,7 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 		if c.Counts.Units != nil {
 			remedy = "train with a larger epsilon"
 		}
-		return &Interval{Share: share, Deviations: z, Statement: fmt.Sprintf("lower and upper are the prediction ± %.3f predictive deviations: not certified, "+
+		return &Interval{Share: share, Deviations: z, Statement: fmt.Sprintf("lower and upper are not certified: they are the prediction ± %.3f predictive deviations, "+
 			"for no claim in units of the target covers %s of new rows (hint: a smaller share, or %s)", z, words.PercentDeclared(share), remedy)}, nil
 	}
 	ends := "± " + words.AtMostDigits(below)

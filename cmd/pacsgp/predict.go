@@ -98,23 +98,23 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	if err != nil {
 		return err
 	}
-	for _, text := range append(config.Alarms(certificate, p.ID), report.ModelWarnings(p.Certificate)...) {
-		show.warning(text)
-	}
+	warnings := append(config.Alarms(certificate, p.ID), report.ModelWarnings(p.Certificate)...)
 	if asJSON {
-		return printJSON(w.stdout, struct {
+		err = printJSON(w.stdout, struct {
 			Warnings []string `json:"warnings"`
 			Output   string   `json:"output"`
 			config.RowCounts
 			ID       string           `json:"certificate"` // "" if nothing is certified about the predictions
 			Interval *config.Interval `json:"interval,omitempty"`
 		}{report.Warnings(p.Certificate), output, n, p.Carries, p.Interval})
+	} else {
+		report.WriteWrapped(w.stdout, "", p.Words(output, n), w.style)
+		warnings = append(p.Warnings(n), warnings...)
 	}
-	for _, text := range p.Warnings(n) {
+	for _, text := range warnings {
 		show.warning(text)
 	}
-	report.WriteWrapped(w.stdout, "", p.Words(output, n), w.style)
-	return nil
+	return err
 }
 
 // writePredictions writes the predictions of all rows to a file, which must not be in read.

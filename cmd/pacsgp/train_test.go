@@ -41,7 +41,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 			t.Fatalf("%+v is no interval of %v", r, tolerance)
 		}
 	}
-	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.999"); !strings.Contains(text, "± 3.291 predictive deviations: not certified") {
+	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.999"); !strings.Contains(text, "not certified: they are the prediction ± 3.291 predictive") {
 		t.Errorf("predict says %s", text)
 	}
 	if r := predictions(t, out)[0]; !(math.Abs(*r.Upper-*r.Mean-3.2905267*(*r.Predictive)) <= 1e-6) {
