@@ -22,9 +22,10 @@ from .verify import verify
 
 
 def arguments(call):
-    parser = argparse.ArgumentParser(prog="python -m pacsgp", description=__doc__.split("\n", 1)[0])
-    check = parser.add_subparsers(dest="command", required=True).add_parser("verify", help="check a certificate against its model and, if given, its rows")
-    check.add_argument("files", nargs="+", metavar="DIR|MODEL CERTIFICATE [DATA ...]")
+    about, usage, rules, statuses = __doc__.split("\n\n")
+    parser = argparse.ArgumentParser(prog="python -m pacsgp", description=about)
+    check = parser.add_subparsers(dest="command", required=True).add_parser("verify", usage=usage.strip(), description=rules, epilog=statuses, help="check a certificate against its model and, if given, its rows")
+    check.add_argument("files", nargs="+", metavar="FILE", help="DIR, or MODEL and CERTIFICATE, and then DATA")
     check.add_argument("--id", help="the certificate's id, as you know it from elsewhere")
     check.add_argument("--strict", action="store_true", help="end with 3 while something that could be checked was not")
     check.add_argument("--json", action="store_true", help="print JSON")

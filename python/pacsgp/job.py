@@ -89,8 +89,7 @@ def reference_count(n, job):
 
 def inducing_most(job, n, d):
     """The largest number of inducing points that the job allows for n training rows and d inputs (formats.md, 2)."""
-    method = job["train"].get("method")
-    if method in EXACT:
+    if (method := job["train"].get("method")) in EXACT:
         return 4000
     if "inducing" in job:
         return max(job["inducing"])

@@ -42,9 +42,8 @@ def under(path, above):
 
 def unescaped(text):
     """Undoes the %-escapes that writers put into folder names."""
-    if re.search("%(?![0-9a-fA-F]{2})", text):
-        return text
-    return urllib.parse.unquote_to_bytes(os.fsencode(text)).decode("utf-8", "surrogateescape")
+    other = re.search("%(?![0-9a-fA-F]{2})", text)
+    return text if other else urllib.parse.unquote_to_bytes(os.fsencode(text)).decode("utf-8", "surrogateescape")
 
 
 def hive_keys(path):
@@ -64,7 +63,6 @@ def hive_number(value):
         return math.nan
     if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", value, re.ASCII):
         return None
-    number = float(value)
-    if math.isinf(number):
+    if math.isinf(number := float(value)):
         return None
     return math.nan if number == math.trunc(number) and abs(Decimal(value)) > 1 << 53 else number

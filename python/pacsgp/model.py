@@ -62,8 +62,7 @@ class Model:
         self.l, self.c, self.b = np.zeros((3, len(self.mean), len(self.mean)))
         for name, triangle in (("l", self.l), ("s", self.c), ("b", self.b)):
             triangle[np.tril_indices(len(triangle))] = rows_of(table[name], lambda i: i + 1)
-        for a in (self.z, self.mean, self.l, self.c, self.weight, self.b):
-            need(np.isfinite(a).all(), "a number of the model is not finite")
+        need(all(np.isfinite(a).all() for a in (self.z, self.mean, self.l, self.c, self.weight, self.b)), "a number of the model is not finite")
         need(all((a.diagonal() > 0).all() for a in (self.l, self.c, self.b)), "a diagonal is not positive")
         self.features = [f["name"] for f in meta["features"]]
         self.inputs = self.features + [meta.get("mean")] * ("mean" in meta)  # what a prediction needs

@@ -18,7 +18,7 @@ from .certificate import model_warnings, claim, headline, read_certificate, row_
 from .curve import covers, within
 from .model import Model as ModelFile
 from .predict import Predictor, rows_for
-from .refusal import content, here, need, plain
+from .refusal import content, here, need, outside, plain
 from .verify import check_files
 
 
@@ -42,6 +42,7 @@ class Model:
         self.features, self.target = list(model.inputs), model.target["name"]
         self._predictor = Predictor(model)
         self.claim = claim(self.certificate)
+        self._unsaid = iter([f"of the training rows the certificate says: {words}" for words in model_warnings(self.certificate)])
 
     def __repr__(self):
         meta = self._predictor.model.meta
@@ -53,16 +54,16 @@ class Model:
         features, an Arrow table or a data frame of pandas with columns of these names, or a path of files. Text,
         times and missing values of a table are read as those of a file. The prediction is NaN for a row that
         breaks the row rules of the certificate, and for one so far away that it cannot be computed
-        accurately. Warnings say how many, and what else takes rows out of the certificate.
+        accurately. Warnings say how many, what else takes rows out of the certificate, and, once, what its own are.
         With return_std also standard deviations [n] of the target. No claim is about them."""
         parts = [self._predictor.of(block) for block in self._blocks(X)]
         mean, deviation = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(2))
-        said = ([headline(self.certificate)] if self.claim is None else []) + model_warnings(self.certificate)
+        said = ([headline(self.certificate)] if self.claim is None else []) + [*self._unsaid]
         for words in parts[0][2] if parts else ():
             rows = sum(int(part[2][words].sum()) for part in parts)
             said += [f"{rows} of {len(mean)} rows {words}"] if rows else []
         for words in said:
-            warnings.warn(plain(words), stacklevel=2)
+            warnings.warn(plain(words), stacklevel=outside())
         return (mean, deviation) if return_std else mean
 
     def interval(self, X, share=0.9):
@@ -73,7 +74,8 @@ class Model:
 
     def plot(self, X, y, share=0.9, axes=None):
         """Draws predictions with their intervals against observed targets y, and returns the axes of matplotlib."""
-        (low, high), mean, y = self.interval(X, share), self.predict(X), np.asarray(y, dtype=float)
+        (mean, deviation), y = self.predict(X, True), np.asarray(y, dtype=float)
+        low, high = (mean + off for off in self._offsets(share_of(share), deviation))
         if axes is None:
             try:
                 from matplotlib import pyplot
@@ -93,7 +95,7 @@ class Model:
         if loss["kind"] in ("zero-one", "band"):
             found += [(-loss.get("above", loss.get("epsilon")), loss.get("below", loss.get("epsilon"))) for g in claims if covers(g["bound"], share)]
         if not found:
-            warnings.warn(f"the intervals are not certified, for no claim in units of the target covers {100 * share:g} % of new rows: ask for a smaller share, or train with loss: {{tolerance: any}}", stacklevel=3)
+            warnings.warn(f"the intervals are not certified, for no claim in units of the target covers {100 * share:g} % of new rows: ask for a smaller share, or train with loss: {{tolerance: any}}", stacklevel=outside())
             return [NormalDist().inv_cdf(0.5 + side * share / 2) * deviation for side in (-1, 1)]
         return min(found, key=lambda ends: ends[1] - ends[0])
 

@@ -1,4 +1,5 @@
 """The error of the verifier, checks that raise it, and lines of output."""
+import inspect
 import os
 
 
@@ -30,4 +31,5 @@ def plain(text):
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+outside = lambda: next(i for i, frame in enumerate(inspect.stack(0)) if os.path.dirname(frame.filename) != os.path.dirname(__file__))  # the level, for warnings, of the line that called this package
 ok = lambda message: print("ok   " + plain(message))

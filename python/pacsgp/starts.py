@@ -69,7 +69,7 @@ def check_peaks(model, job, first_pass):
         position = (at - grid["min"]) / (grid["step"] * apart)
         near = [apart * max(0, min((grid["count"] - 1) // apart, k)) for k in (math.floor(position), math.ceil(position))]
         need(grid.get("centre", 0) in near, f"the prior rows put the peak of {p['name']!r} at the index {near[0]} or {near[1]}, the certificate at {grid.get('centre', 0)}")
-    ok("the peaks of the weights stand next to the estimate from the prior rows")
+    ok("the prior of the hyper-parameters follows from the prior rows")
 
 
 ID = re.compile(r"^(?ai:id|uuid|guid|row_?(id|number|num|no))\Z|(?ai:[_. -]id)\Z|[a-z]I[dD]\Z")

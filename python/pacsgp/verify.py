@@ -106,7 +106,7 @@ def summed(count, total):
 ASSUMED = {  # assumptions in words
     "independent-rows": "rows are independent draws of one source", "independent-units": "units are independent draws of one source",
     "split-fixed": "the split does not depend on the rows' values", "job-fixed": "the job was not tuned on these rows",
-    "number-reserved": "the run's number was reserved before a bound was known", "holdout-unseen": "training did not use the held-out rows",
+    "number-reserved": "the run's number was fixed before its bound was known", "holdout-unseen": "training did not use the held-out rows",
     "mean-fixed": "the column of mean was fitted without these rows", "duplicates": "repeated rows are copies, not independent draws",
     "log": "the rows are those of the topic at the stated offsets"}
 CHECKS = {"retraining": "pacsgp verify --retrain", "replay": "pacsgp verify --source"}  # of the Go program
