@@ -218,7 +218,7 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 			text, checked = "the job was not tuned on the training rows", ""
 		}
 	case certify.AssumeNumberReserved:
-		text = fmt.Sprintf("run %d of %s was reserved before a bound was known, and has one certificate", c.Delta.Sequence.Number, words.Name(c.Delta.Sequence.Name))
+		text = fmt.Sprintf("the number of run %d of %s was fixed before its bound was known, and has one certificate", c.Delta.Sequence.Number, words.Name(c.Delta.Sequence.Name))
 	case certify.AssumeHoldoutUnseen:
 		text = "training did not use the held-out rows"
 	case certify.AssumeMeanFixed:

@@ -82,7 +82,7 @@ func terms(c certify.Certificate, g certify.Claim) []field {
 		all = append(all, field{"empirical risk", limit(c, *g.Risk)})
 	}
 	nats := func(name string, x float64) {
-		all = append(all, field{name, fmt.Sprintf("%s, %s a %s", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), example(c))})
+		all = append(all, field{name, fmt.Sprintf("%s nats (%s a %s)", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), example(c))})
 	}
 	if g.ID == certify.ClaimDraw {
 		nats("KL divergence", c.Model.KL)
