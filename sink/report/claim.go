@@ -44,7 +44,7 @@ func within(c certify.Certificate, g certify.Claim, of string) string {
 	case g.Status == certify.StatusVacuous:
 		return fmt.Sprintf("Nothing useful is certified about %s: the interval that covers %s is ± %s, and that of the best constant ± %s.", of, rows, amount(c, t), amount(c, c.Constant.HalfWidth))
 	default:
-		return fmt.Sprintf("At least %s are within %s of %s (%s confidence).", rows, amount(c, t), of, words.Confidence(g.Delta))
+		return upper(fmt.Sprintf("%s are within %s of the target in at least %s (%s confidence).", of, amount(c, t), rows, words.Confidence(g.Delta)))
 	}
 }
 
