@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// soak asks for more of what takes long and is drawn at random: make nightly PART=2.
+// soak asks for more of what takes long and is drawn at random: make nightly PART=4.
 var soak = flag.Bool("soak", false, "kill jobs and brokers at more moments")
 
 // A topicJob is the small job on a topic of a cluster, whose artifacts go to topics of

@@ -18,7 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// soak asks for more rows: make nightly PART=2.
+// soak asks for more rows: make nightly PART=3.
 var soak = flag.Bool("soak", false, "spool ten million rows")
 
 // memoryVariable makes this test binary spool a topic and tell the most memory that it
