@@ -62,7 +62,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 		if err != nil {
 			bad++
 		} else if !asJSON {
-			_, _ = fmt.Fprintf(w.stdout, "%s: ok\n", oneLine(path))
+			_, _ = fmt.Fprintf(w.stdout, "%s: ok\n", path)
 		}
 		for _, each := range yamlfile.Separate(err) {
 			f, ok := errors.AsType[yamlfile.Fault](each)
@@ -82,7 +82,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 		}
 	} else {
 		for _, f := range out.Faults {
-			printMessage(w.stdout, w.style.Width, "", fmt.Sprintf("%s:%d:%d: %s", oneLine(f.File), f.Line, f.Column, strings.ReplaceAll(f.Text, "\n", " ")))
+			printMessage(w.stdout, w.style.Width, "", fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, strings.ReplaceAll(f.Text, "\n", " ")))
 		}
 	}
 	if bad == 0 {
@@ -90,6 +90,3 @@ func lint(ctx context.Context, w system, paths []string, asJSON, offline bool) e
 	}
 	return reworded{cause, fmt.Sprintf("%s in %s", words.Count(int64(len(out.Faults)), "fault"), words.Count(int64(bad), "file"))}
 }
-
-// oneLine escapes line breaks in a path.
-func oneLine(path string) string { return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(path) }

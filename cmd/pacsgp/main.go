@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -75,24 +74,7 @@ func run(ctx context.Context, args []string, w system) error {
 	if lost := out.Flush(); lost != nil && (err == nil || errors.Is(err, pipeline.ErrNotCertified)) {
 		err = fmt.Errorf("standard output: %w", lost)
 	}
-	return quoteLines(err, args)
-}
-
-// quoteLines quotes arguments with line breaks in an error's text, where each line is a fault.
-func quoteLines(err error, args []string) error {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	for _, arg := range args {
-		for _, part := range []string{arg, filepath.Clean(arg), strings.TrimLeft(arg, "-")} {
-			if strings.ContainsAny(part, "\n\r") && part != "\n" {
-				quoted := strconv.Quote(part)
-				text = strings.ReplaceAll(text, part, quoted[1:len(quoted)-1])
-			}
-		}
-	}
-	return reworded{err, text}
+	return err
 }
 
 // A reworded error is an error with its text replaced.
