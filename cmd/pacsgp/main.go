@@ -10,16 +10,13 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -109,14 +106,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	root.SetArgs(args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
-			var names []string
-			cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-			return config.Argument(fmt.Errorf("%w%s", err, strings.ReplaceAll(ingest.DidYouMean("--"+name, names), `"`, "")))
-		}
-		return config.Argument(wantedByFlag(err))
-	})
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return config.Argument(err) })
 	root.AddCommand(
 		demoCommand(w), trainCommand(w), streamCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		passCommand(w), certifyCommand(w), //nolint:contextcheck // cobra hands it to RunE
@@ -134,34 +124,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 		return pipeline.ErrInterrupted // without where it was interrupted
 	}
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
-		return config.Argument(unknownCommand(err))
+		return config.Argument(errors.New(strings.Join(strings.Fields(err.Error()), " "))) // cobra's text has several lines
 	}
 	return err
-}
-
-// unknownCommand returns cobra's error as one line.
-func unknownCommand(err error) error {
-	text, suggestions, _ := strings.Cut(err.Error(), "\n\nDid you mean this?")
-	if names := strings.Fields(suggestions); len(names) > 0 {
-		text += "; did you mean " + strings.Join(names, " or ") + "?"
-	}
-	return errors.New(text)
-}
-
-// wantedByFlag replaces the text of Go's parsers in an error by the values that the flag accepts.
-func wantedByFlag(err error) error {
-	cause := errors.Unwrap(err)
-	if cause == nil || strings.HasPrefix(cause.Error(), "want ") {
-		return err
-	}
-	number, ok := errors.AsType[*strconv.NumError](cause)
-	if !ok {
-		return err
-	}
-	want := map[string]string{
-		"Atoi":      "want whole numbers, as in 500,1000",
-		"ParseUint": "want a whole number from 0 on",
-		"ParseInt":  "want a whole number", "ParseFloat": "want a number", "ParseBool": "want true or false",
-	}[number.Func]
-	return errors.New(strings.TrimSuffix(err.Error(), cause.Error()) + want)
 }
