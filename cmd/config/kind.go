@@ -38,7 +38,7 @@ var kinds = []kind{
 // kindOf returns a kind of file that decodes into a T.
 func kindOf[T any](name, bad, key string, required ...string) kind {
 	k := kind{
-		Kind: yamlfile.Kind{Name: name, Page: "docs/reference/" + name + ".md", Bad: bad, Err: job.ErrConfig, Renamed: renamed, Nearest: ingest.Nearest},
+		Kind: yamlfile.Kind{Name: name, Page: "docs/reference/" + name + ".md", Bad: bad, Err: job.ErrConfig, Nearest: ingest.Nearest},
 		of:   reflect.TypeFor[T](), key: key, required: append(required, key),
 	}
 	if name == KindJob {
@@ -55,12 +55,6 @@ func kindWhere(is func(k kind) bool) (kind, bool) {
 		}
 	}
 	return kinds[1], false
-}
-
-// renamed has the keys of earlier versions, for all kinds of files, with their present names.
-var renamed = map[string][]string{
-	"roles": {"split"}, "bad_rows": {"rejected"}, "copies": {"duplicates"}, "judge": {"require"},
-	"keep": {"retain", "passthrough"}, "tolerance": {"limit"}, "limit": {"require"},
 }
 
 // readConfiguration reads a file and its faults. lookup returns variables for ${VAR}.

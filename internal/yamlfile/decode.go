@@ -8,7 +8,6 @@ import (
 	"math"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -236,10 +235,8 @@ func (t *File) meant(unknown, section string, of reflect.Type) string {
 		return "" // a suggestion would hide the real fault
 	}
 	own, _ := keysBelow(of, false)
-	for _, name := range append(slices.Clone(t.Kind.Renamed[unknown]), unknown) {
-		if near := t.Kind.Nearest(name, own); near != "" {
-			return Join(section, near)
-		}
+	if near := t.Kind.Nearest(unknown, own); near != "" {
+		return Join(section, near)
 	}
 	all, paths := keysBelow(t.of, true)
 	return paths[t.Kind.Nearest(unknown, all)]

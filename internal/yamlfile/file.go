@@ -145,8 +145,6 @@ type Kind struct {
 
 	// Examples has examples of sections, by key.
 	Examples map[string]string
-	// Renamed has the present names of keys that had another name in earlier versions.
-	Renamed map[string][]string
 	// Nearest returns the known word that word probably misspells, or "".
 	Nearest func(word string, known []string) string
 }
