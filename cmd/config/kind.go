@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -37,14 +36,10 @@ var kinds = []kind{
 
 // kindOf returns a kind of file that decodes into a T.
 func kindOf[T any](name, bad, key string, required ...string) kind {
-	k := kind{
+	return kind{
 		Kind: yamlfile.Kind{Name: name, Page: "docs/reference/" + name + ".md", Bad: bad, Err: job.ErrConfig, Nearest: ingest.Nearest},
 		of:   reflect.TypeFor[T](), key: key, required: append(required, key),
 	}
-	if name == KindJob {
-		k.Examples = docs.Examples
-	}
-	return k
 }
 
 // kindWhere returns the first kind for which is returns true, or the kind of jobs and false.

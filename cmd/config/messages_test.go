@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -26,18 +25,6 @@ var jargon = regexp.MustCompile(`Go (value|struct)|unmarshal|was used where|is e
 var known = map[string]string{"LIMIT": "77123", "MISSED": "secret-word"}
 
 var golden = filepath.Join("testdata", "messages.golden")
-
-// The examples that messages show are of the form that their sections take.
-func TestExamplesOfSections(t *testing.T) {
-	for key, value := range docs.Examples {
-		_, err := ReadJob(t.Context(), tiny(keys{key: value}).write(t, t.TempDir()), with(nil), Overrides{})
-		for _, f := range faultsOf(t, err) {
-			if strings.HasPrefix(f.Key, key) && (strings.Contains(f.Text, "want ") || strings.Contains(f.Text, "unknown")) {
-				t.Errorf("%s: %s: %s", key, value, f.Text)
-			}
-		}
-	}
-}
 
 // A wrongFile is one of testdata/messages.golden.
 type wrongFile struct {

@@ -69,11 +69,7 @@ func (t *File) section(key string, node ast.Node, v reflect.Value) {
 	switch node.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 	default:
-		want := "want " + wanted(v.Type())
-		if example, ok := t.Kind.Examples[key]; ok {
-			want += ", as in " + key + ": " + example
-		}
-		t.add(key, at(node, want))
+		t.add(key, at(node, "want "+wanted(v.Type())))
 		return
 	}
 	for _, entry := range Entries(node) {

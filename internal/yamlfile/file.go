@@ -143,8 +143,6 @@ type Kind struct {
 	Bad  string // begins every fault, as in "bad job"
 	Err  error  // the error that every fault wraps
 
-	// Examples has examples of sections, by key.
-	Examples map[string]string
 	// Nearest returns the known word that word probably misspells, or "".
 	Nearest func(word string, known []string) string
 }
