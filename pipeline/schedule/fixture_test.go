@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -61,9 +62,7 @@ func declared(change func(j *schedule.Job)) *schedule.Job {
 func hourly(t *testing.T) schedule.Trigger {
 	t.Helper()
 	moments, err := schedule.Cron("0 * * * *", "UTC")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return schedule.Trigger{Key: "cron 0 * * * * UTC", Moments: moments}
 }
 
@@ -143,9 +142,7 @@ func (s *stage) train(ctx context.Context, job job.Job, rows dataset.Rows, how p
 func (s *stage) at(now time.Time) *pipeline.RunState {
 	s.t.Helper()
 	r, err := s.Look(s.t.Context(), s.job, now)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, err)
 	return r
 }
 
@@ -156,9 +153,7 @@ func (s *stage) reserved() int64 {
 	if text == nil {
 		return 0
 	}
-	if err := json.Unmarshal(text, &state); err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, json.Unmarshal(text, &state))
 	if state.Run == nil {
 		return 0
 	}
@@ -169,9 +164,7 @@ func (s *stage) reserved() int64 {
 func (s *stage) runs() []*pipeline.RunState {
 	s.t.Helper()
 	all, err := s.store.Runs()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, err)
 	found := slices.Collect(all)
 	slices.Reverse(found)
 	return found

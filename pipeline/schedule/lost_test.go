@@ -132,6 +132,22 @@ func TestStoppedBehindTraining(t *testing.T) {
 	}
 }
 
+// A fixed output cannot move its pointer.
+type fixed struct{ pipeline.Output }
+
+func (fixed) Point(pipeline.Current) error { return errors.New("read-only file system") }
+
+// A model whose pointer could not be moved is not current, by its record and by its line in the log.
+func TestPointerThatCannotBeMoved(t *testing.T) {
+	s := onFiles(t, asDeclared)
+	s.job.Output = fixed{s.job.Output}
+	r := s.at(someDay)
+	want := ", not current: current.json could not be moved: read-only file system (hint: mend that, then pacsgp promote " + schedule.Certificate(r)[:12] + " makes it current)"
+	if *r.Exit != pipeline.ExitFailure || r.Promoted() != "" || !strings.HasSuffix(schedule.Words(r), want) {
+		t.Errorf("%+v, %q", r.Scheduled, schedule.Words(r))
+	}
+}
+
 // A run that fails is tried again soon, though a clock that was a year ahead has left the
 // record of a run before it, or was put back behind the failure.
 func TestRetryWhenTheClockWasPutBack(t *testing.T) {

@@ -220,9 +220,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				}
 				s, log := onTopic(t, 60, 60)
 				if kind == "lake" {
-					s = newStage(t, declared(func(j *schedule.Job) {
-						j.Triggers, j.Files.Which = []schedule.Trigger{{Key: "files 1", Files: 1}}, schedule.FilesNew
-					}))
+					s = onFiles(t, func(j *schedule.Job) { j.Files.Which = schedule.FilesNew })
 				}
 				steps := 0
 				s.op = func(effect func() error) error {

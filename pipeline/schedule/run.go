@@ -254,13 +254,13 @@ func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, o
 		return
 	}
 	d, fault := j.challenge(ctx, of.ID, at)
-	r.Scheduled.Current, r.Scheduled.Kept, r.Scheduled.Why = d.Moves, d.Kept, d.Why
+	r.Scheduled.Current, r.Scheduled.Kept, r.Scheduled.Why = d.Moves && fault == nil, d.Kept, d.Why
 	if fault != nil {
 		why := job.Shortened(fault.Error())
 		if !strings.Contains(why, "hint: ") {
-			why += " (hint: mend that, then pacsgp promote makes it current)"
+			why += fmt.Sprintf(" (hint: mend that, then pacsgp promote %.12s makes it current)", of.ID)
 		}
-		*r.Exit, r.Scheduled.Why = pipeline.ExitFailure, "its promotion could not be decided: "+why
+		*r.Exit, r.Scheduled.Why = pipeline.ExitFailure, "current.json could not be moved: "+why
 	}
 }
 

@@ -186,10 +186,9 @@ func TestDayOfHours(t *testing.T) {
 // The last 30 days by a key of the paths, and files that cannot be chosen: they are not read
 // at again at every poll; once they can, they are.
 func TestFilesOfTheLastDays(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) {
-		j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}}
+	s := onFiles(t, func(j *schedule.Job) {
 		j.Files = schedule.Files{Which: schedule.FilesLast, Last: 30 * 24 * time.Hour, Key: "day"}
-	}))
+	})
 	s.lake.files = nil
 	for _, day := range []string{"2026-03-01", "2026-04-01", "2026-04-02", "20260501"} {
 		s.lake.add("lake/day="+day+"/f", 60)
@@ -250,7 +249,7 @@ func TestRunThatKillsItsScheduler(t *testing.T) {
 
 // A job that is changed is another one: its certificates would not share delta.
 func TestChangedJobIsRefused(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	s := onFiles(t, asDeclared)
 	s.at(someDay)
 	s.job.Job.Delta = 0.2
 	s.again()
@@ -265,7 +264,7 @@ func TestChangedJobIsRefused(t *testing.T) {
 
 // What a round says is of the worst of its runs.
 func TestRound(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	s := onFiles(t, asDeclared)
 	for i, c := range []struct {
 		kl   float64
 		fail error
@@ -283,7 +282,7 @@ func TestRound(t *testing.T) {
 
 // A round ends with status 3 while rows contradict the current model, also if nothing is due.
 func TestRoundWithAnAlarm(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	s := onFiles(t, asDeclared)
 	round := func() error {
 		s.again()
 		return s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay})
@@ -321,9 +320,7 @@ func TestPromotion(t *testing.T) {
 		{watch.Promotion{}, []bool{true, true, false, true}},
 		{watch.Promotion{Within: .1}, []bool{true, true, false, false}},
 	} {
-		s := newStage(t, declared(func(j *schedule.Job) {
-			j.Triggers, j.Promote = []schedule.Trigger{{Key: "files 1", Files: 1}}, c.rule
-		}))
+		s := onFiles(t, func(j *schedule.Job) { j.Promote = c.rule })
 		want := ""
 		for i, moves := range c.moves {
 			s.kl = []float64{61.25, 61.5, 50000, 100}[i] // the third certifies nothing, the fourth less than the second
@@ -344,7 +341,7 @@ func TestPromotion(t *testing.T) {
 
 // A pointer that is gone is no reason to promote whatever comes next.
 func TestLostPointer(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	s := onFiles(t, asDeclared)
 	s.lost = true
 	first := s.at(someDay)
 	if first == nil || !first.Scheduled.Current || first.Scheduled.Why != "the first" {
@@ -369,15 +366,13 @@ func TestIncompleteJob(t *testing.T) {
 		func(j *schedule.Job) { j.Job.Repeated = false }, func(j *schedule.Job) { j.Software = "" },
 		func(j *schedule.Job) { j.Lake = nil }, func(j *schedule.Job) { j.Name = "" },
 	} {
-		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+		s := onFiles(t, asDeclared)
 		lack(s.job)
 		if _, err := s.Look(t.Context(), s.job, someDay); !errors.Is(err, job.ErrConfig) || len(s.runs()) != 0 {
 			t.Errorf("%v, %d runs", err, len(s.runs()))
 		}
 	}
-	s := newStage(t, declared(func(j *schedule.Job) {
-		j.Triggers, j.How.Required = []schedule.Trigger{{Key: "files 1", Files: 1}}, ""
-	}))
+	s := onFiles(t, func(j *schedule.Job) { j.How.Required = "" })
 	if s.at(someDay); s.job.How.Required != certify.PredictorMean || (certify.Certificate{}).About("").Predictor != certify.PredictorMean {
 		t.Errorf("requires %q", s.job.How.Required)
 	}

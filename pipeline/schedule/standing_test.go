@@ -101,11 +101,10 @@ func TestDueBehindAChange(t *testing.T) {
 
 // A job that was changed stops no other one.
 func TestAFaultStopsOneJob(t *testing.T) {
-	files := func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }
-	other := newStage(t, declared(func(j *schedule.Job) { files(j); j.Name = "other" }))
+	other := onFiles(t, func(j *schedule.Job) { j.Name = "other" })
 	other.at(someDay)
 	other.job.Job.Delta = .2
-	s := newStage(t, declared(files))
+	s := onFiles(t, asDeclared)
 	var seen []string
 	s.Seen = func(j *schedule.Job, fault error) {
 		if fault != nil {
