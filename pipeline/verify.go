@@ -175,7 +175,7 @@ func statedApart(ctx context.Context, n int64, job job.Job, share float64, has f
 func (v *Verification) rows(found *pass.Found) error {
 	c := v.certificate
 	if found.Sample.Digest != c.Sample.Digest {
-		return fmt.Errorf("the data have the digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Sample.Digest, c.Sample.Digest)
+		return fmt.Errorf("these are other rows than the certificate's, or in another order or row groups (digest %.12s, not %.12s)", found.Sample.Digest, c.Sample.Digest)
 	}
 	v.note("the rows are the dataset: %s, digest %.12s", words.Count(found.Counts.Rows, "row"), c.Sample.Digest)
 	switch {
@@ -208,7 +208,7 @@ func (v *Verification) firstPassAgain(ctx context.Context, src dataset.Source) (
 // unchanged returns an error if a first pass has found another digest than the certificate's.
 func (v *Verification) unchanged(s *pass.FirstPass) error {
 	if want := v.certificate.Sample.Digest; s.Digest.String() != want {
-		return fmt.Errorf("%w: the data have the sample digest %s now, not %s", job.ErrChanged, s.Digest, want)
+		return fmt.Errorf("%w: the rows have the digest %.12s now, not %.12s", job.ErrChanged, s.Digest, want)
 	}
 	return nil
 }

@@ -72,9 +72,9 @@ func Sampled(ctx context.Context, data Origin, certificate string, c certify.Cer
 			rows += f.Rows
 		}
 		if err == nil && rows == c.Counts.Rows {
-			return data, nil, nil, found.Err(), nil
+			return data, nil, nil, found.Err(lake), nil
 		}
-		return nil, nil, nil, nil, found.Err()
+		return nil, nil, nil, nil, found.Err(lake)
 	}
 	lines, warnings = found.Lines()
 	return sampleOrigin{found.Paths, list, c.Sample.Columns}, lines, warnings, nil, nil

@@ -144,7 +144,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	}
 	found, err := pipeline.Verify(ctx, a.Certificate, a.Model, a.Digest, open, res)
 	if errors.Is(err, job.ErrRefused) && mismatch != nil {
-		err = fmt.Errorf("%w; %w", err, mismatch)
+		err = fmt.Errorf("%w; %s", err, strings.TrimPrefix(mismatch.Error(), job.ErrRefused.Error()+": "))
 	}
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func TestManifestThatLiesIsRefused(t *testing.T) {
 		m.Files[0].Footer, m.Files[1].Footer = m.Files[1].Footer, m.Files[0].Footer
 		m.Files[0].Bytes, m.Files[1].Bytes = m.Files[1].Bytes, m.Files[0].Bytes
 	}, "its values have changed")
-	lie("a footer", func(m *pipeline.Manifest) { m.Files[0].Footer = m.Sample }, "their bytes have changed")
+	lie("a footer", func(m *pipeline.Manifest) { m.Files[0].Footer = m.Sample }, "or changed: 1 of ")
 	lie("not a number of rows", func(m *pipeline.Manifest) { m.Files[0].Shards[0].Rows = -1 }, "a shard of -1 rows")
 	writeFile(t, manifest, []byte("{"))
 	pacsgp(t, "verify", a.model, a.certificate, a.lake).says(t, exitFailure, "it is no manifest")

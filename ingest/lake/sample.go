@@ -82,8 +82,8 @@ func commonEnd(a, b string) int {
 	return n
 }
 
-// Err returns an error that names missing files, nil if there are none.
-func (s Sample) Err() error {
+// Err returns an error that names the files that data lack, nil if they lack none.
+func (s Sample) Err(data []string) error {
 	if len(s.Missing) == 0 {
 		return nil
 	}
@@ -93,8 +93,8 @@ func (s Sample) Err() error {
 	if more := len(s.Missing) - len(shown); more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}
-	return fmt.Errorf("%w: the data lack %d of %s that train read, or their bytes have changed: %s (hint: name the folder that train read)",
-		job.ErrRefused, len(s.Missing), words.Count(len(s.Paths)+len(s.Missing), "file"), text)
+	return fmt.Errorf("%w: missing in %s, or changed: %d of %s that train read: %s (hint: name the folder that train read)",
+		job.ErrRefused, strings.Join(data, ", "), len(s.Missing), words.Count(len(s.Paths)+len(s.Missing), "file"), text)
 }
 
 // Lines describes the result, for people, and warns of files that training did not use.
