@@ -28,7 +28,7 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	t.mostStarts = estimateSteps + len(noiseCandidates)
 	var sizes []int
 	if grow {
-		sizes = doublings(t.cfg.Inducing)
+		sizes = Doublings(t.cfg.Inducing)
 		t.mostStarts += len(sizes) * len(noiseCandidates) // with those above: all sizes, and the best one again
 	}
 	if t.mayStartCoarse(t.cfg.Inducing) {
@@ -84,9 +84,9 @@ const (
 	patience       = 2     // doublings without a gain that end it: the first ones may have too few points to gain anything
 )
 
-// doublings returns the numbers of inducing points that a trainer tries if it chooses their number: from a
+// Doublings returns the numbers of inducing points that a trainer tries if it chooses their number: from a
 // sixteenth of most, or about 30 if that is more, up to most.
-func doublings(most int) []int {
+func Doublings(most int) []int {
 	sizes := []int{most}
 	for len(sizes) <= mostDoublings && most>>len(sizes) >= fewestInducing {
 		sizes = slices.Insert(sizes, 0, most>>len(sizes))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -19,19 +20,10 @@ type Plan struct {
 	Features  int                 `json:"features"`
 	Units     *certify.UnitCounts `json:"units,omitempty"`
 	Bounds    []PlanBound         `json:"bounds"`
+
+	Inducing int     `json:"inducing"` // the largest candidate
+	Seconds  float64 `json:"seconds"`  // usual time of training and last pass, without reading
 }
-
-// A Sample holds facts about the rows of a job that are known before rows are read.
-type Sample struct {
-	Rows     int64
-	Bad      int64 // number of rows that are known to be left out
-	Features int
-
-	Units *certify.UnitCounts // of a job by units, from [pass.CountUnits]
-}
-
-// apart returns the approximate number of rows in a share that is selected by hash.
-func (s Sample) apart(share float64) int64 { return int64(share * float64(s.Rows)) }
 
 // A PlanBound holds the bounds if a share Missed of the rows or units is missed, or if that is the mean loss.
 type PlanBound struct {
@@ -44,15 +36,15 @@ type PlanBound struct {
 const planKL = 0.03
 
 // NewPlan returns the plan of a job, which must have its defaults filled in. Positions of peaks are not known, so that
-// bounds are for parameters one width away from a peak.
-func NewPlan(j job.Job, s Sample) (Plan, error) {
+// bounds are for parameters one width away from a peak. NewPlan measures the speed of the machine, for about 0.1 seconds.
+func NewPlan(j job.Job, s fit.Sample, res job.Resources) (Plan, error) {
 	if j.Unit.Given() != (s.Units != nil) {
 		return Plan{}, fmt.Errorf("%w: unit: a plan needs the number of units of the job", job.ErrConfig)
 	}
 	n, d := s.Rows, s.Features
 	j = j.ForRows(n)
-	o := Plan{Rows: n, Reference: j.References(n), Holdout: s.apart(j.Split.Holdout), Outside: s.apart(j.Split.Outside), Features: d, Units: s.Units}
-	o.Train = n - s.Bad - o.Reference - o.Holdout - o.Outside
+	o := Plan{Rows: n, Train: s.Train(j), Holdout: s.Apart(j.Split.Holdout), Outside: s.Apart(j.Split.Outside), Features: d, Units: s.Units}
+	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if u := s.Units; u != nil {
 		each := float64(n-s.Bad-o.Outside) / float64(u.Reference+u.Train+u.Holdout)
 		o.Reference, o.Train, o.Holdout = int64(each*float64(u.Reference)), int64(each*float64(u.Train)), int64(each*float64(u.Holdout))
@@ -60,7 +52,12 @@ func NewPlan(j job.Job, s Sample) (Plan, error) {
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", job.ErrData, words.Count(n, "row"))
 	}
-	return o, o.bounds(j)
+	if err := o.bounds(j); err != nil {
+		return o, err
+	}
+	var err error
+	o.Inducing, o.Seconds, err = s.Duration(j, o.Train, res.WithDefaults().Workers)
+	return o, err
 }
 
 // bounds sets the bounds for some shares.

@@ -15,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -217,7 +218,7 @@ func ones(t *testing.T, k, n int64) (s certify.RiskSum) {
 
 // Too few units are an error that says what would help.
 func TestTooFewUnitsAreRefused(t *testing.T) {
-	if _, err := pipeline.NewPlan(testJob(t, byDay), pipeline.Sample{Rows: 1000, Features: 2}); !errors.Is(err, job.ErrConfig) {
+	if _, err := pipeline.NewPlan(testJob(t, byDay), fit.Sample{Rows: 1000, Features: 2}, job.Resources{}); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("NewPlan: %v", err)
 	}
 	for units, want := range map[int]string{100: "set split.holdout to 0.42 or more", 40: "declare smaller units, or give more rows"} {

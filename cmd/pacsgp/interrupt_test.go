@@ -114,15 +114,15 @@ func TestInterruptedReaders(t *testing.T) {
 }
 
 // Two hundred million rows in 8 KiB are honest, and take long: a signal ends
-// that at any moment.
+// that at any moment, and plan says how long it takes.
 func TestManyRowsAreInterrupted(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("..", "..", "ingest", "lake", "testdata", "hostile", "honest-rows-in-few-bytes.parquet"))
 	fatal.If(t, err)
 	job := tiny(jobFile{"source": "{paths: [" + file + "]}", "target": "ab", "duplicates": "keep"}).write(t, t.TempDir())
 	var said planned
 	fatal.If(t, json.Unmarshal([]byte(succeed(t, "plan", "-c", job, "--json").stdout), &said))
-	if said.Rows != 2e8 {
-		t.Errorf("plan says %d rows", said.Rows)
+	if said.Rows != 2e8 || said.Seconds < 6 {
+		t.Errorf("plan says %d rows and %v s", said.Rows, said.Seconds)
 	}
 	for _, after := range []time.Duration{time.Millisecond, 300 * time.Millisecond} {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -59,7 +62,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	}
 	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Warnings: append(append([]string{}, src.Warnings()...), p.Job.Warned()...)}
 	apart := len(p.Job.NotAFeature()) + len(p.Job.Labels()) + 1 // number of columns that are not features
-	sample := pipeline.Sample{Rows: dataset.RowsOf(src), Features: len(src.Columns()) - apart}
+	sample := fit.Sample{Rows: dataset.RowsOf(src), Features: len(src.Columns()) - apart}
 	var columns []config.ColumnStatistics
 	if footers, ok := src.(interface {
 		Statistics(ctx context.Context) ([]config.ColumnStatistics, error)
@@ -86,7 +89,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if sample.Units, err = pass.CountUnits(ctx, p.Job, src, p.Resources); err != nil {
 		return err
 	}
-	if out.Plan, err = pipeline.NewPlan(p.Job, sample); err != nil {
+	if out.Plan, err = pipeline.NewPlan(p.Job, sample, p.Resources); err != nil {
 		return err
 	}
 	if asJSON {
@@ -165,6 +168,7 @@ func (p planned) print(w io.Writer, style report.Style) error {
 	if u := p.Units; u != nil {
 		line("units      ", fmt.Sprintf("%s by %s: %s prior, %s training, %s held out", words.Number(u.Reference+u.Train+u.Holdout), strings.Join(u.Columns, ", "), words.Number(u.Reference), words.Number(u.Train), words.Number(u.Holdout)))
 	}
+	line("time       ", fmt.Sprintf("at most %s with %d inducing points, plus the time to read the rows", inTime(p.Seconds), p.Inducing))
 	_, _ = fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
 	predictions := slices.ContainsFunc(p.Bounds, func(b pipeline.PlanBound) bool { return b.Holdout > 0 })
@@ -182,4 +186,16 @@ func (p planned) print(w io.Writer, style report.Style) error {
 		_, _ = fmt.Fprintln(table, line)
 	}
 	return table.Flush()
+}
+
+// inTime formats a time in seconds as words, with two digits.
+func inTime(s float64) string {
+	switch d := time.Duration(s * float64(time.Second)); {
+	case d < 100*time.Second:
+		return words.Count(int64(max(1, math.Round(s))), "second")
+	case d < 100*time.Minute:
+		return words.Count(int64(math.Round(d.Minutes())), "minute")
+	default:
+		return words.Count(int64(math.Round(d.Hours())), "hour")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -58,4 +59,32 @@ func evaluations(t job.TrainDecl, n int64) int {
 		gradients *= float64(n) / float64(min(n, int64(t.BatchRows())))
 	}
 	return int(max(1, math.Round(gradients)))
+}
+
+// planned completes a candidate of a method of the paper with m inducing points, where 0 means by the method's rule.
+func planned(t job.TrainDecl, c model.Config, m int) model.Config {
+	switch {
+	case t.Method.Exact():
+		c.Inducing = certify.MaxInducing
+	case m == 0:
+		c.Inducing = job.PaperInducing
+	}
+	c.Plan = model.Plan{Joint: evaluations(t, c.N), Batch: int(c.N)}
+	if t.Stochastic() {
+		c.Plan.Batch = int(min(int64(t.BatchRows()), c.N))
+	}
+	return c
+}
+
+// workOf returns the number of operations of training, as work does. In a method of the paper a gradient takes about 6 M²
+// operations for each row and 12 M³ for the square matrices, and L-BFGS rarely converges before the twentieth gradient.
+func workOf(t job.TrainDecl, c model.Config, grown bool, workers int) float64 {
+	if t.Method == job.MethodFreeForm {
+		return work(c, grown, workers)
+	}
+	m, steps := float64(c.Inducing), float64(c.Plan.Joint)
+	if !t.Stochastic() { // which makes all steps
+		steps = math.Sqrt(min(20, steps) * steps)
+	}
+	return steps * (6*float64(c.Plan.Batch) + 12*m) * m * m
 }
