@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -133,6 +135,7 @@ func writePredictions(ctx context.Context, w system, p config.Predictor, src dat
 func replaces(ctx context.Context, output string, warning func(string)) error {
 	at, err := os.Stat(output)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Size() == 0 {
+		nextToRows(ctx, output, warning)
 		return nil
 	}
 	if err != nil {
@@ -151,4 +154,21 @@ func replaces(ctx context.Context, output string, warning func(string)) error {
 func holdsPredictions(ctx context.Context, path string) bool {
 	_, err := config.Lake{path}.Open(ctx, dataset.Choice{Features: []string{"row", "mean", "deviation"}})
 	return err == nil
+}
+
+// nextToRows warns if the folder of the output has a Parquet file that is not predictions, and not
+// a file of an output directory: a job that reads the folder would read predictions as rows.
+func nextToRows(ctx context.Context, output string, warning func(string)) {
+	folder := filepath.Dir(output)
+	all, _ := filepath.Glob(filepath.Join(folder, "[^._]*.parquet"))
+	for _, path := range all {
+		name := filepath.Base(path)
+		if path == filepath.Clean(output) || strings.HasPrefix(name, "model-") || strings.HasPrefix(name, "certificate-") {
+			continue
+		}
+		if folder != "." && !strings.ContainsRune("._", rune(filepath.Base(output)[0])) && !holdsPredictions(ctx, path) {
+			warning(fmt.Sprintf("%s also has %s, which holds no predictions: if a job reads this folder, %s stops it; name another folder, or a file that begins with _", folder, name, filepath.Base(output)))
+		}
+		return
+	}
 }
