@@ -92,7 +92,7 @@ func signedBy(ctx context.Context, id string, c certify.Certificate, signatures 
 // ReadArtifact returns the bytes of a certificate or a model. It returns an error for a file that
 // is larger than a certificate and than the model in its own footer.
 func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), isFile(reference)); err != nil {
 		return nil, err
 	}
 	f, err := objects.NewView().Open(ctx, reference)
@@ -129,6 +129,9 @@ func Trust(keys *string) func(string) error {
 // ArtifactPaths returns the model and the certificate that args begin with, and the rest of args.
 // An output directory means the current model and certificate in it.
 func ArtifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {
+	if err := isFile(args[0]); err != nil {
+		return "", "", nil, err
+	}
 	model, certificate, folder, err := CurrentPaths(ctx, args[0])
 	if len(args) > 1 && (!folder || err != nil) {
 		if _, err := os.Stat(filepath.Join(args[1], CurrentFile)); err == nil {

@@ -90,10 +90,22 @@ func WriteFile(fsys durable.FS, path string, reading []string, warning func(stri
 // mayBeModel returns an error if path is not a model. A missing path without an extension was
 // probably meant as an output.
 func mayBeModel(path string) (err error) {
+	if err := isFile(path); err != nil {
+		return err
+	}
 	if filepath.Ext(path) == "" && !isRemote(path) {
 		_, err = os.Stat(path)
 	}
 	return err
+}
+
+// isFile returns an error if path names an artifact on topics, as in kafka:BROKERS/NAME.
+func isFile(path string) error {
+	rest, onTopics := strings.CutPrefix(path, "kafka:")
+	if brokers, name, _ := strings.Cut(rest, "/"); onTopics {
+		return Argument(fmt.Errorf("%s: artifacts of topics are read as files: make them with pacsgp pull %s --kafka %s -o DIR", path, name, brokers))
+	}
+	return nil
 }
 
 // An Output is the directory that a job publishes to.
