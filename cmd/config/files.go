@@ -71,19 +71,13 @@ func MayReplace(output string, inputs []string) error {
 	return nil
 }
 
-// WriteFile writes a file atomically. It is an error if path is one of the files in reading. It
-// removes leftovers of killed commands from the folder, and calls warning with problems there.
-func WriteFile(fsys durable.FS, path string, reading []string, warning func(string), write func(to io.Writer) error) error {
+// WriteFile writes a file atomically, and removes leftovers of killed commands from its folder. It is
+// an error if path is one of the files in reading.
+func WriteFile(fsys durable.FS, path string, reading []string, write func(to io.Writer) error) error {
 	if err := MayReplace(path, reading); err != nil {
 		return err
 	}
-	folder := filepath.Dir(path)
-	if text := durable.SyncWarning(fsys, folder); text != "" {
-		warning(text)
-	}
-	if err := durable.Sweep(fsys, folder); err != nil { // no reason to stop
-		warning(err.Error())
-	}
+	_ = durable.Sweep(fsys, filepath.Dir(path)) // no reason to stop
 	return durable.Write(fsys, path, func(file *durable.Pending) error { return write(file) })
 }
 

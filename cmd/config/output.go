@@ -62,12 +62,11 @@ func (p Task) RunConfig() pipeline.RunConfig {
 	}
 }
 
-// KeepingRejectedRows is RunConfig with the destination of rejected rows. A file is written through
-// fsys; warning is called with problems in its folder.
-func (p Task) KeepingRejectedRows(fsys durable.FS, warning func(string)) pipeline.RunConfig {
+// KeepingRejectedRows is RunConfig with the destination of rejected rows. A file is written through fsys.
+func (p Task) KeepingRejectedRows(fsys durable.FS) pipeline.RunConfig {
 	how := p.RunConfig()
 	if p.Rejected.To.path != "" || p.DeadLetters() != nil {
-		how.Rejected = rejects{task: p, fs: fsys, warning: warning}
+		how.Rejected = rejects{task: p, fs: fsys}
 	}
 	return how
 }
@@ -105,10 +104,9 @@ func figure(r *pipeline.Result) report.Figure {
 
 // A rejects is the file of a task's rejected rows.
 type rejects struct {
-	task    Task
-	fs      durable.FS
-	warning func(string)
-	read    []string // files that it must not replace
+	task Task
+	fs   durable.FS
+	read []string // files that it must not replace
 }
 
 // Rejects returns the destination of the rejected rows of a source: a file or a topic.
@@ -133,7 +131,7 @@ func (q rejects) Put(_ context.Context, columns []string, shards []dataset.Shard
 	if err := q.fs.MkdirAll(filepath.Dir(q.task.Rejected.To.path)); err != nil {
 		return err
 	}
-	return WriteFile(q.fs, q.task.Rejected.To.path, q.read, q.warning, func(to io.Writer) error {
+	return WriteFile(q.fs, q.task.Rejected.To.path, q.read, func(to io.Writer) error {
 		out := sink.NewRejectedRows(to, columns)
 		if err := each(func(r dataset.RejectedRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
 			return err

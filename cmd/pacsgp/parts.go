@@ -110,7 +110,7 @@ func testPass(ctx context.Context, w system, p config.Task, part pass.Part, outp
 		return err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
-	if err := config.WriteFile(w.fs, output, h.Files(), show.warning, func(to io.Writer) error { return found.Write(ctx, to) }); err != nil {
+	if err := config.WriteFile(w.fs, output, h.Files(), func(to io.Writer) error { return found.Write(ctx, to) }); err != nil {
 		return err
 	}
 	shards, rows := found.Size()

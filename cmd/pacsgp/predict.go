@@ -124,7 +124,7 @@ func writePredictions(ctx context.Context, w system, p config.Predictor, src dat
 		return n, err
 	}
 	defer ready.Close()
-	err = config.WriteFile(w.fs, output, read, newDisplay(w).warning, func(to io.Writer) (err error) {
+	err = config.WriteFile(w.fs, output, read, func(to io.Writer) (err error) {
 		n, err = p.Write(ctx, ready, src, nil, to)
 		return errors.Join(err, p.Passthrough.Close())
 	})

@@ -48,7 +48,7 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 		read = append(read, f.Path)
 	}
 	rows := int64(0)
-	if err := config.WriteFile(w.fs, output, read, newDisplay(w).warning, func(to io.Writer) error {
+	if err := config.WriteFile(w.fs, output, read, func(to io.Writer) error {
 		out := sink.NewSplit(to)
 		if err := pipeline.Split(ctx, p.Job, src, p.Resources, func(r pipeline.RowSubset) error {
 			rows++

@@ -62,7 +62,7 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 // howTo returns how to run a task into an output, and shows warnings about that output. watch, if
 // not nil, is called with each step of training.
 func howTo(w system, show *display, p config.Task, out *config.Output, watch func(job.Progress)) pipeline.RunConfig {
-	how := p.KeepingRejectedRows(w.fs, show.warning)
+	how := p.KeepingRejectedRows(w.fs)
 	how.Run, how.Software, how.Observer = w.log.run, config.Software(), show.observer(watch)
 	how.Observer.Spooled = show.spooled
 	warn := sync.OnceFunc(func() {

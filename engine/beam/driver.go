@@ -52,7 +52,7 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 		return nil, err
 	}
 	d := &driver{path: path, task: task, out: task.Destination(durable.OS{}), console: console{stdout, stderr}}
-	d.how = task.KeepingRejectedRows(durable.OS{}, d.say)
+	d.how = task.KeepingRejectedRows(durable.OS{})
 	d.how.Software, d.how.Report = config.Software(), config.Report(d.out)
 	d.how.Observer = job.Observer{Warning: d.say, Event: d.say}
 	for _, text := range task.Warnings() {

@@ -8,7 +8,6 @@ package durable
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -61,27 +60,13 @@ const (
 // temporary matches the names from [FS.CreateTemp].
 var temporary = regexp.MustCompile("^" + regexp.QuoteMeta(TempPrefix) + "[A-Z2-7]{26}" + regexp.QuoteMeta(TempSuffix) + "$")
 
-// SyncDir makes the entries of dir durable if the file system can. If it cannot, that is no error:
-// [SyncWarning] warns of it beforehand.
+// SyncDir makes the entries of dir durable if the file system can. If it cannot, that is no error: what was just
+// published may be gone after a power cut.
 func SyncDir(fsys FS, dir string) error {
-	if err := fsys.SyncDir(dir); err != nil && !cannotSync(err) {
+	if err := fsys.SyncDir(dir); !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	return nil
-}
-
-// cannotSync reports whether err means that the file system cannot sync directories.
-func cannotSync(err error) bool {
-	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
-}
-
-// SyncWarning returns a warning if published names in dir may not survive a power cut, otherwise
-// "".
-func SyncWarning(fsys FS, dir string) string {
-	if err := fsys.SyncDir(dir); err != nil && cannotSync(err) {
-		return fmt.Sprintf("%s: the file system cannot sync a directory (%v): files appear whole or not at all, but one that was just published may be gone after a power cut", dir, err)
-	}
-	return ""
 }
 
 // OS is the operating system's file system.

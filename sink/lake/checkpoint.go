@@ -49,16 +49,6 @@ func (c *checkpoint) Where() (path string, there bool) {
 	return c.path(), err == nil && slices.Contains(names, c.name)
 }
 
-// checkWhole returns an error if a checkpoint file is damaged. It needs little memory.
-func checkWhole(fsys durable.FS, path string) (err error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return readState(f, io.Discard)
-}
-
 // readState copies the state in a checkpoint file to w. It returns an error if the file is damaged.
 func readState(r io.Reader, w io.Writer) error {
 	f := frame.NewReader(r, maxCheckpoint, checkpointFormat)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -55,12 +54,6 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 	if said := others(t, d, one); len(said) != 1 || !strings.HasPrefix(said[0], location+" is kept for another job") {
 		t.Errorf("Warnings() = %q, want that of %s", said, location)
 	}
-	// What is no checkpoint is not taken for another job's.
-	fatal.If(t, os.WriteFile(location+"x", []byte("garbage"), 0o600))
-	if said := others(t, d, one); len(said) != 2 || !strings.Contains(said[1], location+"x is damaged") {
-		t.Errorf("next to garbage Warnings() = %q", said)
-	}
-	fatal.If(t, os.Remove(location+"x"))
 	fatal.If(t, first.Clear(ctx))
 	if state, err := second.Load(ctx); err != nil || string(state) != "two" {
 		t.Errorf("after the first job has ended the second one's checkpoint is %q, %v", state, err)
@@ -75,5 +68,5 @@ func others(t *testing.T, d *lake.Output, j job.Digest) []string {
 	t.Helper()
 	said, err := d.Warnings([]job.Digest{j})
 	fatal.If(t, err)
-	return slices.DeleteFunc(said, func(text string) bool { return !strings.Contains(text, "checkpoint") })
+	return said
 }

@@ -117,30 +117,19 @@ func (o *Output) Close() error {
 	return o.lock.Close()
 }
 
-// Warnings returns sentences for the user: if the directory cannot make files durable, and for each
-// checkpoint that does not belong to one of these jobs.
-func (o *Output) Warnings(jobs []job.Digest) ([]string, error) {
-	var said []string
-	if text := durable.SyncWarning(o.fs, o.path); text != "" {
-		said = append(said, text)
-	}
+// Warnings returns a sentence for each checkpoint that does not belong to one of these jobs.
+func (o *Output) Warnings(jobs []job.Digest) (said []string, err error) {
 	own := map[string]bool{}
 	for _, job := range jobs {
 		own[checkpointPrefix+job.String()] = true
 	}
 	names, err := o.fs.List(o.path)
 	if err != nil {
-		return said, fmt.Errorf("list %s: %w", o.path, err)
+		return nil, fmt.Errorf("list %s: %w", o.path, err)
 	}
 	for _, name := range names {
-		if !strings.HasPrefix(name, checkpointPrefix) || own[name] {
-			continue
-		}
-		path := o.Path(name)
-		if fault := checkWhole(o.fs, path); fault != nil {
-			said = append(said, fmt.Sprintf("%s is damaged, or no checkpoint: %v; no job resumes from it, and it is left as it is", path, fault))
-		} else {
-			said = append(said, path+" is kept for another job that was not finished, which resumes from it when it is run again; remove it to start that job again")
+		if strings.HasPrefix(name, checkpointPrefix) && !own[name] {
+			said = append(said, o.Path(name)+" is kept for another job that was not finished, which resumes from it when it is run again; remove it to start that job again")
 		}
 	}
 	return said, nil
