@@ -21,13 +21,11 @@ type Interval time.Duration
 // Next returns t plus the interval.
 func (i Interval) Next(t time.Time) time.Time { return t.Add(time.Duration(i)) }
 
-// A crontab is a cron expression of five fields in a time zone. If the hour begins with a star, it counts elapsed hours
-// when clocks change. For other hours, a time of day that clocks skip becomes the first instant after the gap, and one
-// that they repeat counts once.
+// A crontab is a cron expression of five fields in a time zone. A time of day that clocks skip becomes the first instant
+// after the gap, and one that they repeat counts once.
 type crontab struct {
-	walls  cron.Schedule // of wall clocks, computed in UTC, which has no gaps
-	zone   *time.Location
-	byHour bool // whether the hour begins with a star
+	walls cron.Schedule // of wall clocks, computed in UTC, which has no gaps
+	zone  *time.Location
 }
 
 // Cron returns the moments of a cron expression of five fields in a time zone such as Europe/Berlin.
@@ -56,7 +54,7 @@ func Cron(text, zone string) (Moments, error) {
 	if err != nil || walls.Next(someDay).IsZero() {
 		return nil, fmt.Errorf("%q: no year has such a day", text)
 	}
-	return crontab{walls, at, strings.HasPrefix(fields[1], "*")}, nil
+	return crontab{walls, at}, nil
 }
 
 // cronFields describes the fields of a crontab.
@@ -70,27 +68,10 @@ var someDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 func (c crontab) Next(t time.Time) time.Time {
 	t = t.In(c.zone).Truncate(time.Second)
 	wall := c.walls.Next(onWall(t))
-	if c.byHour {
-		return c.sameOffset(t, wall)
-	}
 	for !c.instant(wall).After(t) { // in an hour that clocks repeat
 		wall = c.walls.Next(wall)
 	}
 	return c.instant(wall)
-}
-
-// sameOffset returns the instant of wall at the offset from UTC that t has. If that offset ends before this instant, it
-// returns the next moment at the new offset.
-func (c crontab) sameOffset(t, wall time.Time) time.Time {
-	for {
-		at := t.Add(wall.Sub(onWall(t)))
-		_, end := t.ZoneBounds()
-		if end.IsZero() || at.Before(end) {
-			return at
-		}
-		t = end
-		wall = c.walls.Next(onWall(t).Add(-time.Second))
-	}
 }
 
 // instant returns the first time at which the clock of the zone shows wall, or has skipped it.
