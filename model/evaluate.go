@@ -114,7 +114,7 @@ func (c *Collapsed) gathered() error {
 		for i := range m {
 			explained += e.precision.Row(i)[i]
 		}
-		e.value += 0.5 * (f.duplicates*float64(f.seen)*c.prior.variance/f.noise - explained)
+		e.value += 0.5 * (f.rowWeight*float64(f.seen)*c.prior.variance/f.noise - explained)
 		addDiagonal(e.byA, -0.5)
 	}
 	e.value /= n

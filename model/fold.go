@@ -24,7 +24,7 @@ type fold struct {
 	*sweep
 	pass foldPass
 
-	duplicates float64 // weight of each row: 1, or N/n for n rows that represent N
+	rowWeight float64 // 1, or N/n for n rows that represent N
 
 	// Of the evaluated point.
 	alpha, noise float64    // α and σ_n²
@@ -55,7 +55,7 @@ func newFold(p *prior, l loss.Loss, m, d int) *fold {
 	vec := func() []float64 { return make([]float64, sweepBlock) }
 	square := func() linalg.Mat { return linalg.NewMat(m, m) }
 	return &fold{
-		sweep: newSweep(p, l, m, d), duplicates: 1,
+		sweep: newSweep(p, l, m, d), rowWeight: 1,
 		bigQ: square(), pullB: make([]float64, m), pullA: square(),
 		precise: square(), moment: make([]float64, m), bigR: square(),
 		q: linalg.NewMat(sweepBlock, m), t: linalg.NewMat(sweepBlock, m),
@@ -133,8 +133,8 @@ func (f *fold) gather(n int, k linalg.Mat) {
 	}
 	f.noises(n)
 	for i := range n {
-		f.w[i], f.scaled[i] = f.duplicates/f.d[i], f.duplicates*f.y[i]/f.d[i]
-		f.lnNoise += f.duplicates * math.Log(f.d[i])
+		f.w[i], f.scaled[i] = f.rowWeight/f.d[i], f.rowWeight*f.y[i]/f.d[i]
+		f.lnNoise += f.rowWeight * math.Log(f.d[i])
 		f.fitted += f.y[i] * f.scaled[i]
 	}
 	f.pool.SyrkWeighted(f.w[:n], k, 1, f.precise)
@@ -163,7 +163,7 @@ func (f *fold) pull(n int, k, slope linalg.Mat) {
 			own += f.alpha * dNoise
 		}
 		if f.ofTrace {
-			own += 0.5 * f.duplicates / f.d[i]
+			own += 0.5 * f.rowWeight / f.d[i]
 		}
 		f.gSelf += own
 		f.gTotal += f.total[i]
@@ -191,7 +191,7 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 	if f.ofTrace {
 		pulled += 0.5 * f.variance
 	}
-	f.r[i] = -f.duplicates * pulled / (d * d)
+	f.r[i] = -f.rowWeight * pulled / (d * d)
 	byMean, byA, byQ := 0.0, 0.0, 0.0
 	if f.weight != 0 {
 		_, g, w := f.loss.Gradient(y, linalg.Dot(k, f.a), f.variance+linalg.Dot(k, p))
@@ -203,7 +203,7 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 	if f.left[i] > 0 {
 		byQ = -2 * f.alpha * f.r[i]
 	}
-	byB, byT := f.duplicates*y/d, 2*f.duplicates/d
+	byB, byT := f.rowWeight*y/d, 2*f.rowWeight/d
 	sum, total := 0.0, 0.0
 	for j, kj := range k {
 		v := float64(byB*f.pullB[j]) + float64(byT*t[j])

@@ -153,8 +153,8 @@ func (c *Collapsed) try(p position, rows Rows) (least float64, end position) {
 // failed.
 func (c *Collapsed) evaluate(point []float64, rows Rows) evaluation {
 	c.point, c.at, c.pass = point, c.parametersAt(point), gatherPass
-	c.fold.duplicates = float64(c.cfg.N) / float64(rows.Len())
-	defer func() { c.fold.duplicates = 1 }()
+	c.fold.rowWeight = float64(c.cfg.N) / float64(rows.Len())
+	defer func() { c.fold.rowWeight = 1 }()
 	if c.prepare(c.at) != nil {
 		return evaluation{}
 	}
