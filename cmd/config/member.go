@@ -43,7 +43,7 @@ type Member struct {
 // Member prepares the task to stream. It returns an error for a job that cannot stream.
 func (p Task) Member() (*Member, error) {
 	var faults yamlfile.Faults
-	p.mustGoOn(&faults)
+	p.checkStream(&faults)
 	_, err := p.Sign.Read() // fails before the first window
 	if err = cmp.Or(faults.Err(job.ErrConfig), err); err != nil {
 		return nil, err

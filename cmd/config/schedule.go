@@ -134,7 +134,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 			faults.Within(at+".job", err)
 			continue
 		}
-		j.suits(at, p, &faults)
+		j.checkTask(at, p, &faults)
 		if other, taken := outputs[p.Output]; taken {
 			faults.Add(at+".job", "its output is that of %s; a pointer is of one job", other)
 		}
@@ -181,8 +181,8 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	faults.Unless(j.Retries >= 0 && j.Retries <= 100, at+".retries", "%d is not in 0 to 100", j.Retries)
 }
 
-// suits adds the faults of a job that a schedule cannot run.
-func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
+// checkTask adds the faults of a job that a schedule cannot run.
+func (j *ScheduledJob) checkTask(at string, p Task, faults *yamlfile.Faults) {
 	switch p.Source.(type) {
 	case Lake:
 		j.Files.Which = cmp.Or(j.Files.Which, schedule.FilesAll)

@@ -114,10 +114,10 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	p := Task{JobFile: c, Job: job, Source: from, PublishTo: to, Resources: resources}
 	if isRemote(c.Output) {
 		faults.Unless(objects.CheckOutput(c.Output) == nil, "output", "%s: want a path of this machine or s3://BUCKET/PATH, with two slashes and without a user or a query", objects.Shown(c.Output))
-		faults.Unless(files && !c.Source.scheduled && !p.goesOn(), "output", "%s: only a job of files that pacsgp train runs publishes to a store; name a directory", objects.Shown(c.Output))
+		faults.Unless(files && !c.Source.scheduled && !p.hasStreamKeys(), "output", "%s: only a job of files that pacsgp train runs publishes to a store; name a directory", objects.Shown(c.Output))
 	}
-	if p.goesOn() && !c.Source.scheduled {
-		p.mustGoOn(&faults)
+	if p.hasStreamKeys() && !c.Source.scheduled {
+		p.checkStream(&faults)
 	}
 	return p, faults
 }
@@ -203,13 +203,13 @@ func (p Task) MakeTopics(ctx context.Context, report func(topic string, made boo
 	return nil
 }
 
-// goesOn reports whether a job has keys that only a stream uses. A job without them can stream too.
-func (p Task) goesOn() bool {
+// hasStreamKeys reports whether a job has keys that only a stream uses. A job without them can stream too.
+func (p Task) hasStreamKeys() bool {
 	return p.Stream.declared() || p.Serve.Declared()
 }
 
-// mustGoOn adds the faults of a job that cannot stream.
-func (p Task) mustGoOn(faults *yamlfile.Faults) {
+// checkStream adds the faults of a job that cannot stream.
+func (p Task) checkStream(faults *yamlfile.Faults) {
 	faults.Unless(p.Rejected.To.path == "", "rejected.to", "a stream sends rejected rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(p.Stream.Promote.Within == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, "train.time", "a resumed window must give the same certificate, and a time limit could change it: limit training by train.passes")
@@ -223,7 +223,7 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	size := from.KafkaSection.Rows
 	faults.Unless(size > 0, key+".rows", "choose the number of rows of a window, as in 100000")
 	if size > 0 && len(p.Job.Features) > 0 {
-		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.NotAFeature(), []string{p.Job.Target}), size)
+		err := p.Job.CheckRows(slices.Concat(p.Job.Features, p.Job.NotAFeature(), []string{p.Job.Target}), size)
 		faults.Unless(err == nil, key+".rows", "a window of so many rows is too small: %v", err)
 	}
 	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")

@@ -112,14 +112,14 @@ func TestDocumentedMetricsMove(t *testing.T) {
 	r.end(t)
 }
 
-// TestSpooledRowsAreCountedOnce: what several goroutines tell of one window, in any order, is
+// TestSpooledRowsAreCountedOnce: what several goroutines report of one window, in any order, is
 // counted once, and what an earlier process has spooled is not.
 func TestSpooledRowsAreCountedOnce(t *testing.T) {
 	m := newMetrics(func() int64 { return 0 }, 1)
 	for _, window := range [][]int64{{0, 1024, 3072, 2048, 3072, 3100}, {500, 500, 900, 700, 1000}} {
-		tell := m.Fills(window[0])
+		report := m.Fills(window[0])
 		for _, rows := range window[1:] {
-			tell(rows)
+			report(rows)
 		}
 	}
 	families, err := m.registry.Gather()

@@ -41,7 +41,7 @@ func streamJob(ctx context.Context, w system, p config.Task) error {
 			show.warning(err.Error() + "; it is tried again")
 		}
 	}
-	if err := of.stands(ctx, config.OutputIn(m.Output, w.fs)); err != nil && ctx.Err() == nil {
+	if err := of.showLast(ctx, config.OutputIn(m.Output, w.fs)); err != nil && ctx.Err() == nil {
 		show.warning(err.Error())
 	}
 	train := func(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, as pipeline.RunConfig) (*pipeline.Outcome, error) {
@@ -156,8 +156,8 @@ func (m *metrics) shows(c certify.Certificate, at time.Time) {
 	m.set("pacsgp_certificate_timestamp_seconds", unixSeconds(at))
 }
 
-// stands shows the last certificate in an output, from an earlier process.
-func (m *metrics) stands(ctx context.Context, out *config.Output) error {
+// showLast shows the last certificate in an output, from an earlier process.
+func (m *metrics) showLast(ctx context.Context, out *config.Output) error {
 	runs, err := out.Runs()
 	if err != nil {
 		return err

@@ -242,7 +242,7 @@ func TestService(t *testing.T) {
 		t.Errorf("current is %+v: %v", current(t, out), err)
 	}
 	m := newMetrics(func() int64 { return 0 }, 1)
-	fatal.If(t, m.stands(t.Context(), config.OutputIn(out, nil)))
+	fatal.If(t, m.showLast(t.Context(), config.OutputIn(out, nil)))
 	families, err := m.registry.Gather()
 	fatal.If(t, err)
 	for _, f := range families {

@@ -37,7 +37,7 @@ import (
 func TestMain(m *testing.M) {
 	if reported := os.Getenv("PACSGP_BEAM"); reported != "" {
 		if filepath.IsAbs(reported) {
-			tell(reported)
+			reportWorker(reported)
 		}
 		main()
 		os.Exit(0)
@@ -48,8 +48,8 @@ func TestMain(m *testing.M) {
 	os.Exit(inFolder(m))
 }
 
-// tell adds the number of this process and its instructions to a file.
-func tell(path string) {
+// reportWorker adds the number of this process and its instructions to a file.
+func reportWorker(path string) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = fmt.Fprintln(f, os.Getpid(), model.InstructionSet())

@@ -220,7 +220,7 @@ func (m *Membership) begin(now Member, partitions []int) {
 	if len(m.has) > 0 {
 		m.had = now.Generation
 	}
-	m.tell()
+	m.reportChange()
 }
 
 // end ends the generation.
@@ -228,11 +228,11 @@ func (m *Membership) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now = nil
-	m.tell()
+	m.reportChange()
 }
 
-// tell reports a change to OnChange and to await. The caller holds the lock.
-func (m *Membership) tell() {
+// reportChange reports a change to OnChange and to await. The caller holds the lock.
+func (m *Membership) reportChange() {
 	if m.onChange != nil {
 		m.onChange(m.now != nil, len(m.has))
 	}

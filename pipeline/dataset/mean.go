@@ -17,7 +17,7 @@ func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.
 	c.Spooled = spooled
 	src, err := rows.Open(ctx, c)
 	if err == nil && features == nil {
-		err = j.Suits(src.Columns(), RowsOf(src))
+		err = j.CheckRows(src.Columns(), RowsOf(src))
 		at, means := slices.Index(src.Columns(), j.Groups.Column), src.Meanings()
 		if err == nil && at >= 0 && at < len(means) && means[at] == job.MeansText && j.Groups.Texts == nil {
 			err = fmt.Errorf("%w: groups: %q is text, and a feature, which has numbers: leave it out of encode and features, and list its values", job.ErrConfig, j.Groups.Column)

@@ -12,8 +12,8 @@ import (
 
 // These checks need no rows. A run and a plan make them first.
 
-// Suits returns an error if the job cannot use n rows with these columns, the last of which is the target.
-func (j Job) Suits(columns []string, n int64) error {
+// CheckRows returns an error if the job cannot use n rows with these columns, the last of which is the target.
+func (j Job) CheckRows(columns []string, n int64) error {
 	if n < 2 {
 		return fmt.Errorf("%w: the source has %s: want 2 at the least, and some thousands for a bound that says something", ErrData, words.Count(n, "row"))
 	}

@@ -53,7 +53,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 	if j.Mean.Given() {
 		s.mean = len(s.columns) - 2
 	}
-	if err := j.Suits(s.columns, dataset.RowsOf(src)); err != nil {
+	if err := j.CheckRows(s.columns, dataset.RowsOf(src)); err != nil {
 		return nil, err
 	}
 	used := dataset.Indices(len(s.columns))

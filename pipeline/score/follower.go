@@ -237,7 +237,7 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 	if err != nil {
 		return err
 	}
-	next, err := f.suits(a, ready)
+	next, err := f.newPredictor(a, ready)
 	if err == nil && f.now != nil {
 		if fits == nil {
 			fits = f.now.reads
@@ -265,8 +265,8 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 	return nil
 }
 
-// suits returns the predictor of an artifact, or an error if its subject differs from that of the predictions so far.
-func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) {
+// newPredictor returns the predictor of an artifact, or an error if its subject differs from that of the predictions so far.
+func (f *Follower) newPredictor(a Artifact, ready *pipeline.Ready) (*Predictor, error) {
 	if f.first != nil {
 		if why := pipeline.Incomparable(*f.first, a.Certificate); why != "" {
 			return nil, fmt.Errorf("%w: %s%s", job.ErrRefused, why, f.cfg.Keeps())

@@ -181,7 +181,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 	if err != nil {
 		return untrained(ctx, full, k, err)
 	}
-	w.tell(full, k, o, decides.why)
+	w.reportPublished(full, k, o, decides.why)
 	return folder.Remove()
 }
 
@@ -195,8 +195,8 @@ func untrained(ctx context.Context, full *Window, k int64, fault error) error {
 	return fmt.Errorf("%w\nhint: to leave these rows out, set %s while the stream is stopped", fault, full.after())
 }
 
-// tell reports what was published for a window. why says why it is not current; "" if it is.
-func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
+// reportPublished reports what was published for a window. why says why it is not current; "" if it is.
+func (s *Stream) reportPublished(w *Window, k int64, o *pipeline.Outcome, why string) {
 	current := "it is current"
 	if why != "" {
 		current = "it is not current: " + why
