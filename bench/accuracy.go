@@ -45,12 +45,12 @@ func (v variant) String() string {
 	return v.objective
 }
 
-// rows returns the name of the folder of rows that a variant reads; of is "train" or "test".
-func (v variant) rows(of string) string {
+// rows returns the name of the folder of rows that a variant reads; split is "train" or "test".
+func (v variant) rows(split string) string {
 	if v.trees != "" {
-		return v.trees + "-" + of
+		return v.trees + "-" + split
 	}
-	return of
+	return split
 }
 
 // job returns the job file of a variant, for the rows of a folder.

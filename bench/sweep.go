@@ -87,10 +87,10 @@ func sweep(ctx context.Context, b *bench) (string, error) {
 
 // line returns a line of the table, and the promises about a draw and about predictions.
 func line(set, objective string, found []swept) (cells []string, shown [2]promise) {
-	middle := func(of func(swept) float64) float64 {
+	middle := func(value func(swept) float64) float64 {
 		values := make([]float64, len(found))
 		for i, s := range found {
-			values[i] = of(s)
+			values[i] = value(s)
 		}
 		return median(values)
 	}

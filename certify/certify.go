@@ -58,7 +58,7 @@ func (ev Evidence) status(g Claim) Status {
 			return StatusCertified
 		}
 		return StatusVacuous
-	case useful(g.Bound), slices.ContainsFunc(g.Groups, func(of Group) bool { return useful(of.Bound) }):
+	case useful(g.Bound), slices.ContainsFunc(g.Groups, func(group Group) bool { return useful(group.Bound) }):
 		return StatusCertified
 	default:
 		return StatusVacuous

@@ -169,9 +169,9 @@ func (ev Evidence) validateRecord() error {
 // digestForm is 64 hexadecimal digits in lower case.
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-func validateDigest(of, digest string) error {
+func validateDigest(what, digest string) error {
 	if !digestForm.MatchString(digest) {
-		return fmt.Errorf("digest of the %s is %q, want 64 hexadecimal digits", of, digest)
+		return fmt.Errorf("digest of the %s is %q, want 64 hexadecimal digits", what, digest)
 	}
 	return nil
 }

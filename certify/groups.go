@@ -93,9 +93,9 @@ func (g *Grouping) Of(value float64) int {
 }
 
 // AddGroup counts a held-out row of the group with index number, of the given number of groups.
-func (t *LossSum) AddGroup(number, of int, lost bool) {
+func (t *LossSum) AddGroup(number, groups int, lost bool) {
 	if t.Groups == nil {
-		t.Groups = make([]Group, of)
+		t.Groups = make([]Group, groups)
 	}
 	t.Groups[number].N++
 	if lost {
@@ -105,11 +105,11 @@ func (t *LossSum) AddGroup(number, of int, lost bool) {
 
 // groupUpper returns the bound for one of the given number of groups, with n held-out rows of which k are
 // missed. It is 1 for n below leastGroup. Numbers out of range, NaN included, are an error.
-func groupUpper(k, n, of int64, delta float64, share Share) (float64, error) {
+func groupUpper(k, n, groups int64, delta float64, share Share) (float64, error) {
 	if n < leastGroup {
 		return 1, nil
 	}
-	return BinomialUpper(k, n, delta, product(share, partOf(1, of)))
+	return BinomialUpper(k, n, delta, product(share, partOf(1, groups)))
 }
 
 // GroupUses returns entries for [Reuse.Earlier] that charge at least as much as one use that showed rows and

@@ -72,12 +72,12 @@ var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂�
 // word returns an error for an empty or long word, and for characters that could change the sentence
 // around it: quotes and their lookalikes, backslashes, and invisible ones (control, bidi, separators
 // other than the plain space).
-func word(what, s string, most int) error {
+func word(what, s string, longest int) error {
 	if !utf8.ValidString(s) {
 		return fmt.Errorf("%s %q is not UTF-8", what, s)
 	}
-	if n := utf8.RuneCountInString(s); n < 1 || n > most {
-		return fmt.Errorf("%s %.200q has %d characters, want 1 to %d", what, s, n, most)
+	if n := utf8.RuneCountInString(s); n < 1 || n > longest {
+		return fmt.Errorf("%s %.200q has %d characters, want 1 to %d", what, s, n, longest)
 	}
 	before := ' '
 	for _, r := range s {

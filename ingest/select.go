@@ -128,16 +128,16 @@ func Select(tables []Table, want dataset.Choice) (names, warnings []string, err 
 // fault explains why a named column cannot be read, for the first table where it cannot; "" if it
 // can be read in all. in is a table where it can be read, or "": if there is one, the file is at
 // fault, not the choice.
-func (c choice) fault(tables []Table, index []map[string][]Column, name string) (fault, of, in string) {
+func (c choice) fault(tables []Table, index []map[string][]Column, name string) (fault, table, in string) {
 	for k, t := range tables {
 		text := c.unusable(t, index[k][name], name)
 		if text == "" {
 			in = t.Name
 		} else if fault == "" {
-			fault, of = text, t.Name // one file is enough to understand
+			fault, table = text, t.Name // one file is enough to understand
 		}
 	}
-	return fault, of, in
+	return fault, table, in
 }
 
 // unusable explains why a named column of a table cannot be read; "" if it can.
@@ -234,8 +234,8 @@ func (c choice) leftOut(tables []Table, index []map[string][]Column, name string
 	if _, encoded := c.encoded[name]; encoded {
 		return "" // faults of its type are found with those of named features
 	}
-	isIndex := func(of map[string][]Column) bool {
-		return slices.ContainsFunc(of[name], func(col Column) bool { return col.Index })
+	isIndex := func(columns map[string][]Column) bool {
+		return slices.ContainsFunc(columns[name], func(col Column) bool { return col.Index })
 	}
 	if pandasIndex.MatchString(name) || slices.ContainsFunc(index, isIndex) {
 		return "it is the index that pandas wrote; declare it as a feature to use it"

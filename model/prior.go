@@ -31,10 +31,10 @@ type prior struct {
 	zPull  linalg.Mat // [M×(d+1)]
 }
 
-func newPrior(pool *linalg.Pool, profile *linalg.Profile, of []int, jitter float64, m int) *prior {
-	kuu, d := linalg.NewMat(m, m), len(of)
+func newPrior(pool *linalg.Pool, profile *linalg.Profile, thetaOf []int, jitter float64, m int) *prior {
+	kuu, d := linalg.NewMat(m, m), len(thetaOf)
 	p := &prior{
-		pool: pool, profile: profile, of: of, jitter: jitter, invScale: make([]float64, d),
+		pool: pool, profile: profile, of: thetaOf, jitter: jitter, invScale: make([]float64, d),
 		kuu: kuu, kuuSlope: slopesOf(profile, kuu), white: newWhitener(m),
 		vector: make([]float64, m), zOnes: linalg.NewMat(m, d+1), zPull: linalg.NewMat(m, d+1),
 	}

@@ -50,9 +50,9 @@ func (s Scales) fit(d int) bool {
 	return s.Widths == nil || n == d
 }
 
-// expandScales sets invScale to the reciprocal lengthscale of each input: input j has that of theta[of[j]].
-func expandScales(theta []float64, of []int, invScale []float64) {
-	for j, i := range of {
+// expandScales sets invScale to the reciprocal lengthscale of each input: input j has that of theta[thetaOf[j]].
+func expandScales(theta []float64, thetaOf []int, invScale []float64) {
+	for j, i := range thetaOf {
 		invScale[j] = math.Exp(-theta[i])
 	}
 }

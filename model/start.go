@@ -85,11 +85,11 @@ const (
 )
 
 // Doublings returns the numbers of inducing points that a trainer tries if it chooses their number: from a
-// sixteenth of most, or about 30 if that is more, up to most.
-func Doublings(most int) []int {
-	sizes := []int{most}
-	for len(sizes) <= mostDoublings && most>>len(sizes) >= fewestInducing {
-		sizes = slices.Insert(sizes, 0, most>>len(sizes))
+// sixteenth of largest, or about 30 if that is more, up to largest.
+func Doublings(largest int) []int {
+	sizes := []int{largest}
+	for len(sizes) <= mostDoublings && largest>>len(sizes) >= fewestInducing {
+		sizes = slices.Insert(sizes, 0, largest>>len(sizes))
 	}
 	return sizes
 }

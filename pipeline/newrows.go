@@ -93,8 +93,8 @@ func (m Manifest) spans(n int64) (groups [][]span) {
 	return groups
 }
 
-func (m Manifest) shards(of span) (all []dataset.ManifestShard) {
-	for _, f := range m.Files[of.from:of.to] {
+func (m Manifest) shards(files span) (all []dataset.ManifestShard) {
+	for _, f := range m.Files[files.from:files.to] {
 		all = append(all, f.Shards...)
 	}
 	return all

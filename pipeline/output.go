@@ -196,10 +196,10 @@ const (
 // RunStateFormat is the format of the records of runs.
 const RunStateFormat = "pacsgp-run-state/1"
 
-// BeginRun records the beginning of a run, with a time after that of all other runs. The caller holds the output. of is
-// nil unless the run is of a schedule.
-func BeginRun(out Output, run string, job job.Job, now time.Time, of *Scheduled) (*RunState, error) {
-	r, err := NewRun(out, run, job, now, of)
+// BeginRun records the beginning of a run, with a time after that of all other runs. The caller holds the output.
+// scheduled is nil unless the run is of a schedule.
+func BeginRun(out Output, run string, job job.Job, now time.Time, scheduled *Scheduled) (*RunState, error) {
+	r, err := NewRun(out, run, job, now, scheduled)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func BeginRun(out Output, run string, job job.Job, now time.Time, of *Scheduled)
 
 // NewRun is [BeginRun] without writing the new record. It closes the record of a run that was killed, which it recognises
 // because the caller holds the output.
-func NewRun(out Output, run string, job job.Job, now time.Time, of *Scheduled) (*RunState, error) {
+func NewRun(out Output, run string, job job.Job, now time.Time, scheduled *Scheduled) (*RunState, error) {
 	identity, err := job.Digest()
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func NewRun(out Output, run string, job job.Job, now time.Time, of *Scheduled) (
 		}
 		break
 	}
-	return &RunState{Format: RunStateFormat, Run: run, State: StateRunning, Job: identity.String(), Began: now.UTC(), Artifacts: []ArtifactRef{}, Scheduled: of}, nil
+	return &RunState{Format: RunStateFormat, Run: run, State: StateRunning, Job: identity.String(), Began: now.UTC(), Artifacts: []ArtifactRef{}, Scheduled: scheduled}, nil
 }
 
 // End writes the end of a run to its record: the exit status of a finished run, or the fault of one that failed.

@@ -24,8 +24,8 @@ func Subject(c certify.Certificate) string { return digest.OfValues(c.Loss)[:16]
 
 // CarriedID returns the certificate id that predictions, or random draws, carry: id if the certificate certifies them,
 // otherwise "".
-func CarriedID(c certify.Certificate, id string, of certify.Predictor) string {
-	if c.About(of).Status == certify.StatusCertified {
+func CarriedID(c certify.Certificate, id string, predictor certify.Predictor) string {
+	if c.About(predictor).Status == certify.StatusCertified {
 		return id
 	}
 	return ""

@@ -170,19 +170,19 @@ func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value
 // piece appends at most pieceRows predictions. Their values in kept begin at index from.
 func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parquet.Value) error {
 	writers, column := p.w.ColumnWriters(), p.column[:len(rows)]
-	each := func(c int, of func(row *pipeline.Prediction) parquet.Value) error {
+	each := func(c int, value func(row *pipeline.Prediction) parquet.Value) error {
 		for i := range rows {
-			column[i] = of(&rows[i])
+			column[i] = value(&rows[i])
 		}
 		_, err := writers[c].WriteRowValues(column)
 		return err
 	}
-	given := func(c int, of func(row *pipeline.Prediction) parquet.Value) error {
+	given := func(c int, value func(row *pipeline.Prediction) parquet.Value) error {
 		return each(c, func(row *pipeline.Prediction) parquet.Value {
 			if row.Reason != "" {
 				return parquet.Value{}.Level(0, 0, c)
 			}
-			return of(row)
+			return value(row)
 		})
 	}
 	err := errors.Join(

@@ -27,8 +27,8 @@ type tableRow struct {
 }
 
 // tableRowOf returns the row of inducing point i. Its slices share the memory of the model.
-func tableRowOf(of pass.Model, i int) tableRow {
-	p, q := of.Posterior, of.Predictive
+func tableRowOf(from pass.Model, i int) tableRow {
+	p, q := from.Posterior, from.Predictive
 	m, d := len(p.Mean), len(p.Z)/len(p.Mean)
 	return tableRow{p.Z[i*d : (i+1)*d], p.Mean[i], p.L[i*m : i*m+i+1], p.Factor[i*m : i*m+i+1], q.Mean[i], q.Factor[i*m : i*m+i+1]}
 }

@@ -129,7 +129,7 @@ var errDictionary = errors.New("a page is dictionary-encoded; a file of this kin
 
 // checkPages checks the sizes that the pages of a chunk claim, and returns the total number of
 // values.
-func checkPages(rest []byte, of parquet.LeafColumn) (values int64, err error) {
+func checkPages(rest []byte, column parquet.LeafColumn) (values int64, err error) {
 	for len(rest) > 0 {
 		h, length, err := parquetmeta.ReadPageHeader(rest)
 		if err != nil {
@@ -150,7 +150,7 @@ func checkPages(rest []byte, of parquet.LeafColumn) (values int64, err error) {
 		}
 		body, rest = body[:h.Compressed], body[h.Compressed:]
 		lengths, v1 := []int32{h.Repetition, h.Definition}, h.Kind == format.DataPage
-		for i, most := range []int{of.MaxRepetitionLevel, of.MaxDefinitionLevel} {
+		for i, most := range []int{column.MaxRepetitionLevel, column.MaxDefinitionLevel} {
 			n := int64(lengths[i]) // in version 1 the length precedes the levels
 			if v1 && most > 0 {
 				if len(body) < 4 || h.RepetitionLevels != format.RLE && i == 0 || h.DefinitionLevels != format.RLE && i == 1 {

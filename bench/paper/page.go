@@ -26,15 +26,15 @@ func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, 
 	return errors.Join(writeCSV(csv, records), savePanels(o.paths(name+".png"), panels, vg.Points(width), vg.Points(height)), o.onPage(name, text))
 }
 
-// writeCurves writes a figure of panels that curves has drawn. of returns the cells that name a row, and more
+// writeCurves writes a figure of panels that curves has drawn. cells returns the cells that name a row, and more
 // is added to the names of the quantities.
-func writeCurves(name string, head []string, more string, digits int, rows []row, of func(row) []string, panels [][]*plot.Plot, o options) error {
+func writeCurves(name string, head []string, more string, digits int, rows []row, cells func(row) []string, panels [][]*plot.Plot, o options) error {
 	records := [][]string{append(head, "repetitions")}
 	for _, q := range quantities {
 		records[0] = append(records[0], q.name+more)
 	}
 	for _, r := range rows {
-		line := append(of(r), strconv.Itoa(r.reps))
+		line := append(cells(r), strconv.Itoa(r.reps))
 		for _, q := range quantities {
 			line = append(line, r.ours[q.name].text(digits))
 		}

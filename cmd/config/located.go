@@ -13,22 +13,22 @@ import (
 
 // besideFeatures finds the key for a fault of a column that is read in addition to the features,
 // and adds a remedy.
-func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
+func besideFeatures(fault ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	switch {
-	case of.Key == "features" && j.Features == nil: // default features have no faults
-		of.Key, of.Index = "encode", -1
+	case fault.Key == "features" && j.Features == nil: // default features have no faults
+		fault.Key, fault.Index = "encode", -1
 		if !slices.ContainsFunc(j.Encode, func(e job.Encoding) bool { return !e.Scaled }) {
-			of.Key = "fill"
+			fault.Key = "fill"
 		}
-	case of.Key == "unit" && j.Groups.Texts != nil:
-		of.Key, of.Index = "groups", -1
-	case of.Key == "behind" && j.Mean.Given():
-		of.Key = "mean"
-	case of.Key == "behind":
-		of.Key = "groups"
-		of.Text = strings.TrimSuffix(of.Text, ", or leave it out of the features") + ", or, if it is text, list its texts, as in groups: {" + j.Groups.Column + ": [a, b]}"
+	case fault.Key == "unit" && j.Groups.Texts != nil:
+		fault.Key, fault.Index = "groups", -1
+	case fault.Key == "behind" && j.Mean.Given():
+		fault.Key = "mean"
+	case fault.Key == "behind":
+		fault.Key = "groups"
+		fault.Text = strings.TrimSuffix(fault.Text, ", or leave it out of the features") + ", or, if it is text, list its texts, as in groups: {" + j.Groups.Column + ": [a, b]}"
 	}
-	return of
+	return fault
 }
 
 // Located adds positions in the job file to those faults in err that are about its keys.

@@ -207,15 +207,15 @@ func (j *ScheduledJob) checkTask(at string, p Task, faults *yamlfile.Faults) {
 }
 
 // scheduled returns a job as a scheduler runs it.
-func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *ScheduledTask {
+func scheduled(entry ScheduledJob, t Task, fsys durable.FS, software string) *ScheduledTask {
 	j := &schedule.Job{
-		Name: of.Name, Job: t.Job, Output: t.Destination(fsys),
-		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key},
-		Retries: of.Retries, Backoff: time.Duration(of.Backoff),
-		Promote:  of.Promote.rule(),
+		Name: entry.Name, Job: t.Job, Output: t.Destination(fsys),
+		Files:   schedule.Files{Which: entry.Files.Which, Last: time.Duration(entry.Files.Last), Key: entry.Files.Key},
+		Retries: entry.Retries, Backoff: time.Duration(entry.Backoff),
+		Promote:  entry.Promote.rule(),
 		Software: software, Elsewhere: t.PublishTo != nil, How: t.RunConfig(),
 	}
-	for _, trigger := range of.Triggers {
+	for _, trigger := range entry.Triggers {
 		j.Triggers = append(j.Triggers, trigger.due())
 	}
 	switch from := t.Source.(type) {
@@ -224,5 +224,5 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 	case *Topic:
 		j.Topic = from
 	}
-	return &ScheduledTask{Job: j, Task: t, Time: time.Duration(of.Time)}
+	return &ScheduledTask{Job: j, Task: t, Time: time.Duration(entry.Time)}
 }

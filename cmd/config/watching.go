@@ -191,19 +191,19 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		if _, was := warned.LoadOrStore(p.By.ID, true); !has && !was {
 			w.Warned(fmt.Sprintf("certificate %.12s…: its sample has no offsets of %s, so that all rows of the topic count as if they came later, also those that the sample may have had from elsewhere", p.By.ID, rows.Topic))
 		}
-		return func(of score.Records, i int) bool {
-			partition, offset, _ := of.Position(i)
+		return func(records score.Records, i int) bool {
+			partition, offset, _ := records.Position(i)
 			end, _ := p.By.End(rows.Topic, partition)
 			return offset < end || !p.By.SpeaksOf(rows.Topic, partition)
 		}, nil
 	}
-	cfg.Where = func(_ score.Piece[score.Records], of score.Records, row int) string {
-		partition, offset, _ := of.Position(row)
+	cfg.Where = func(_ score.Piece[score.Records], records score.Records, row int) string {
+		partition, offset, _ := records.Position(row)
 		return fmt.Sprintf("partition %d of %s, offset %d", partition, rows.Topic, offset)
 	}
-	cfg.AddPosition = func(s *watch.State, _ score.Piece[score.Records], of score.Records) {
+	cfg.AddPosition = func(s *watch.State, _ score.Piece[score.Records], records score.Records) {
 		s.Log = cmp.Or(s.Log, log)
-		maps.Copy(s.Log.Offsets, of.Ends())
+		maps.Copy(s.Log.Offsets, records.Ends())
 	}
 	out := watch.NewWriter(cfg)
 	l := score.Loop[score.Records]{
@@ -235,8 +235,8 @@ type testedFile struct {
 }
 
 // newWatchedFiles returns a watchedFiles with the counted files of a state.
-func newWatchedFiles(of *Watching, counted []string) *watchedFiles {
-	f := &watchedFiles{of: of, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]bool{}, warned: map[string]bool{}}
+func newWatchedFiles(watching *Watching, counted []string) *watchedFiles {
+	f := &watchedFiles{of: watching, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]bool{}, warned: map[string]bool{}}
 	for _, digest := range counted {
 		f.note(digest)
 	}
@@ -348,14 +348,14 @@ func (f *watchedFiles) count(file score.File) []string {
 		f.note(digest)
 	}
 	delete(f.digests, file.Path)
-	maps.DeleteFunc(f.known, func(of testedFile, _ bool) bool { return of.File == file })
+	maps.DeleteFunc(f.known, func(tested testedFile, _ bool) bool { return tested.File == file })
 	return all
 }
 
 // note records an entry of the state about a file: a name and a digest, or a digest of values.
-func (f *watchedFiles) note(of string) {
-	f.counted[of] = true
-	if at := strings.LastIndexByte(of, ' '); at >= 0 {
-		f.counted[of[:at]] = true
+func (f *watchedFiles) note(entry string) {
+	f.counted[entry] = true
+	if at := strings.LastIndexByte(entry, ' '); at >= 0 {
+		f.counted[entry[:at]] = true
 	}
 }

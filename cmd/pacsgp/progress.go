@@ -102,17 +102,17 @@ func (d *display) spooled(rows int64) {
 }
 
 // starting shows the progress of the search for start values.
-func (d *display) starting(done, most int) {
-	d.step(string(job.PhaseStart), "start values: ", "evaluations", int64(done), int64(most), slog.Int("step", done), slog.Int("steps", most))
+func (d *display) starting(done, total int) {
+	d.step(string(job.PhaseStart), "start values: ", "evaluations", int64(done), int64(total), slog.Int("step", done), slog.Int("steps", total))
 }
 
 // fitting shows the progress of fitting the predictor.
-func (d *display) fitting(done, most int64) {
-	d.step(string(job.PhasePredictor), "predictions: ", "rows", done, most, slog.Int64("step", done), slog.Int64("steps", most))
+func (d *display) fitting(done, total int64) {
+	d.step(string(job.PhasePredictor), "predictions: ", "rows", done, total, slog.Int64("step", done), slog.Int64("steps", total))
 }
 
-// step shows step n of up to most, −1 if unknown. Only the level debug has all steps.
-func (d *display) step(phase, head, words string, n, most int64, attrs ...any) {
+// step shows step n of up to total, −1 if unknown. Only the level debug has all steps.
+func (d *display) step(phase, head, words string, n, total int64, attrs ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if phase != d.phase {
@@ -131,32 +131,32 @@ func (d *display) step(phase, head, words string, n, most int64, attrs ...any) {
 	}
 	switch {
 	case bar:
-		d.advance(head, words, n, most)
+		d.advance(head, words, n, total)
 	case d.log != nil && level == slog.LevelDebug:
 		d.log.Debug(phase, attrs...)
 	case d.log != nil:
 		d.log.Info(phase, attrs...)
-	case most < 0:
+	case total < 0:
 		d.line(head + words)
 	default:
-		d.line(fmt.Sprintf("%s%d of at most %d  %s", head, n, most, words))
+		d.line(fmt.Sprintf("%s%d of at most %d  %s", head, n, total, words))
 	}
 }
 
 // advance sets the bar to n, or begins a new bar.
-func (d *display) advance(head, words string, n, most int64) {
+func (d *display) advance(head, words string, n, total int64) {
 	if d.bar == nil || d.stage != head {
 		d.end()
 		d.stage = head
 		d.bar = progressbar.NewOptions64(
-			most, progressbar.OptionSetWriter(d.w.screen), progressbar.OptionSetWidth(max(10, min(40, d.w.terminal-75))),
+			total, progressbar.OptionSetWriter(d.w.screen), progressbar.OptionSetWidth(max(10, min(40, d.w.terminal-75))),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true),
 			progressbar.OptionSetElapsedTime(true), progressbar.OptionSetRenderBlankState(true),
 			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "━", SaucerPadding: " ", BarStart: "", BarEnd: ""}),
 		)
 	}
 	d.bar.Describe(fmt.Sprintf("%-48s", head+words))
-	d.bar.ChangeMax64(most)
+	d.bar.ChangeMax64(total)
 	_ = d.bar.Set64(n) // the run goes on if the terminal is broken
 }
 

@@ -227,7 +227,7 @@ func nothingDue(ctx context.Context, out io.Writer, jobs []*schedule.Job) error 
 // newScheduler returns a scheduler that trains as the command does and updates m. It shows nothing.
 func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask, m *scheduleMetrics) *schedule.Scheduler {
 	task := func(j *schedule.Job) *config.ScheduledTask {
-		return jobs[slices.IndexFunc(jobs, func(of *config.ScheduledTask) bool { return of.Job == j })]
+		return jobs[slices.IndexFunc(jobs, func(t *config.ScheduledTask) bool { return t.Job == j })]
 	}
 	return &schedule.Scheduler{
 		Poll: c.Every(), Seen: m.seen, Damaged: func(j *schedule.Job) error { return config.Damaged(task(j).Task.Output) },
@@ -236,9 +236,9 @@ func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask,
 		},
 		Train: func(ctx context.Context, j *schedule.Job, one job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			of := task(j)
-			how.Observer.Progress = func(of job.Progress) {
-				if of.Steps > 0 {
-					m.set("pacsgp_training_bound_estimate", of.Bound)
+			how.Observer.Progress = func(step job.Progress) {
+				if step.Steps > 0 {
+					m.set("pacsgp_training_bound_estimate", step.Bound)
 				}
 			}
 			return trainScheduled(ctx, w, of, one, rows, how)

@@ -29,10 +29,10 @@ type system struct {
 	paper, screen io.Writer
 }
 
-// between checks that there are least to most arguments. names describes them in the error.
-func between(least, most int, names string) cobra.PositionalArgs {
+// between checks that there are least to largest arguments. names describes them in the error.
+func between(least, largest int, names string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
+		if len(args) < least || len(args) > largest {
 			return config.Argument(fmt.Errorf("got %d arguments, want %s", len(args), names))
 		}
 		return nil

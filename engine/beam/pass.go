@@ -33,10 +33,10 @@ func register() {
 // parts returns the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
 // of each in a folder. All elements are KV<int, []byte>, because engines have been seen to shift the fields of
 // structs.
-func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
+func parts(pass passOf, folder string, numbers []int, total int) *beam.Pipeline {
 	p, s := beam.NewPipelineWithRoot()
-	made := beam.ParDo(s, &makePart{Pass: pass, Of: of}, beam.Reshuffle(s, beam.CreateList(s, numbers)))
-	beam.ParDo0(s, &keepPart{Folder: folder, Of: of}, beam.GroupByKey(s, made))
+	made := beam.ParDo(s, &makePart{Pass: pass, Of: total}, beam.Reshuffle(s, beam.CreateList(s, numbers)))
+	beam.ParDo0(s, &keepPart{Folder: folder, Of: total}, beam.GroupByKey(s, made))
 	return p
 }
 
@@ -88,8 +88,8 @@ func (f *keepPart) ProcessElement(_ context.Context, number int, duplicates func
 }
 
 // partFile returns the path of a part's file.
-func partFile(folder string, number, of int) string {
-	return filepath.Join(folder, fmt.Sprintf("part-%d-of-%d", number, of))
+func partFile(folder string, number, total int) string {
+	return filepath.Join(folder, fmt.Sprintf("part-%d-of-%d", number, total))
 }
 
 // A passOf identifies a pass of a job, by the path of the job file and the SHA-256 of the training state in its

@@ -130,10 +130,10 @@ func (s Scoring) predict(ctx context.Context, number int, folder string) (out sh
 
 // scored returns the pipeline of predictions: numbers of shards -> the result of each, under one key -> the
 // record of them all. Files go into the folder.
-func scored(s Scoring, folder string, numbers []int, of int) *beam.Pipeline {
+func scored(s Scoring, folder string, numbers []int, total int) *beam.Pipeline {
 	p, root := beam.NewPipelineWithRoot()
 	made := beam.ParDo(root, &predictShard{Scoring: s, Folder: folder}, beam.Reshuffle(root, beam.CreateList(root, numbers)))
-	beam.ParDo0(root, &recordShards{Run: s.run(), Of: s.Of, Folder: folder, Shards: of}, beam.GroupByKey(root, made))
+	beam.ParDo0(root, &recordShards{Run: s.run(), Of: s.Of, Folder: folder, Shards: total}, beam.GroupByKey(root, made))
 	return p
 }
 

@@ -49,17 +49,17 @@ var avroName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // rowType returns the type for a node of the tree of columns: a struct of its members with valid
 // Avro names, or any for a leaf. It stores the leaf's path of field indexes in paths.
-func rowType(of *jsonNode, at []int, paths [][]int) reflect.Type {
-	if of.members == nil {
-		if of.column >= 0 {
-			paths[of.column] = at
+func rowType(node *jsonNode, at []int, paths [][]int) reflect.Type {
+	if node.members == nil {
+		if node.column >= 0 {
+			paths[node.column] = at
 		}
 		return reflect.TypeFor[any]()
 	}
 	var fields []reflect.StructField
-	for _, name := range slices.Sorted(maps.Keys(of.members)) {
+	for _, name := range slices.Sorted(maps.Keys(node.members)) {
 		if avroName.MatchString(name) {
-			typ := rowType(of.members[name], append(slices.Clip(at), len(fields)), paths)
+			typ := rowType(node.members[name], append(slices.Clip(at), len(fields)), paths)
 			tag := reflect.StructTag(fmt.Sprintf("avro:%q", name))
 			fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", len(fields)), Type: typ, Tag: tag})
 		}
@@ -128,17 +128,17 @@ func avroCell(v any) (float64, error) {
 // avroNumbers converts logical types to numbers: points in time and times of day to seconds,
 // rounded once. A logical type on a wrong underlying type is ignored.
 var avroNumbers = func() (all []avro.SchemaOpt) {
-	number := func(logical string, of func(v any, s *avro.SchemaNode) any) {
-		decode := func(v any, s *avro.SchemaNode) (any, error) { return of(v, s), nil }
+	number := func(logical string, convert func(v any, s *avro.SchemaNode) any) {
+		decode := func(v any, s *avro.SchemaNode) (any, error) { return convert(v, s), nil }
 		all = append(all, avro.WithCustomType(avro.CustomType{LogicalType: logical, Decode: decode}))
 	}
-	integer := func(logical string, of func(v int64) float64) {
+	integer := func(logical string, convert func(v int64) float64) {
 		number(logical, func(v any, _ *avro.SchemaNode) any {
 			switch v := v.(type) {
 			case int32:
-				return of(int64(v))
+				return convert(int64(v))
 			case int64:
-				return of(v)
+				return convert(v)
 			}
 			return v
 		})

@@ -125,18 +125,18 @@ func (r *jsonReader) object() error {
 	return nil
 }
 
-// value reads the value of a member. If of is nil, it skips the value.
-func (r *jsonReader) value(of *jsonNode) error {
-	if of == nil {
+// value reads the value of a member. If node is nil, it skips the value.
+func (r *jsonReader) value(node *jsonNode) error {
+	if node == nil {
 		return r.in.SkipValue()
 	}
 	var text jsontext.Value
-	if of.members != nil && r.in.PeekKind() == '{' {
+	if node.members != nil && r.in.PeekKind() == '{' {
 		if _, err := r.in.ReadToken(); err != nil {
 			return err
 		}
 		from := r.in.InputOffset() - 1
-		if err := r.members(of); err != nil {
+		if err := r.members(node); err != nil {
 			return err
 		}
 		text = r.text[from:r.in.InputOffset()]
@@ -148,19 +148,19 @@ func (r *jsonReader) value(of *jsonNode) error {
 		end := r.in.InputOffset()
 		text = r.text[end-int64(len(value)) : end]
 	}
-	again := of.last == r.reads
-	of.last = r.reads
-	if of.column >= 0 {
-		r.column(of.column, text, again)
+	again := node.last == r.reads
+	node.last = r.reads
+	if node.column >= 0 {
+		r.column(node.column, text, again)
 	}
-	if of.keep > 0 {
-		r.hold(of.keep-1, text, again)
+	if node.keep > 0 {
+		r.hold(node.keep-1, text, again)
 	}
 	return nil
 }
 
 // members reads the rest of an object after its opening brace.
-func (r *jsonReader) members(of *jsonNode) error {
+func (r *jsonReader) members(node *jsonNode) error {
 	for r.in.PeekKind() == '"' {
 		name, err := r.in.ReadValue()
 		if err != nil {
@@ -171,7 +171,7 @@ func (r *jsonReader) members(of *jsonNode) error {
 			r.name, _ = jsontext.AppendUnquote(r.name[:0], name) // valid, since ReadValue has accepted it
 			text = r.name
 		}
-		if err := r.value(of.members[string(text)]); err != nil {
+		if err := r.value(node.members[string(text)]); err != nil {
 			return err
 		}
 	}

@@ -62,13 +62,13 @@ func (l *deadLetters) put(cfg Config, partition int, r *broker.Record, reason er
 }
 
 // store commits the file under a name and enters it in the segment, if there are dead letters.
-func (l *deadLetters) store(of *segment, name string) error {
+func (l *deadLetters) store(into *segment, name string) error {
 	if l.file == nil {
 		return nil
 	}
 	defer l.drop()
 	err := l.out.Flush()
-	if of.DeadLetters, of.Bytes = name, l.file.Size(); err == nil {
+	if into.DeadLetters, into.Bytes = name, l.file.Size(); err == nil {
 		err = l.file.CommitAs(name)
 	}
 	if err != nil {

@@ -51,16 +51,16 @@ func (u *Unpredicted) Note(subject string) string {
 }
 
 // readNote parses metadata from Note. For other texts it returns zero values.
-func readNote(text string) (subject string, of broker.Identity) {
+func readNote(text string) (subject string, identity broker.Identity) {
 	rest, ok := strings.CutPrefix(text, aboutOffsets)
 	if !ok {
 		return "", broker.Identity{}
 	}
 	subject, rest, _ = strings.Cut(rest, " ")
 	if topic, cluster, ok := strings.Cut(rest, " "); ok {
-		of = broker.Identity{Cluster: cluster, Topic: topic}
+		identity = broker.Identity{Cluster: cluster, Topic: topic}
 	}
-	return subject, of
+	return subject, identity
 }
 
 // Same returns an error if the topic was replaced since the first call. It cannot tell if brokers

@@ -21,9 +21,9 @@ type rounds struct {
 	behind int           // consecutive rounds in which a partition ended before its next offset
 }
 
-// round reads up to most offsets of each partition that has new ones. quiet means that no partition
+// round reads up to limit offsets of each partition that has new ones. quiet means that no partition
 // had any, short that a partition ends before its next offset.
-func (t *rounds) round(ctx context.Context, cfg Config, partitions []int, most int64, read func(partition int, end int64) error) (quiet, short bool, err error) {
+func (t *rounds) round(ctx context.Context, cfg Config, partitions []int, limit int64, read func(partition int, end int64) error) (quiet, short bool, err error) {
 	latest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Latest)
 	if err != nil {
 		return false, false, err
@@ -36,7 +36,7 @@ func (t *rounds) round(ctx context.Context, cfg Config, partitions []int, most i
 			}
 			continue
 		}
-		if end := min(latest[p], t.next[p]+most); end > t.next[p] {
+		if end := min(latest[p], t.next[p]+limit); end > t.next[p] {
 			quiet = false
 			if err := read(p, end); err != nil {
 				return false, short, err

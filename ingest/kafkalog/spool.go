@@ -234,21 +234,21 @@ func (s *spool) sameTopic(ctx context.Context) error {
 }
 
 // partition reads a partition to the end of the window, from the end of its last segment.
-func (s *spool) partition(ctx context.Context, of pipeline.WindowPart) error {
-	w, err := s.writer(ctx, of)
+func (s *spool) partition(ctx context.Context, part pipeline.WindowPart) error {
+	w, err := s.writer(ctx, part)
 	if err != nil {
 		return err
 	}
 	defer w.deadLetters.drop()
-	for first := w.first; first < of.End; {
+	for first := w.first; first < part.End; {
 		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
 			return err
 		}
-		end := of.End
+		end := part.End
 		if s.cfg.Quota != nil { // the quota is checked again before more is read
 			end = min(end, first+maxSegmentRows)
 		}
-		at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: first, End: end, FetchBytes: s.cfg.fetchBytes}
+		at := broker.Range{Topic: s.cfg.Topic, Partition: part.Partition, First: first, End: end, FetchBytes: s.cfg.fetchBytes}
 		if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {
 			return s.cfg.explain(ctx, err)
 		}
@@ -257,17 +257,17 @@ func (s *spool) partition(ctx context.Context, of pipeline.WindowPart) error {
 	if w.block.rows() == 0 {
 		return nil
 	}
-	return w.flush(of.End)
+	return w.flush(part.End)
 }
 
 // writer returns the writer of a partition, which continues after its last segment.
-func (s *spool) writer(ctx context.Context, of pipeline.WindowPart) (*writer, error) {
+func (s *spool) writer(ctx context.Context, part pipeline.WindowPart) (*writer, error) {
 	names := s.cfg.decoded()
 	b := &block{names: names, columns: make([][]float64, len(names)), topic: s.cfg.Topic, encoded: s.cfg.Encoded, reasons: map[int]string{}}
-	w := &writer{spool: s, partition: of.Partition, number: new(int), first: of.First, block: b}
+	w := &writer{spool: s, partition: part.Partition, number: new(int), first: part.First, block: b}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
-		if g.Partition == int64(of.Partition) {
+		if g.Partition == int64(part.Partition) {
 			*w.number++
 			w.first = max(w.first, g.End)
 		}

@@ -41,8 +41,8 @@ func (b *batches) startArrow(in *arrowipc.File) error {
 }
 
 // storedArray returns a function that reads the next stored values of a column of a record batch.
-func storedArray(of arrow.Array, col *column, rows int64) (func(dst []parquet.Value) error, error) {
-	next, err := arrowReader(of, rows, parquet.Value{}, col.stored)
+func storedArray(values arrow.Array, col *column, rows int64) (func(dst []parquet.Value) error, error) {
+	next, err := arrowReader(values, rows, parquet.Value{}, col.stored)
 	if col.kind != kindTimestamp || col.digits > 0 {
 		return next, err
 	}
@@ -65,12 +65,12 @@ const tableValues = 1 << 20
 
 // arrowReader returns a function that makes the next values of a column of a record batch, or of its
 // dictionary, as a walker does of pages.
-func arrowReader[V any](of arrow.Array, rows int64, null V, values func(dst []V, from *decoded, at int)) (next func(dst []V) error, err error) {
-	if int64(of.Len()) != rows {
-		return nil, fmt.Errorf("%d values for %d rows: %w", of.Len(), rows, errMalformed)
+func arrowReader[V any](column arrow.Array, rows int64, null V, values func(dst []V, from *decoded, at int)) (next func(dst []V) error, err error) {
+	if int64(column.Len()) != rows {
+		return nil, fmt.Errorf("%d values for %d rows: %w", column.Len(), rows, errMalformed)
 	}
-	source, row := of, 0
-	coded, isCoded := of.(*array.Dictionary)
+	source, row := column, 0
+	coded, isCoded := column.(*array.Dictionary)
 	if isCoded {
 		source = coded.Dictionary()
 	}
@@ -90,7 +90,7 @@ func arrowReader[V any](of arrow.Array, rows int64, null V, values func(dst []V,
 			table = make([]V, source.Len())
 			read(table, 0)
 		}
-		return arrowipc.Nulls(of)
+		return arrowipc.Nulls(column)
 	})
 	return func(dst []V) error {
 		at := row
@@ -100,7 +100,7 @@ func arrowReader[V any](of arrow.Array, rows int64, null V, values func(dst []V,
 		}
 		for i := range dst {
 			switch k := coded.GetValueIndex(at + i); {
-			case of.IsNull(at + i):
+			case column.IsNull(at + i):
 				dst[i] = null
 			case k >= 0 && k < len(table):
 				dst[i] = table[k]
@@ -116,8 +116,8 @@ func arrowReader[V any](of arrow.Array, rows int64, null V, values func(dst []V,
 
 // arrowPlain returns the values of an array as a page of the type of arrowElement has them, with any for
 // nulls. It panics on damage.
-func arrowPlain(of arrow.Array) (from decoded) {
-	data := of.Data()
+func arrowPlain(values arrow.Array) (from decoded) {
+	data := values.Data()
 	n, first, buffers := data.Len(), data.Offset(), data.Buffers()
 	if n == 0 {
 		return from
@@ -128,7 +128,7 @@ func arrowPlain(of arrow.Array) (from decoded) {
 		}
 		return nil
 	}
-	switch a := of.(type) {
+	switch a := values.(type) {
 	case *array.Boolean:
 		from.fixed = make([]byte, n)
 		for i := range from.fixed {
@@ -157,7 +157,7 @@ func arrowPlain(of arrow.Array) (from decoded) {
 			from.offsets = append(from.offsets, uint32(len(from.texts[:at])))
 		}
 	default:
-		width := of.DataType().(arrow.FixedWidthDataType).Bytes()
+		width := values.DataType().(arrow.FixedWidthDataType).Bytes()
 		from.fixed = bytes(1)[first*width:][:n*width]
 	}
 	return from

@@ -152,11 +152,11 @@ func checkTexts(files []*dataFile, texts job.ColumnTexts) error {
 }
 
 // refused returns an error for the first file with a used column whose chunks are not read.
-func refused(files []*dataFile, columns []string, of dataset.Choice) error {
+func refused(files []*dataFile, columns []string, choice dataset.Choice) error {
 	for _, f := range files {
 		for _, name := range columns {
 			if c := f.column(name); c.refused != "" {
-				return fmt.Errorf("%s, column %q, %s%s", f.Path, name, c.refused, ingest.OrLeaveOut(of, name))
+				return fmt.Errorf("%s, column %q, %s%s", f.Path, name, c.refused, ingest.OrLeaveOut(choice, name))
 			}
 		}
 	}
@@ -165,20 +165,20 @@ func refused(files []*dataFile, columns []string, of dataset.Choice) error {
 
 // oneMeaning returns what the used columns mean, or an error for one that is a point in time in one
 // file and a number in another, local time in one and UTC in another, or text in some.
-func oneMeaning(files []*dataFile, columns []string, of dataset.Choice) ([]job.Meaning, error) {
+func oneMeaning(files []*dataFile, columns []string, choice dataset.Choice) ([]job.Meaning, error) {
 	all := make([]job.Meaning, len(columns))
 	for i, name := range columns {
 		a := files[0]
 		all[i] = a.column(name).meaning()
 		for _, f := range files {
 			if a, b := files[0].column(name), f.column(name); max(a.depth, 1) != max(b.depth, 1) {
-				return nil, fmt.Errorf("column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].Path, f.Path, ingest.OrLeaveOut(of, name))
+				return nil, fmt.Errorf("column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].Path, f.Path, ingest.OrLeaveOut(choice, name))
 			}
 			m := f.column(name).meaning()
 			both, ok := all[i].With(m)
 			if !ok {
 				return nil, fmt.Errorf("column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files%s",
-					name, all[i], a.column(name).Type, a.Path, m, f.column(name).Type, f.Path, ingest.OrLeaveOut(of, name))
+					name, all[i], a.column(name).Type, a.Path, m, f.column(name).Type, f.Path, ingest.OrLeaveOut(choice, name))
 			}
 			if both != all[i] {
 				a = f

@@ -178,9 +178,9 @@ func (f unpredictedFile) predict(ctx context.Context, by *score.Predictor, use f
 
 // UnitOf identifies the unit of a row by its values in all columns; "": one of them is missing.
 // Numbers of all types are equal if their values are.
-func UnitOf(of StoredColumns, row int) string {
+func UnitOf(columns StoredColumns, row int) string {
 	h := sha256.New()
-	for _, values := range of.Values {
+	for _, values := range columns.Values {
 		v := values[row]
 		text := v.String()
 		if v.Kind() == parquet.Float {

@@ -121,7 +121,7 @@ func schemaColumns(meta *parquetmeta.File) ([]column, error) {
 }
 
 // schemaColumn describes an element of a group. leaf is the number of leaves before it.
-func schemaColumn(meta *parquetmeta.File, e *parquetmeta.Element, leaf int, of *column) column {
+func schemaColumn(meta *parquetmeta.File, e *parquetmeta.Element, leaf int, group *column) column {
 	c := column{leaf: leaf}
 	if e.Physical >= 0 {
 		c = leafColumn(e, leaf)
@@ -130,8 +130,8 @@ func schemaColumn(meta *parquetmeta.File, e *parquetmeta.Element, leaf int, of *
 	} else {
 		c.Type, c.Use, c.Why = groupType(e), ingest.Unusable, hintNested
 	}
-	if c.Name, c.depth, c.deep = e.Name, of.depth+1, of.deep; of.depth > 0 {
-		c.Name = of.Name + "." + e.Name
+	if c.Name, c.depth, c.deep = e.Name, group.depth+1, group.deep; group.depth > 0 {
+		c.Name = group.Name + "." + e.Name
 	}
 	if e.Repetition == int32(format.Optional) {
 		c.deep++

@@ -37,10 +37,10 @@ type StoredColumn struct {
 // leastStored is the size of a page that is allowed in any case.
 const leastStored = 16 << 20
 
-// OpenStored opens columns of the file at path. A key in the path is a text. most bounds the
+// OpenStored opens columns of the file at path. A key in the path is a text. limit bounds the
 // bytes of a page in memory. Columns that are not flat, of an uncertain type, or of a repeated name
 // are errors.
-func OpenStored(ctx context.Context, path string, names []string, most int64) (*Stored, error) {
+func OpenStored(ctx context.Context, path string, names []string, limit int64) (*Stored, error) {
 	from := objects.NewView()
 	files, _, err := listWithFooters(ctx, from, []string{path})
 	if err != nil {
@@ -49,7 +49,7 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 	if len(files) != 1 {
 		return nil, fmt.Errorf("%s: want one file, it is %d", path, len(files))
 	}
-	s := &Stored{file: files[0], known: kept{file: files[0]}, most: max(most, leastStored), cells: make([]func([]parquet.Value) error, len(names)), out: make([][]parquet.Value, len(names))}
+	s := &Stored{file: files[0], known: kept{file: files[0]}, most: max(limit, leastStored), cells: make([]func([]parquet.Value) error, len(names)), out: make([][]parquet.Value, len(names))}
 	if len(names) == 0 {
 		return s, nil
 	}

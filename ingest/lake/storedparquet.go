@@ -81,11 +81,11 @@ func decimalNode(a annotation, plain parquet.Type) parquet.Node {
 // storedReader returns a function that reads the next stored values of a chunk with pages of at most so
 // many bytes. After the last one it checks that the chunk has no more. Nulls are the zero value. Byte
 // arrays share the memory of their page, which is not reused.
-func storedReader(file objects.File, col *column, ch chunk, most int64) func(dst []parquet.Value) error {
+func storedReader(file objects.File, col *column, ch chunk, limit int64) func(dst []parquet.Value) error {
 	var c walker[parquet.Value]
 	c.reset(ahead(file, []chunk{ch})[0], col, plainWidth(col), ch, new(lane))
 	c.make, c.page.keeps = col.stored, col.physical == format.FixedLenByteArray
-	c.bound(most)
+	c.bound(limit)
 	return func(dst []parquet.Value) error {
 		for len(dst) > 0 {
 			n, err := c.next(dst)

@@ -56,8 +56,8 @@ func (c *walker[V]) reset(src io.ReaderAt, col *column, width int, ch chunk, l *
 }
 
 // bound allows pages of at most so many bytes, after a reset.
-func (c *walker[V]) bound(most int64) {
-	c.most, c.page.most, c.pages.most = most, most, int(min(most, maxPage))
+func (c *walker[V]) bound(limit int64) {
+	c.most, c.page.most, c.pages.most = limit, limit, int(min(limit, maxPage))
 }
 
 // next reads values of one page, at least one and at most len(dst), and returns how many.

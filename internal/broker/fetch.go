@@ -105,16 +105,16 @@ type fetched struct {
 
 // fetch returns record batches of a range from an offset on. It waits up to a second if there are
 // none.
-func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32) (fetched, error) {
+func (c *Client) fetch(ctx context.Context, r Range, offset int64, limit int32) (fetched, error) {
 	isolation := kafka.ReadCommitted
-	if of.Undecided {
+	if r.Undecided {
 		isolation = kafka.ReadUncommitted
 	}
 	response, err := exchange[*answer](ctx, c, &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(time.Second / time.Millisecond), MinBytes: 1, MaxBytes: math.MaxInt32, // the limit of the partition decides
 		IsolationLevel: int8(isolation), SessionID: -1, SessionEpoch: -1,
-		Topics: []fetch.RequestTopic{{Topic: of.Topic, Partitions: []fetch.RequestPartition{{
-			Partition: int32(of.Partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
+		Topics: []fetch.RequestTopic{{Topic: r.Topic, Partitions: []fetch.RequestPartition{{
+			Partition: int32(r.Partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
 		}}}},
 	})
 	if err != nil {
@@ -128,11 +128,11 @@ func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32)
 	}
 	for _, t := range response.Topics {
 		for _, p := range t.Partitions {
-			if t.Topic != of.Topic || int(p.Partition) != of.Partition {
+			if t.Topic != r.Topic || int(p.Partition) != r.Partition {
 				continue
 			}
 			found := fetched{stable: p.LastStableOffset, aborted: p.AbortedTransactions, batches: p.Records}
-			if of.Undecided {
+			if r.Undecided {
 				found.stable = p.HighWatermark
 			}
 			slices.SortFunc(found.aborted, func(a, b fetch.ResponseTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })

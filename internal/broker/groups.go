@@ -62,9 +62,9 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 }
 
 // each returns an error unless an answer has all partitions, without errors.
-func each[T any](partitions []int, answers []T, of func(T) (partition int, err error)) error {
+func each[T any](partitions []int, answers []T, result func(T) (partition int, err error)) error {
 	for _, a := range answers {
-		p, err := of(a)
+		p, err := result(a)
 		if err != nil {
 			return err
 		}

@@ -49,29 +49,29 @@ type Group struct {
 // context of work ends with the cause [ErrLost] when another member gets them or, in a shared
 // group, when its partitions change, but not while the group rebalances or brokers are away. Lead
 // leaves the group and returns when ctx is done, or when work returns anything but ErrLost.
-func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Context, m *Membership) error) error {
-	m := &Membership{changed: make(chan struct{}), onChange: of.OnChange, shared: of.Shared}
+func (c *Client) Lead(ctx context.Context, group Group, work func(ctx context.Context, m *Membership) error) error {
+	m := &Membership{changed: make(chan struct{}), onChange: group.OnChange, shared: group.Shared}
 	members, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: of.Name, Brokers: c.config.Brokers, Topics: []string{of.Topic},
+		ID: group.Name, Brokers: c.config.Brokers, Topics: []string{group.Topic},
 		Dialer:           &kafka.Dialer{Timeout: 5 * time.Second, TLS: c.config.TLS, SASLMechanism: c.config.SASL, ClientID: clientID},
 		GroupBalancers:   []kafka.GroupBalancer{balancer{m}},
-		SessionTimeout:   of.Session,
-		RebalanceTimeout: of.Session,
+		SessionTimeout:   group.Session,
+		RebalanceTimeout: group.Session,
 		// A session survives a few lost heartbeats.
-		HeartbeatInterval: min(3*time.Second, of.Session/6),
+		HeartbeatInterval: min(3*time.Second, group.Session/6),
 		JoinGroupBackoff:  time.Second,
 		// A member that has all partitions detects new ones itself.
-		WatchPartitionChanges: of.Shared,
+		WatchPartitionChanges: group.Shared,
 	})
 	if err != nil {
-		return fmt.Errorf("group %q: %w", of.Name, err)
+		return fmt.Errorf("group %q: %w", group.Name, err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	refused := make(chan error, 1)
 	var following sync.WaitGroup
 	following.Go(func() {
-		if err := m.follow(ctx, members, of.Topic); err != nil {
-			refused <- fmt.Errorf("group %q: %w", of.Name, err)
+		if err := m.follow(ctx, members, group.Topic); err != nil {
+			refused <- fmt.Errorf("group %q: %w", group.Name, err)
 			stop()
 		}
 	})

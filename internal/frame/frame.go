@@ -156,11 +156,11 @@ func (r *Reader) Number() uint64 {
 // Integer reads a number that may be negative.
 func (r *Reader) Integer() int64 { return int64(r.Number()) } //nolint:gosec // G115: modulo 2⁶⁴
 
-// UpTo reads a number from 0 to most. Any other number is an error.
-func (r *Reader) UpTo(most int64) int64 {
+// UpTo reads a number from 0 to limit. Any other number is an error.
+func (r *Reader) UpTo(limit int64) int64 {
 	n := r.Integer()
-	if n < 0 || n > most {
-		r.Failf("the number %d is none from 0 to %d", n, most)
+	if n < 0 || n > limit {
+		r.Failf("the number %d is none from 0 to %d", n, limit)
 		return 0
 	}
 	return n
@@ -194,9 +194,9 @@ func (r *Reader) Floats(values []float64) {
 	}
 }
 
-// Text reads a text of at most most bytes.
-func (r *Reader) Text(most int64) string {
-	b := make([]byte, r.UpTo(min(most, max(0, r.Left()))))
+// Text reads a text of at most limit bytes.
+func (r *Reader) Text(limit int64) string {
+	b := make([]byte, r.UpTo(min(limit, max(0, r.Left()))))
 	r.Bytes(b)
 	if r.err != nil {
 		return ""

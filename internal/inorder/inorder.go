@@ -26,7 +26,7 @@ func Run[T, R any](ctx context.Context, workers int, give func(ctx context.Conte
 	queue := make(chan *piece[R], workers)
 	all.Go(func() error {
 		defer close(queue)
-		return give(ctx, func(of T) error {
+		return give(ctx, func(item T) error {
 			p := &piece[R]{done: make(chan struct{})}
 			select {
 			case queue <- p:
@@ -35,7 +35,7 @@ func Run[T, R any](ctx context.Context, workers int, give func(ctx context.Conte
 			}
 			all.Go(func() error { // waits for a worker
 				defer close(p.done)
-				p.made, p.err = work(ctx, of)
+				p.made, p.err = work(ctx, item)
 				return nil
 			})
 			return nil

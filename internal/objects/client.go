@@ -118,21 +118,21 @@ func (c *client) do(ctx context.Context, address string, size int64, request fun
 }
 
 // refusal returns the error for a request that a server has refused.
-func refusal(of minio.ErrorResponse) error {
-	if of.StatusCode == 0 {
+func refusal(response minio.ErrorResponse) error {
+	if response.StatusCode == 0 {
 		return errors.New("the headers of the server's answer cannot be read")
 	}
 	hint := map[string]string{
 		minio.AccessDenied:   " (hint: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws or the role of the machine)",
 		minio.NoSuchBucket:   " (hint: there is no bucket of this name)",
 		"ObjectParentIsFile": " (hint: a folder of the address is an object; choose another address, or remove it)",
-	}[of.Code]
-	name := of.Code
+	}[response.Code]
+	name := response.Code
 	if strings.ContainsFunc(name, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') }) {
 		name = "an unknown error"
 	}
-	err := fmt.Errorf("the server answers %d %s, %s%s", of.StatusCode, http.StatusText(of.StatusCode), name, hint)
-	if of.StatusCode/100 == 5 {
+	err := fmt.Errorf("the server answers %d %s, %s%s", response.StatusCode, http.StatusText(response.StatusCode), name, hint)
+	if response.StatusCode/100 == 5 {
 		return unsure{err}
 	}
 	return err

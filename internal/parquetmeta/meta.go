@@ -127,8 +127,8 @@ const (
 	magicEncrypted = "PARE"
 )
 
-// Footer returns the footer of a file of size bytes. It must have at most most bytes.
-func Footer(r io.ReaderAt, size, most int64) ([]byte, error) {
+// Footer returns the footer of a file of size bytes. It must have at most limit bytes.
+func Footer(r io.ReaderAt, size, limit int64) ([]byte, error) {
 	if size < int64(len(Magic))+TailLength {
 		return nil, fmt.Errorf("%d bytes are too few for a Parquet file; was it written to its end?", size)
 	}
@@ -147,8 +147,8 @@ func Footer(r io.ReaderAt, size, most int64) ([]byte, error) {
 	if length > size-TailLength-int64(len(Magic)) {
 		return nil, fmt.Errorf("the footer claims %d bytes of a file of %d: %w", length, size, ErrMalformed)
 	}
-	if length > most {
-		return nil, fmt.Errorf("the footer has %d bytes, at most %d are read; write fewer row groups to a file", length, most)
+	if length > limit {
+		return nil, fmt.Errorf("the footer has %d bytes, at most %d are read; write fewer row groups to a file", length, limit)
 	}
 	b := make([]byte, length)
 	if _, err := r.ReadAt(b, size-TailLength-length); err != nil {

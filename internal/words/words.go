@@ -40,10 +40,10 @@ func rounded(r *big.Rat, decimals int, up bool) *big.Rat {
 	return new(big.Rat).SetFrac(digits, power)
 }
 
-// decimalsFor returns the smallest number of decimals d, from least to most, with r·10^d ≥ whole,
-// or most if there is none. It returns least for r = 0. It requires r ≥ 0.
-func decimalsFor(r *big.Rat, least, most int, whole int64) int {
-	for r.Sign() > 0 && least < most && r.Cmp(new(big.Rat).SetFrac(big.NewInt(whole), tenTo(least))) < 0 {
+// decimalsFor returns the smallest number of decimals d, from least to largest, with r·10^d ≥ whole,
+// or largest if there is none. It returns least for r = 0. It requires r ≥ 0.
+func decimalsFor(r *big.Rat, least, largest int, whole int64) int {
+	for r.Sign() > 0 && least < largest && r.Cmp(new(big.Rat).SetFrac(big.NewInt(whole), tenTo(least))) < 0 {
 		least++
 	}
 	return least

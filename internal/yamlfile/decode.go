@@ -51,11 +51,11 @@ func (t *File) value(key string, node ast.Node, v reflect.Value) {
 }
 
 // formed sets v by its form. It returns false if the value is a section to be read by its keys.
-func (t *File) formed(key string, node ast.Node, v Formed, of reflect.Type) bool {
+func (t *File) formed(key string, node ast.Node, v Formed, typ reflect.Type) bool {
 	form, want := v.Form()
 	err := form.Read(node)
 	if errors.Is(err, ErrOther) {
-		if HasKeys(of) && (want == "" || len(Entries(node)) > 0) {
+		if HasKeys(typ) && (want == "" || len(Entries(node)) > 0) {
 			return false
 		}
 		err = at(node, want)
@@ -203,11 +203,11 @@ func WholeNumber(node ast.Node, unsigned bool) (int64, error) {
 
 // keysBelow returns the names of the keys of a type, with the path of the first key of each name.
 // If deep, it includes the keys of sections and of entries of lists.
-func keysBelow(of reflect.Type, deep bool) (names []string, paths map[string]string) {
+func keysBelow(typ reflect.Type, deep bool) (names []string, paths map[string]string) {
 	paths = map[string]string{}
-	var add func(prefix string, of reflect.Type)
-	add = func(prefix string, of reflect.Type) {
-		for name, f := range Keys(of) {
+	var add func(prefix string, typ reflect.Type)
+	add = func(prefix string, typ reflect.Type) {
+		for name, f := range Keys(typ) {
 			if _, taken := paths[name]; !taken {
 				names, paths[name] = append(names, name), Join(prefix, name)
 			}
@@ -220,17 +220,17 @@ func keysBelow(of reflect.Type, deep bool) (names []string, paths map[string]str
 			}
 		}
 	}
-	add("", of)
+	add("", typ)
 	return names, paths
 }
 
 // meant returns the key that an unknown one probably means: a similar one of the section, whose
-// type is of, else of the file, else "".
-func (t *File) meant(unknown, section string, of reflect.Type) string {
+// type is typ, else of the file, else "".
+func (t *File) meant(unknown, section string, typ reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "" // a suggestion would hide the real fault
 	}
-	own, _ := keysBelow(of, false)
+	own, _ := keysBelow(typ, false)
 	if near := t.Kind.Nearest(unknown, own); near != "" {
 		return Join(section, near)
 	}

@@ -107,13 +107,13 @@ func (r *Upper) take(which, n int) []float64 {
 
 // reach returns the least and the largest size of a distance, given its computed value and a bound on its
 // error.
-func reach(distance, room float64) (least, most float64) {
+func reach(distance, room float64) (least, largest float64) {
 	g := math.Abs(distance)
 	return max(0, g-room), g + room
 }
 
 // deviations returns the least and the largest standard deviation of row i.
-func (l Laws) deviations(i int) (least, most float64) {
+func (l Laws) deviations(i int) (least, largest float64) {
 	v, e := l.Variance[i], l.VarianceError[i]
 	return math.Sqrt(max(0, v-e)), math.Sqrt(max(0, v+e))
 }

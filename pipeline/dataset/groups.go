@@ -38,8 +38,8 @@ func Frequent(by *certify.Grouping, prior int64) bool {
 }
 
 // frequent returns, ascending, the values of at least one in oneIn rows and of at least least rows. If there are
-// more than most, it returns the most frequent ones, and of equally frequent ones the lower.
-func frequent(column []float64, oneIn, least, most int) (values []float64) {
+// more than limit, it returns the most frequent ones, and of equally frequent ones the lower.
+func frequent(column []float64, oneIn, least, limit int) (values []float64) {
 	counts := map[float64]int{}
 	for _, v := range column {
 		counts[v+0]++
@@ -50,7 +50,7 @@ func frequent(column []float64, oneIn, least, most int) (values []float64) {
 		}
 	}
 	slices.SortFunc(values, func(a, b float64) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
-	values = values[:min(len(values), most)]
+	values = values[:min(len(values), limit)]
 	slices.Sort(values)
 	return values
 }

@@ -44,9 +44,9 @@ func (f File) ListedFile(folder string) ManifestFile {
 
 // WithLabels returns the choice with the sample's columns between features and target as labels: those of units and
 // groups, whose digests a manifest holds too.
-func (c Choice) WithLabels(of certify.Sample) Choice {
-	if first, last := len(c.Features), len(of.Columns)-1; first < last {
-		c.Labels = of.Columns[first:last]
+func (c Choice) WithLabels(sample certify.Sample) Choice {
+	if first, last := len(c.Features), len(sample.Columns)-1; first < last {
+		c.Labels = sample.Columns[first:last]
 	}
 	return c
 }

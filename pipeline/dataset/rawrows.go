@@ -55,11 +55,11 @@ func (r RawRows) Digest(columns []int) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Ranked returns new rows: those with these ranks, in their order. of are the ordinals of the rows r, ascending.
-func (r RawRows) Ranked(of []int64, ranks []Rank) RawRows {
+// Ranked returns new rows: those with these ranks, in their order. ordinals are those of the rows r, ascending.
+func (r RawRows) Ranked(ordinals []int64, ranks []Rank) RawRows {
 	out := NewRawRows(len(ranks), r.Columns)
 	for i, each := range ranks {
-		at, _ := slices.BinarySearch(of, each.Ordinal)
+		at, _ := slices.BinarySearch(ordinals, each.Ordinal)
 		copy(out.Row(i), r.Row(at))
 	}
 	return out

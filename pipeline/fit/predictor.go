@@ -16,7 +16,7 @@ import (
 
 // leastSquares returns the least-squares fit, at the features of a posterior, on the training rows or enough of them.
 // onAdded, if not nil, is called with the number of rows added so far and the number of all rows to add.
-func (f *Feed) leastSquares(ctx context.Context, p *model.Posterior, key string, workers int, onAdded func(done, most int64)) (*model.Fit, error) {
+func (f *Feed) leastSquares(ctx context.Context, p *model.Posterior, key string, workers int, onAdded func(done, total int64)) (*model.Fit, error) {
 	shards, rows := f.enough(key)
 	sums, err := model.NewRegression(p, rows, workers)
 	if err != nil {
@@ -62,7 +62,7 @@ var leastSquaresParts = [...]float64{0, 0.25, 0.5, 0.75, 1}
 
 // Choose computes least squares at the features of a posterior on the training rows, and compares predictors on the prior
 // rows. onAdded, if not nil, is called with the number of training rows added so far and the number of all rows to add.
-func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass, j job.Job, workers int, onAdded func(done, most int64)) (*Choice, error) {
+func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass, j job.Job, workers int, onAdded func(done, total int64)) (*Choice, error) {
 	fit, err := f.leastSquares(ctx, q, j.Split.Key, workers, onAdded)
 	if err != nil {
 		return nil, err

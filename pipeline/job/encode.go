@@ -109,9 +109,9 @@ func (e *Encoding) String() string {
 	return words.Count(len(e.OneHot), "level")
 }
 
-// Put writes the inputs for the value v of a feature to dst, which has the length [Encoding.Width]. of scales
+// Put writes the inputs for the value v of a feature to dst, which has the length [Encoding.Width]. scaling scales
 // the value (docs/reference/formats.md, 4.8).
-func (e *Encoding) Put(dst []float64, v float64, of Affine) {
+func (e *Encoding) Put(dst []float64, v float64, scaling Affine) {
 	if e.flags() {
 		dst[e.Width()-1] = 0
 		if Missing(v) {
@@ -120,7 +120,7 @@ func (e *Encoding) Put(dst []float64, v float64, of Affine) {
 	}
 	v = e.Value(v)
 	if e.Scaled {
-		dst[0] = (v - of.Centre) / of.Scale
+		dst[0] = (v - scaling.Centre) / scaling.Scale
 	}
 	for i, level := range e.OneHot {
 		dst[i] = 0
@@ -271,15 +271,15 @@ func (f *Fill) with(v *float64) *Fill {
 }
 
 // fault returns why the job cannot have this fill, or "". It does not check the number.
-func (f *Fill) fault(j Job, of Encoding) string {
+func (f *Fill) fault(j Job, encoding Encoding) string {
 	switch {
 	case f == nil:
-	case of.Column == j.Groups.Column:
+	case encoding.Column == j.Groups.Column:
 		return "its values make groups, and a missing one makes none"
 	case f.With != nil:
 	case j.Scaling == ScalingNone:
 		return "without scaling there are no prior rows to have a median: give a number"
-	case of.open():
+	case encoding.open():
 		return "levels have no median: give a number, such as -1, which is then a level of its own or none"
 	}
 	return ""

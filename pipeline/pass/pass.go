@@ -189,17 +189,17 @@ func (p *Pass) ShardDigests(used []int) []job.Digest {
 	return all
 }
 
-// picked returns those kept rows that have these ordinals. of are the ordinals of all kept rows. Both ascend.
-func (p *Pass) picked(of, ordinals []int64) dataset.RawRows {
+// picked returns those kept rows that have these ordinals. all are the ordinals of all kept rows. Both ascend.
+func (p *Pass) picked(all, ordinals []int64) dataset.RawRows {
 	out := dataset.NewRawRows(len(ordinals), p.of.columns)
 	i := 0
 	for _, s := range p.InOrder() {
 		for kept := s.Kept; len(kept) > 0; kept = kept[p.of.columns:] {
-			if i < out.N && of[0] == ordinals[i] {
+			if i < out.N && all[0] == ordinals[i] {
 				copy(out.Row(i), kept)
 				i++
 			}
-			of = of[1:]
+			all = all[1:]
 		}
 	}
 	return out

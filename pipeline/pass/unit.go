@@ -26,11 +26,11 @@ func newUnitSums(l *certify.UnitCounts) *unitSums {
 }
 
 // sumOf returns the sum of a unit, a new one if there is none.
-func sumOf[S any](of map[uint64]*S, unit uint64) *S {
-	if of[unit] == nil {
-		of[unit] = new(S)
+func sumOf[S any](sums map[uint64]*S, unit uint64) *S {
+	if sums[unit] == nil {
+		sums[unit] = new(S)
 	}
-	return of[unit]
+	return sums[unit]
 }
 
 // merge adds the sums of other. It does nothing if u is nil.

@@ -177,10 +177,10 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *jobState, run *pi
 }
 
 // batchOf returns the batch of a run with its digests only.
-func (j *Job) batchOf(of *pipeline.Scheduled) batch {
-	b := batch{digest: digest.OfValues(of.Files)}
-	if of.Window != nil {
-		b.digest = j.Topic.Digest(*of.Window)
+func (j *Job) batchOf(run *pipeline.Scheduled) batch {
+	b := batch{digest: digest.OfValues(run.Files)}
+	if run.Window != nil {
+		b.digest = j.Topic.Digest(*run.Window)
 	}
 	b.number = digest.OfValues(b.digest, j.Software)
 	return b
@@ -188,14 +188,14 @@ func (j *Job) batchOf(of *pipeline.Scheduled) batch {
 
 // train trains a run that began at now. Its end is recorded once, by the training or by this function. The beginning in
 // the record may be later than now if a clock was set back.
-func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of batch, now time.Time) error {
+func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, b batch, now time.Time) error {
 	how, began := j.How, time.Now()
 	conclude := func(o *pipeline.Outcome, fault error) {
 		at := now.Add(time.Since(began))
-		s.conclude(ctx, j, r, of, o, fault, at)
+		s.conclude(ctx, j, r, b, o, fault, at)
 		j.dated(r, at)
 	}
-	how.Run, how.Begun, how.Certified = r.Run, r, of.certified
+	how.Run, how.Begun, how.Certified = r.Run, r, b.certified
 	how.Conclude = func(_ context.Context, _ *pipeline.RunState, o *pipeline.Outcome, fault error) { conclude(o, fault) }
 	train := s.Train
 	if train == nil {
@@ -203,7 +203,7 @@ func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of 
 			return pipeline.Train(ctx, job, rows, j.Output, how)
 		}
 	}
-	o, fault := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), of.rows, how)
+	o, fault := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), b.rows, how)
 	var err error
 	switch {
 	case r.Ended == nil:
@@ -224,10 +224,10 @@ func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of 
 
 // conclude completes the record of a run that has ended, before the record is written. It moves the pointer if the
 // run's certificate becomes current.
-func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, of batch, o *pipeline.Outcome, fault error, at time.Time) {
+func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, b batch, o *pipeline.Outcome, fault error, at time.Time) {
 	held := errors.Is(fault, pipeline.ErrHeld) // another process has the window: nothing has failed
 	if o == nil && ctx.Err() == nil && !held {
-		o, fault = s.publishedBefore(ctx, j, of.certified, fault)
+		o, fault = s.publishedBefore(ctx, j, b.certified, fault)
 	}
 	if o != nil {
 		s.promote(context.WithoutCancel(ctx), j, r, o.Result, at)
@@ -246,19 +246,19 @@ func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, 
 }
 
 // promote completes the record of a run that has a certificate, and moves the pointer if the job's rule says so.
-func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, of *pipeline.Result, at time.Time) {
+func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, result *pipeline.Result, at time.Time) {
 	r.State, r.Exit, r.Fault, r.Scheduled.Kills = pipeline.StateFinished, new(int), "", 0
-	r.Artifacts = []pipeline.ArtifactRef{{ID: of.ID, Model: of.ModelDigest}}
-	if verdict := j.How.Verdict(of.Certificate); verdict != nil {
+	r.Artifacts = []pipeline.ArtifactRef{{ID: result.ID, Model: result.ModelDigest}}
+	if verdict := j.How.Verdict(result.Certificate); verdict != nil {
 		*r.Exit, r.Fault = pipeline.ExitStatus(verdict), verdict.Error()
 		return
 	}
-	d, fault := j.challenge(ctx, of.ID, at)
+	d, fault := j.challenge(ctx, result.ID, at)
 	r.Scheduled.Current, r.Scheduled.Kept, r.Scheduled.Why = d.Moves && fault == nil, d.Kept, d.Why
 	if fault != nil {
 		why := job.Shortened(fault.Error())
 		if !strings.Contains(why, "hint: ") {
-			why += fmt.Sprintf(" (hint: mend that, then pacsgp promote %.12s makes it current)", of.ID)
+			why += fmt.Sprintf(" (hint: mend that, then pacsgp promote %.12s makes it current)", result.ID)
 		}
 		*r.Exit, r.Scheduled.Why = pipeline.ExitFailure, "current.json could not be moved: "+why
 	}

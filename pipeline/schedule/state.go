@@ -112,25 +112,25 @@ func (j *Job) put(s *jobState) error {
 }
 
 // certified returns the ids of the job's certificates by their numbers, and the largest number.
-func (j *Job) certified(ctx context.Context) (ids map[int64]string, most int64, err error) {
+func (j *Job) certified(ctx context.Context) (ids map[int64]string, largest int64, err error) {
 	ids, err = j.Output.Numbered(ctx, j.Name)
 	for k := range ids {
-		most = max(most, k)
+		largest = max(largest, k)
 	}
-	return ids, most, err
+	return ids, largest, err
 }
 
 // numbers returns the ids of the job's certificates by their numbers, and the largest number of a certificate or run.
-func (j *Job) numbers(ctx context.Context) (ids map[int64]string, most int64, err error) {
-	ids, most, err = j.certified(ctx)
+func (j *Job) numbers(ctx context.Context) (ids map[int64]string, largest int64, err error) {
+	ids, largest, err = j.certified(ctx)
 	all, fault := j.Runs()
 	if err = cmp.Or(err, fault); err != nil {
 		return nil, 0, err
 	}
 	for r := range all {
-		most = max(most, r.Scheduled.Sequence)
+		largest = max(largest, r.Scheduled.Sequence)
 	}
-	return ids, most, nil
+	return ids, largest, nil
 }
 
 // Runs returns the records of the job's runs, the newest first.
@@ -229,8 +229,8 @@ func (s *Scheduler) settle(j *Job, state *jobState, held bool, now time.Time) er
 }
 
 // repeated returns another try of a run, due at a time.
-func repeated(of *pipeline.Scheduled, at time.Time) *pipeline.Scheduled {
-	return &pipeline.Scheduled{Trigger: of.Trigger, Moment: of.Moment, Try: of.Try, Kills: of.Kills, Files: of.Files, Due: &at}
+func repeated(run *pipeline.Scheduled, at time.Time) *pipeline.Scheduled {
+	return &pipeline.Scheduled{Trigger: run.Trigger, Moment: run.Moment, Try: run.Try, Kills: run.Kills, Files: run.Files, Due: &at}
 }
 
 // again returns the next try of a run that has ended, or nil. A run that was interrupted or killed is repeated, and one
@@ -266,7 +266,7 @@ func (s *Scheduler) discard(j *Job, r *pipeline.RunState) {
 
 // reserve gives a run its number in the sequence, before its bound is known. A number has only one certificate: a try
 // on the same rows by the same program has the number of the try before.
-func (s *Scheduler) reserve(ctx context.Context, j *Job, state *jobState, run *pipeline.Scheduled, of *batch) error {
+func (s *Scheduler) reserve(ctx context.Context, j *Job, state *jobState, run *pipeline.Scheduled, b *batch) error {
 	ids, most, err := j.numbers(ctx)
 	if err != nil {
 		return err
@@ -275,12 +275,12 @@ func (s *Scheduler) reserve(ctx context.Context, j *Job, state *jobState, run *p
 	if most > number {
 		return fmt.Errorf("a run or a certificate of the output has number %d of sequence %q, and %s ends at %d: it is older (hint: restore the newest one, or give the job another name and output)", most, j.Name, StateFile, number)
 	}
-	if state.For != of.number {
+	if state.For != b.number {
 		number++
 	}
 	next := *state
 	run.Sequence = number
-	next.Run, next.For, of.certified = run, of.number, ids[number]
+	next.Run, next.For, b.certified = run, b.number, ids[number]
 	if run.Window != nil {
 		next.Topic = state.Topic.With(*run.Window)
 	}

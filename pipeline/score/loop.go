@@ -137,12 +137,12 @@ func (l *Loop[B]) ends(ctx context.Context, err error) bool {
 }
 
 // cut calls next with the pieces of a unit, to be predicted with the current model.
-func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B]) error) (err error) {
-	if of.file, err = u.File(ctx); err != nil {
+func (l *Loop[B]) cut(ctx context.Context, u Unit[B], progress *unit, next func(work[B]) error) (err error) {
+	if progress.file, err = u.File(ctx); err != nil {
 		return err
 	}
 	if l.Has != nil {
-		if has, err := l.Has(of.file); has || err != nil {
+		if has, err := l.Has(progress.file); has || err != nil {
 			return err
 		}
 	}
@@ -151,12 +151,12 @@ func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B
 		return err
 	}
 	return u.Cut(ctx, by, func(p Piece[B]) error {
-		if of.broken.Load() {
+		if progress.broken.Load() {
 			return errBroken
 		}
-		p.File, p.By = of.file, by
+		p.File, p.By = progress.file, by
 		by.users.Add(1)
-		if err := next(work[B]{Piece: p, unit: of}); err != nil {
+		if err := next(work[B]{Piece: p, unit: progress}); err != nil {
 			by.users.Done()
 			return err
 		}
@@ -212,12 +212,12 @@ type sending struct {
 }
 
 // add notes that a piece of a unit was sent.
-func (s *sending) add(of *unit, by string, n Counts, last bool) {
-	if s.unit != of {
-		s.unit, s.file = of, DoneFile{File: of.file}
+func (s *sending) add(from *unit, by string, n Counts, last bool) {
+	if s.unit != from {
+		s.unit, s.file = from, DoneFile{File: from.file}
 	}
 	s.any, s.By, s.Counts, s.file.Counts = true, by, s.Counts.Plus(n), s.file.Counts.Plus(n)
-	if last && of.file != (File{}) {
+	if last && from.file != (File{}) {
 		s.Files = append(s.Files, s.file)
 	}
 }

@@ -98,11 +98,11 @@ type Log interface {
 }
 
 // Parts returns the rows of a piece by partition. Partitions are in the order of their first rows.
-func Parts(rows int, of Records) []Part {
+func Parts(rows int, records Records) []Part {
 	var parts []Part
 	positions := map[int]int{}
 	for i := range rows {
-		partition, _, _ := of.Position(i)
+		partition, _, _ := records.Position(i)
 		at, known := positions[partition]
 		if !known {
 			at = len(parts)

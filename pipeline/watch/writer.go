@@ -93,15 +93,15 @@ func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Co
 	if err != nil {
 		return nil, n, err
 	}
-	err = p.Predict(ctx, func(rows []pipeline.Prediction, of B) error {
-		extra = of
+	err = p.Predict(ctx, func(rows []pipeline.Prediction, records B) error {
+		extra = records
 		n = n.Plus(score.Count(rows))
 		for i := range rows {
 			switch {
-			case known(of, i):
+			case known(records, i):
 				c.known++
 			case rows[i].Labelled && w.cfg.UnitOf != nil:
-				if err := c.seeIn(w.cfg.UnitOf(of, i), rows[i].Loss); err != nil {
+				if err := c.seeIn(w.cfg.UnitOf(records, i), rows[i].Loss); err != nil {
 					return err
 				}
 			case rows[i].Labelled:

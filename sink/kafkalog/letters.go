@@ -118,8 +118,8 @@ func (l *DeadLetters) send(ctx context.Context, packed ...parcel) error {
 }
 
 // Pack packs the dead letters of a batch of predictions and returns a function that sends them.
-func (l *DeadLetters) Pack(batch []pipeline.Prediction, of score.Records) (func(context.Context) error, error) {
-	packed, err := l.to.deadLetters(batch, of, l.sent)
+func (l *DeadLetters) Pack(batch []pipeline.Prediction, records score.Records) (func(context.Context) error, error) {
+	packed, err := l.to.deadLetters(batch, records, l.sent)
 	return func(ctx context.Context) error { return l.send(ctx, packed...) }, err
 }
 
@@ -144,14 +144,14 @@ func (l *DeadLetters) Abort(ctx context.Context) error { return unlessFenced(abo
 
 // deadLetters packs the records of rows without a prediction, by partition. It leaves out those
 // before the offsets in sent.
-func (o outlet) deadLetters(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (all []parcel, err error) {
+func (o outlet) deadLetters(batch []pipeline.Prediction, from score.Records, sent map[int]int64) (all []parcel, err error) {
 	records := map[int][]broker.Record{}
 	for i := range batch {
-		partition, offset, _ := of.Position(i)
+		partition, offset, _ := from.Position(i)
 		if batch[i].Reason == "" || offset < sent[partition] {
 			continue
 		}
-		letter := of.Letter(i, batch[i].Reason)
+		letter := from.Letter(i, batch[i].Reason)
 		r := broker.Record{Key: letter.Key, Value: letter.Value}
 		for _, h := range letter.Headers {
 			r.Headers = append(r.Headers, broker.Header(h))

@@ -39,17 +39,17 @@ func (o outlet) refusal(bytes int) string {
 	return fmt.Sprintf("it has %d bytes, more than the topic %s takes (max.message.bytes is %d)", bytes, o.name, o.limit)
 }
 
-// packed packs records into batches of up to most bytes before compression; a larger record gets
+// packed packs records into batches of up to limit bytes before compression; a larger record gets
 // its own batch. If the topic does not accept a record even compressed, it packs shorter(i)
 // instead.
-func (o outlet) packed(records []broker.Record, most int, shorter func(i int) broker.Record) (pieces []broker.Packed, err error) {
+func (o outlet) packed(records []broker.Record, limit int, shorter func(i int) broker.Record) (pieces []broker.Packed, err error) {
 	now := time.Now().UnixMilli() // retention counts from this time
-	most = min(most, o.limit-batchBytes)
+	limit = min(limit, o.limit-batchBytes)
 	from, bytes := 0, 0
 	for i := range records {
 		records[i].Time = now
 		bytes += room(records[i])
-		if i+1 < len(records) && bytes+room(records[i+1]) <= most {
+		if i+1 < len(records) && bytes+room(records[i+1]) <= limit {
 			continue
 		}
 		piece, err := broker.Pack(records[from : i+1])

@@ -135,15 +135,15 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 	var n score.Counts
 	var parcels []parcel
 	var ends map[int]int64
-	err := piece.Predict(ctx, func(batch []pipeline.Prediction, of score.Records) (err error) {
-		ends = of.Ends()
-		if parcels, err = p.objects(piece.By, batch, of); err != nil {
+	err := piece.Predict(ctx, func(batch []pipeline.Prediction, from score.Records) (err error) {
+		ends = from.Ends()
+		if parcels, err = p.objects(piece.By, batch, from); err != nil {
 			return err
 		}
 		if n = score.Count(batch); p.cfg.DeadLetters == "" {
 			return nil
 		}
-		deadLetters, err := p.deadLetters.deadLetters(batch, of, nil)
+		deadLetters, err := p.deadLetters.deadLetters(batch, from, nil)
 		parcels = append(parcels, deadLetters...)
 		return err
 	})
@@ -159,20 +159,20 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 
 // objects makes a record of each prediction and packs the records by partition. If a record is too
 // large, it is replaced by one with the reason, without prediction, key and kept members.
-func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, of score.Records) (parcels []parcel, err error) {
+func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, source score.Records) (parcels []parcel, err error) {
 	text := make([]byte, 0, 256*len(batch)) // if it grows, earlier objects keep their old memory
-	for _, part := range score.Parts(len(batch), of) {
+	for _, part := range score.Parts(len(batch), source) {
 		objects := sink.NewPredictionObjects(by.CarriedIn(p.cfg.Source, part.Partition), p.cfg.Passthrough...)
 		records := make([]broker.Record, 0, len(part.Rows))
 		for _, i := range part.Rows {
-			partition, offset, key := of.Position(i)
+			partition, offset, key := source.Position(i)
 			from := len(text)
-			text = objects.Append(text, partition, offset, int(batch[i].Ordinal), batch[i], of.Kept(i)...)
+			text = objects.Append(text, partition, offset, int(batch[i].Ordinal), batch[i], source.Kept(i)...)
 			records = append(records, broker.Record{Key: key, Value: text[from:len(text):len(text)]})
 		}
 		pieces, err := p.to.packed(records, pieceBytes, func(at int) broker.Record {
 			i := part.Rows[at]
-			partition, offset, _ := of.Position(i)
+			partition, offset, _ := source.Position(i)
 			if batch[i].Reason == "" {
 				batch[i].Reason = "its prediction with key and members cannot be sent: " + p.to.refusal(room(records[at]))
 			}

@@ -36,15 +36,15 @@ func Headline(c certify.Certificate, g certify.Claim) string {
 }
 
 // within returns the headline of a curve: the interval that covers 90 % of new rows.
-func within(c certify.Certificate, g certify.Claim, of string) string {
+func within(c certify.Certificate, g certify.Claim, predictions string) string {
 	rows := words.PercentDeclared(certify.CurveShare) + " of " + newRows(c)
 	switch t, ok := g.Curve.Within(certify.CurveShare); {
 	case !ok:
-		return fmt.Sprintf("Nothing is certified about %s: no interval covers %s.", of, rows)
+		return fmt.Sprintf("Nothing is certified about %s: no interval covers %s.", predictions, rows)
 	case g.Status == certify.StatusVacuous:
-		return fmt.Sprintf("Nothing useful is certified about %s: the interval that covers %s is ± %s, and that of the best constant ± %s.", of, rows, amount(c, t), amount(c, c.Constant.HalfWidth))
+		return fmt.Sprintf("Nothing useful is certified about %s: the interval that covers %s is ± %s, and that of the best constant ± %s.", predictions, rows, amount(c, t), amount(c, c.Constant.HalfWidth))
 	default:
-		return upper(fmt.Sprintf("%s are within %s of the target in at least %s (%s confidence).", of, amount(c, t), rows, words.Confidence(g.Delta)))
+		return upper(fmt.Sprintf("%s are within %s of the target in at least %s (%s confidence).", predictions, amount(c, t), rows, words.Confidence(g.Delta)))
 	}
 }
 
