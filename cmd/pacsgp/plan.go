@@ -18,6 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -49,7 +50,7 @@ type plannedColumn struct {
 	Filled    bool   `json:"filled,omitempty"`
 }
 
-// plan prints what a job can certify, from footers alone.
+// plan prints what a job can certify, from footers alone, and returns faults that would stop train.
 func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error) {
 	config.MakeTemporary(p.Source, false)
 	defer func() { err = errors.Join(err, p.Source.Release(false)) }()
@@ -81,7 +82,10 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 			nulls = max(nulls, c.Nulls)
 		}
 	}
-	sample.Bad = min(nulls, int64(p.Job.Rejected.Limit*float64(sample.Rows)))
+	faults := faultsOf(p.Job, columns, sample.Rows)
+	if faults == nil {
+		sample.Bad = nulls
+	}
 	if sample.Units, err = pass.CountUnits(ctx, p.Job, src, p.Resources); err != nil {
 		return err
 	}
@@ -89,9 +93,53 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 		return err
 	}
 	if asJSON {
-		return printJSON(w.stdout, out)
+		err = printJSON(w.stdout, out)
+	} else {
+		err = out.print(w.paper, w.style)
 	}
-	return out.print(w.paper, w.style)
+	return errors.Join(err, faults)
+}
+
+const (
+	hintNull     = "hint: give it a value, as in fill: {COLUMN: 0}; leave it out, as in exclude: [COLUMN]; or allow some rejected rows, as in rejected: {limit: 1 %}"
+	hintNoTarget = "hint: a target cannot be filled: remove rows without one from the files, or allow some rejected rows, as in rejected: {limit: 1 %}"
+	hintTooLong  = "hint: store the column as text if it names units or groups, as a double if it is a quantity, or leave it out, as in exclude: [COLUMN]"
+)
+
+// faultsOf returns, with hints, the faults of columns in the footers that would stop train.
+func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
+	var faults, hints []error
+	fault := func(hint, column, text string) {
+		faults = append(faults, fmt.Errorf("%w: column %q %s", job.ErrData, column, text))
+		if !slices.ContainsFunc(hints, func(err error) bool { return err.Error() == hint }) {
+			hints = append(hints, errors.New(hint))
+		}
+	}
+	for _, c := range columns {
+		if j.Encode.Fills(c.Column) {
+			continue
+		}
+		if c.Nulls > 0 && !(float64(c.Nulls) <= j.Rejected.Limit*float64(rows)) {
+			hint := hintNull
+			if c.Column == j.Target {
+				hint = hintNoTarget
+			}
+			text := "has " + words.Count(c.Nulls, "null")
+			if j.Rejected.Some() {
+				text += fmt.Sprintf(", and rejected.limit allows %s in %s", words.Number(int64(j.Rejected.Limit*float64(rows))), words.Count(rows, "row"))
+			}
+			fault(hint, c.Column, text)
+		}
+		if c.TooLong != "" && !j.Rejected.Some() {
+			fault(hintTooLong, c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in "+c.TooLong)
+		}
+		if c.Column == j.Target {
+			if err := j.BearsBetween(c.Least, c.Most); err != nil {
+				faults = append(faults, err)
+			}
+		}
+	}
+	return errors.Join(append(faults, hints...)...)
 }
 
 func (p planned) print(w io.Writer, style report.Style) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/pacsgp/pacsgp/ingest"
 )
@@ -12,7 +13,9 @@ import (
 type ColumnStatistics struct {
 	Column        string
 	Nulls         int64
-	UncountedRows int64 // rows of row groups whose footer does not count their nulls
+	UncountedRows int64   // rows of row groups whose footer does not count their nulls
+	Least, Most   float64 // of all values; NaN if a footer does not state it
+	TooLong       string  // a row group with a number beyond [ingest.MaxInteger]; "" if none is known
 }
 
 // Statistics returns the statistics of each used column by the footers, which it reads again. In Parquet
@@ -20,7 +23,7 @@ type ColumnStatistics struct {
 func (s *Source) Statistics(ctx context.Context) ([]ColumnStatistics, error) {
 	sums := make([]ColumnStatistics, len(s.columns))
 	for j, name := range s.columns {
-		sums[j].Column = name
+		sums[j] = ColumnStatistics{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
 	}
 	var file *dataFile
 	var foot *footer
@@ -46,13 +49,17 @@ func (s *Source) Statistics(ctx context.Context) ([]ColumnStatistics, error) {
 func (n *ColumnStatistics) add(file *dataFile, foot *footer, g group) error {
 	c := file.column(n.Column)
 	if c.leaf < 0 {
-		if ingest.FaultOf(file.key(n.Column)) == ingest.Null {
+		key := file.key(n.Column)
+		if ingest.FaultOf(key) == ingest.Null {
 			n.Nulls += g.rows
+			return nil
 		}
+		n.extend(key, key)
 		return nil
 	}
 	if file.arrow { // its footer says nothing of values
 		n.UncountedRows += g.rows
+		n.extend(math.NaN(), math.NaN())
 		return nil
 	}
 	ch, err := foot.chunk(g.index, c)
@@ -63,7 +70,21 @@ func (n *ColumnStatistics) add(file *dataFile, foot *footer, g group) error {
 	if c.deep > 0 && !ch.counted {
 		n.UncountedRows += g.rows
 	}
+	if ch.nulls == ch.rows {
+		return nil // it has no value
+	}
+	for _, bound := range []float64{ch.lo.value, ch.hi.value} {
+		if ingest.FaultOf(bound) == ingest.TooLong && n.TooLong == "" {
+			n.TooLong = fmt.Sprintf("%s, row group %d", file.Path, g.index)
+		}
+	}
+	n.extend(ch.lo.value, ch.hi.value)
 	return nil
+}
+
+// extend adds the bounds of a row group's values; NaN means unknown.
+func (n *ColumnStatistics) extend(lo, hi float64) {
+	n.Least, n.Most = min(n.Least, lo), max(n.Most, hi)
 }
 
 // footer reads the footer of a Parquet file again.

@@ -66,10 +66,33 @@ func (j Job) Bears(target Affine) error {
 		ErrData, j.Target, target.Centre, target.Scale, advice)
 }
 
+// BearsBetween is [Job.Bears] for a target of which only the least and the largest value are known. It returns an
+// error only if float64 is too coarse whatever the distribution of the values between them.
+func (j Job) BearsBetween(least, most float64) error {
+	if !(least <= most) || j.Scaling == ScalingNone {
+		return nil
+	}
+	if least == most {
+		return fmt.Errorf("%w: the target %q has one value, %v, on all rows: there is nothing to learn", ErrData, j.Target, least)
+	}
+	// The mean is at least as far from 0 as the nearest value. The standard deviation, of which the tolerance may be
+	// a multiple, is at most half the range.
+	nearest := max(least, -most, 0)
+	widest := Affine{Centre: least + (most-least)/2, Scale: (most - least) / 2}
+	if writable(nearest, j.LossSpec(widest), widest) {
+		return nil
+	}
+	return j.Bears(widest)
+}
+
 // fineEnough reports whether float64 represents raw predictions with a rounding error of at most 2⁻²³ of the
 // tolerance, so that it hardly changes a loss (docs/explanation/theory.md, section 10).
 func fineEnough(target Affine, l certify.Loss) bool {
-	size := math.Abs(target.Centre) + 10*target.Scale
+	return writable(math.Abs(target.Centre)+10*target.Scale, l, target)
+}
+
+// writable is fineEnough for predictions of magnitude size.
+func writable(size float64, l certify.Loss, target Affine) bool {
 	rounding := math.Nextafter(size, math.Inf(1)) - size
 	tolerance := math.Inf(1) // remains for a loss without a tolerance
 	for _, t := range []float64{l.Epsilon, l.Below, l.Above} {
