@@ -73,7 +73,7 @@ func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
 				}
 			}}, err
 		}
-		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, job.Resources{})
+		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, job.Resources{Memory: 1}) // so that no reading is kept
 		columns[2][trainingRow] = value
 		if want := [...]error{job.ErrRefused, job.ErrChanged, job.ErrChanged, nil}[changed]; !errors.Is(err, want) {
 			t.Errorf("a change at reading %d of %d: %v, want %v", changed+1, readings, err, want)
@@ -418,4 +418,31 @@ func TestVerifyRefusesAMovedPeak(t *testing.T) {
 	if _, err := p.verify(t, c, m, p.result.ModelDigest, p.lake); !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), "peak") {
 		t.Errorf("error %v, want a refusal because of the peak", err)
 	}
+}
+
+// A check reads rows that fit into its memory once, and more than that in each of its passes.
+func TestVerifyReadsTheRowsOnce(t *testing.T) {
+	p := publish(t, newLake(waves(300, 0.2, 7), 150, 150), tiny)
+	for memory, want := range map[int64]bool{1 << 20: true, 1: false} {
+		var opened int
+		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, func(ctx context.Context, c dataset.Choice) (dataset.Source, error) {
+			src, err := p.lake.open(ctx, c.Features)
+			return counting{src, &opened}, err
+		}, job.Resources{Workers: 1, Memory: memory})
+		fatal.If(t, err)
+		if once := opened == 2; once != want {
+			t.Errorf("with %d bytes of memory the two shards are opened %d times", memory, opened)
+		}
+	}
+}
+
+// counting counts how often shards are opened.
+type counting struct {
+	dataset.Source
+	opened *int
+}
+
+func (s counting) Open(ctx context.Context, i int) (dataset.Batches, error) {
+	*s.opened++
+	return s.Source.Open(ctx, i)
 }
