@@ -122,12 +122,17 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// Indexes of fastparquet end in zeros; those of other writers do not.
-func TestIndexesBeforeZeros(t *testing.T) {
+// Indexes and texts of fastparquet end in zeros; those of other writers do not.
+func TestValuesBeforeZeros(t *testing.T) {
 	page := append([]byte{2, 3, 0b11_10_01_00, 0b00_01_10_11}, make([]byte, plainFill)...)
+	text := append([]byte{2, 0, 0, 0, 'a', 'b'}, make([]byte, plainFill)...)
 	for _, filled := range []bool{true, false} {
 		d := decoder{col: &column{filled: filled}, width: 8}
 		if err := d.decode(format.RLEDictionary, page, 8); (err == nil) != filled || filled && !slices.Equal(d.indexes.next()[:8], []int32{0, 1, 2, 3, 3, 2, 1, 0}) {
+			t.Errorf("filled %v: %v", filled, err)
+		}
+		d.width = -1
+		if err := d.decode(format.Plain, text, 1); (err == nil) != filled || filled && string(d.texts) != "ab" {
 			t.Errorf("filled %v: %v", filled, err)
 		}
 	}

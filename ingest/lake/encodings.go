@@ -59,28 +59,22 @@ func (d *decoder) decode(encoding format.Encoding, data []byte, n int) (err erro
 		return nil
 	case encoding == format.Plain && d.width == 0:
 		return d.decodeBits(data, n)
-	case encoding == format.Plain && d.width > 0:
-		if len(data) < n*d.width {
+	case d.width > 0 && (encoding == format.Plain || encoding == format.ByteStreamSplit):
+		size := n * d.width
+		if len(data) < size {
 			return errFewValues
 		}
-		d.fixed = data[:n*d.width]
-		return d.col.noRest(data[n*d.width:])
+		if d.fixed = data[:size]; encoding == format.ByteStreamSplit {
+			// A buffer of the right size: the library's own has twice as many bytes.
+			d.fixed, err = parquet.ByteStreamSplit.DecodeFixedLenByteArray(grow(&d.buf, size), d.fixed, d.width)
+		}
+		return cmp.Or(d.col.noRest(data[size:]), err)
 	case encoding == format.RLE && d.width == 0:
 		if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) != uint64(len(data)-4) {
 			return fmt.Errorf("booleans of another length than the page has: %w", errMalformed)
 		}
 		d.buf, err = decodeRuns(d.buf, data[4:], 1, n)
 		d.fixed = d.buf
-		return err
-	case encoding == format.ByteStreamSplit && d.width > 0:
-		if len(data) < n*d.width {
-			return errFewValues
-		}
-		if err := d.col.noRest(data[n*d.width:]); err != nil {
-			return err
-		}
-		// A buffer of the right size: the library's own has twice as many bytes.
-		d.fixed, err = parquet.ByteStreamSplit.DecodeFixedLenByteArray(grow(&d.buf, n*d.width), data[:n*d.width], d.width)
 		return err
 	case encoding == format.DeltaBinaryPacked && (d.col.physical == format.Int32 || d.col.physical == format.Int64):
 		return d.decodeDifferences(data, n)
@@ -175,7 +169,7 @@ func (d *decoder) decodeTexts(encoding format.Encoding, data []byte, n int) (err
 	if d.width >= 0 && (!fixed || encoding != format.DeltaByteArray) {
 		return d.refused(encoding)
 	}
-	if err := d.believeTexts(encoding, data, n); err != nil {
+	if data, err = d.believeTexts(encoding, data, n); err != nil {
 		return err
 	}
 	if fixed {
@@ -189,24 +183,24 @@ func (d *decoder) decodeTexts(encoding format.Encoding, data []byte, n int) (err
 	return err
 }
 
-// believeTexts returns an error unless n texts are in data, before the library allocates what they
-// claim. In DELTA_BYTE_ARRAY each text is a beginning of the text before and its own end.
-func (d *decoder) believeTexts(encoding format.Encoding, data []byte, n int) error {
-	if encoding == format.Plain {
+// believeTexts returns the bytes of n texts, or an error unless they are in data, before the library
+// allocates what they claim. In DELTA_BYTE_ARRAY each text is a beginning of the text before and its own end.
+func (d *decoder) believeTexts(encoding format.Encoding, data []byte, n int) ([]byte, error) {
+	if rest := data; encoding == format.Plain {
 		for range n {
-			if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
-				return errFewValues
+			if len(rest) < 4 || uint64(binary.LittleEndian.Uint32(rest)) > uint64(len(rest)-4) {
+				return nil, errFewValues
 			}
-			data = data[4+binary.LittleEndian.Uint32(data):]
+			rest = rest[4+binary.LittleEndian.Uint32(rest):]
 		}
-		return d.col.noRest(data)
+		return data[:len(data)-len(rest)], d.col.noRest(rest)
 	}
 	rest, err := differences(data, n)
 	if err != nil || encoding == format.DeltaLengthByteArray {
-		return err
+		return data, err
 	}
 	if _, err := differences(rest, n); err != nil {
-		return err
+		return nil, err
 	}
 	prefixes, err := parquet.DeltaBinaryPacked.DecodeInt32(nil, data)
 	made := int64(len(rest))
@@ -214,9 +208,9 @@ func (d *decoder) believeTexts(encoding format.Encoding, data []byte, n int) err
 		made += int64(max(p, 0))
 	}
 	if made > d.most {
-		return fmt.Errorf("a page has texts of %d MiB, and at most %d are read: write smaller pages", made>>20+1, d.most>>20)
+		return nil, fmt.Errorf("a page has texts of %d MiB, and at most %d are read: write smaller pages", made>>20+1, d.most>>20)
 	}
-	return err
+	return data, err
 }
 
 // noRest returns an error if bytes follow a page's last value, as after reading values with a wrong
