@@ -79,7 +79,7 @@ type lister struct {
 	store   *objects.View
 	folders map[string]string // the path under which a directory was searched, by its real path
 	listed  map[string]string // the path under which a file was listed, by its real path
-	tables  map[string]bool   // folders of matched files, which are those of no table
+	tables  map[string]bool   // real paths of folders that are those of no table
 	skipped []string          // pipes and devices, and files in directories whose names are not those of data
 	again   bool              // a directory was found that had been searched
 }
@@ -106,20 +106,16 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		return nil, fmt.Errorf("%s is neither a file nor a directory", path)
 	case err == nil:
 		return []string{path}, nil
-	}
-	if objects.IsAddress(path) && !errors.Is(err, fs.ErrNotExist) {
+	case malformed(path, err):
+		return nil, fmt.Errorf("pattern %s: %s", path, wantPattern)
+	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
+		return l.glob(ctx, path)
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%s does not exist", path)
+	case objects.IsAddress(path):
 		return nil, err
 	}
-	if !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%s does not exist", path)
-		}
-		return nil, fmt.Errorf("%w; name a file, a directory or a glob that exists", err)
-	}
-	if malformed(path, err) {
-		return nil, fmt.Errorf("pattern %s: %s", path, wantPattern)
-	}
-	return l.glob(ctx, path)
+	return nil, fmt.Errorf("%w; name a file, a directory or a glob that exists", err)
 }
 
 // glob returns the files that a pattern matches, and those in directories that it matches.
@@ -176,7 +172,11 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	}
 	l.folders[resolved] = dir
 	above = append(slices.Clip(above), resolved)
-	entries, err := l.noTable(ctx, dir)
+	entries, err := l.store.ReadDir(ctx, dir)
+	if err == nil {
+		l.tables[resolved] = true
+		err = cmp.Or(l.noTable(ctx, dir, entries), l.inTable(ctx, objects.Dir(resolved)))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -207,12 +207,8 @@ func (l *lister) files(ctx context.Context, path string, above []string, matched
 	case info.IsDir():
 		return l.directory(ctx, path, above)
 	case info.Mode().IsRegular() && matched:
-		dir := objects.Dir(path)
-		if !l.tables[dir] {
-			l.tables[dir] = true
-			_, err = l.noTable(ctx, dir)
-		}
-		return []string{path}, err
+		at, err := realPath(path)
+		return []string{path}, cmp.Or(err, l.inTable(ctx, objects.Dir(at)))
 	case info.Mode().IsRegular() && slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path))):
 		return []string{path}, nil
 	}
@@ -220,29 +216,41 @@ func (l *lister) files(ctx context.Context, path string, above []string, matched
 	return nil, nil
 }
 
-// noTable lists a folder, and refuses that of a table of Delta, Iceberg or Hudi: files lie there whose rows
-// were deleted or replaced.
-func (l *lister) noTable(ctx context.Context, dir string) ([]fs.DirEntry, error) {
-	const said = "%s is the folder of a table of %s, where files with deleted rows may lie: declare its current files, which this lists: python -c '%s'"
-	entries, err := l.store.ReadDir(ctx, dir)
-	if err != nil {
-		return nil, err
+// inTable refuses a folder that is, or lies in, that of a table. dir is a real path.
+func (l *lister) inTable(ctx context.Context, dir string) error {
+	for far := objects.IsAddress(dir); !l.tables[dir] && objects.IsAddress(dir) == far; dir = objects.Dir(dir) {
+		l.tables[dir] = true
+		var entries []fs.DirEntry
+		for _, name := range []string{"_delta_log", ".hoodie", "metadata"} {
+			if info, err := l.store.Stat(ctx, objects.Join(dir, name)); err == nil {
+				entries = append(entries, fs.FileInfoToDirEntry(info))
+			}
+		}
+		if err := l.noTable(ctx, dir, entries); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// noTable refuses the folder of a table of Delta, Iceberg or Hudi, by its entries: files lie there whose
+// rows were deleted or replaced.
+func (l *lister) noTable(ctx context.Context, dir string, entries []fs.DirEntry) error {
+	const said = "%s is the folder of a table of %s, where files with deleted rows may lie: declare its current files, which this lists: python -c '%s'"
 	for _, e := range entries {
 		switch path := objects.Join(dir, e.Name()); e.Name() {
 		case "_delta_log":
-			return nil, fmt.Errorf(said, dir, "Delta", fmt.Sprintf(`from deltalake import DeltaTable; print(*DeltaTable(%q).file_uris(), sep="\n")`, dir))
+			return fmt.Errorf(said, dir, "Delta", fmt.Sprintf(`from deltalake import DeltaTable; print(*DeltaTable(%q).file_uris(), sep="\n")`, dir))
 		case ".hoodie":
-			return nil, fmt.Errorf(said, dir, "Hudi", fmt.Sprintf(`from hudi import HudiTableBuilder as T; print(*(f.base_file_relative_path() for f in T.from_base_uri(%q).build().get_file_slices()), sep="\n")`, dir))
+			return fmt.Errorf(said, dir, "Hudi", fmt.Sprintf(`from hudi import HudiTableBuilder as T; print(*(f.base_file_relative_path() for f in T.from_base_uri(%q).build().get_file_slices()), sep="\n")`, dir))
 		case "metadata":
 			below, err := l.store.ReadDir(ctx, path)
-			last := slices.IndexFunc(below, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), ".metadata.json") })
-			if err == nil && last >= 0 {
-				return nil, fmt.Errorf(said, dir, "Iceberg", fmt.Sprintf(`from pyiceberg.table import StaticTable as T; print(*(f.file.file_path for f in T.from_metadata(%q).scan().plan_files()), sep="\n")`, objects.Join(path, "NEWEST.metadata.json")))
+			if err == nil && slices.ContainsFunc(below, func(e fs.DirEntry) bool { return strings.Contains(e.Name(), ".metadata.json") }) {
+				return fmt.Errorf(said, dir, "Iceberg", fmt.Sprintf(`from pyiceberg.table import StaticTable as T; print(*(f.file.file_path for f in T.from_metadata(%q).scan().plan_files()), sep="\n")`, objects.Join(path, "NEWEST.metadata.json")))
 			}
 		}
 	}
-	return entries, nil
+	return nil
 }
 
 // oneLine returns an error for a path with a line break, which could fake a line of a report.

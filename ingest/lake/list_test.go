@@ -50,9 +50,7 @@ func files(t *testing.T, dir string, paths ...string) (names, warnings []string)
 
 func TestListOrder(t *testing.T) {
 	dir := tree(t, "b/2.parquet", "b/10.parquet", "a/z.PARQUET", "a-1/x.parquet", "a/_tmp/x.parquet", "a/.x.parquet", "a/_SUCCESS", "a/notes.txt", "c.data")
-	for _, c := range []struct {
-		paths, want []string
-	}{
+	for _, c := range []struct{ paths, want []string }{
 		{[]string{"."}, []string{"a-1/x.parquet", "a/z.PARQUET", "b/10.parquet", "b/2.parquet"}},
 		{[]string{"b", "a"}, []string{"b/10.parquet", "b/2.parquet", "a/z.PARQUET"}},
 		{[]string{"b/2.parquet", "b"}, []string{"b/2.parquet", "b/10.parquet"}},
@@ -233,18 +231,17 @@ func TestNamesOfOneLine(t *testing.T) {
 // current ones, which can be declared by name.
 func TestFoldersOfTablesAreRefused(t *testing.T) {
 	dir := tree(t, "delta/a.parquet", "delta/_delta_log/0.json", "hudi/day=1/a.parquet", "hudi/.hoodie/hoodie.properties", "ice/data/a.parquet", "ice/metadata/v1.metadata.json", "plain/metadata/a.parquet")
-	for _, c := range []struct{ path, says string }{
-		{"delta", "deltalake"},
-		{"delta/*.parquet", "deltalake"},
-		{"*", "deltalake"},
-		{"hudi", "hudi"},
-		{"ice", "pyiceberg"},
-		{"plain", ""},
-		{"delta/a.parquet", ""},
+	for says, paths := range map[string][]string{
+		"deltalake": {"delta", "delta/*.parquet", "*"},
+		"hudi":      {"hudi", "hudi/day=1", "hudi/*/*.parquet", "hudi/day*"},
+		"pyiceberg": {"ice", "ice/data"},
+		"":          {"plain", "delta/a.parquet"},
 	} {
-		_, _, err := lake.Files(t.Context(), []string{filepath.Join(dir, filepath.FromSlash(c.path))})
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), "python -c 'from "+c.says) {
-			t.Errorf("%s: %v", c.path, err)
+		for _, path := range paths {
+			_, _, err := lake.Files(t.Context(), []string{filepath.Join(dir, filepath.FromSlash(path))})
+			if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), "python -c 'from "+says) {
+				t.Errorf("%s: %v", path, err)
+			}
 		}
 	}
 }

@@ -109,13 +109,9 @@ func TestWritersLake(t *testing.T) {
 	got := table(t, src)
 	for j, name := range src.Columns() {
 		switch k := slices.Index(append(slices.Clone(writersFeatures), writersTarget), name); {
-		case name == "year":
-			if got := sum(got[j]); got != 40*2013 {
-				t.Errorf("sum of year = %v", got)
-			}
-		case name == "part":
-			if got := sum(got[j]); got != 15*0+15*1+10*2 {
-				t.Errorf("sum of part = %v", got)
+		case name == "year" || name == "part":
+			if got, want := sum(got[j]), map[string]float64{"year": 40 * 2013, "part": 15*0 + 15*1 + 10*2}[name]; got != want {
+				t.Errorf("sum of %s = %v", name, got)
 			}
 		case !slices.Equal(got[j], want[k][:40]):
 			t.Errorf("column %s is not that of the table", name)

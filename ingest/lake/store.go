@@ -16,11 +16,7 @@ func realPath(path string) (string, error) {
 	if objects.IsAddress(path) {
 		return objects.Clean(path), nil
 	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
+	return filepath.EvalSymlinks(absolute(path))
 }
 
 // CheckPath returns an error for a declared path that cannot be read, wherever its files are: an
