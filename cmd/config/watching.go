@@ -163,6 +163,9 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 	return failed, out.Test, err
 }
 
+// countAgain says how to count the rows that a topic has now.
+const countAgain = "to count the rows that are there now, remove watch.json from the folder state, or name another one"
+
 // records counts rows of a topic.
 func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[score.Records]) (testOf func(*score.Predictor) (watch.Test, error), err error) {
 	rows, client, err := s.unpredictedRecords(!w.Follow)
@@ -182,7 +185,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		return nil, fmt.Errorf("%w: the state in %s is of topic %q: name another folder for %q", job.ErrConfig, w.State, log.Topic, rows.Topic)
 	}
 	if err := rows.Identity.Same(broker.Identity{Cluster: log.Cluster, Topic: log.ID}, rows.Topic, "the one that "+w.State+" has counted"); err != nil {
-		return nil, fmt.Errorf("%w (hint: to count the rows that are there now, name another folder for the state)", err)
+		return nil, fmt.Errorf("%w (hint: %s)", err, countAgain)
 	}
 	rows.From(log.Offsets)
 	var warned sync.Map // ids of certificates
@@ -211,7 +214,9 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 	}
 	_, err = l.Run(ctx)
 	if gone, ok := errors.AsType[*kafkalog.GoneError](err); ok {
-		err = fmt.Errorf("%w (hint: offsets %d and below of partition %d of %s were not counted and are gone: name another folder for the state, which begins with what is left)", err, gone.Start-1, gone.Partition, gone.Topic)
+		err = fmt.Errorf("%w (hint: offsets %d and below of partition %d of %s were not counted and are gone. %s)", err, gone.Start-1, gone.Partition, gone.Topic, countAgain)
+	} else if errors.Is(err, broker.ErrAnother) {
+		err = fmt.Errorf("%w (hint: %s)", err, countAgain)
 	}
 	return out.Test, err
 }

@@ -228,7 +228,7 @@ func (s *spool) sameTopic(ctx context.Context) error {
 		return err
 	}
 	if err := is.Same(s.m.Identity, s.cfg.Topic, "when the window was begun"); err != nil {
-		return fmt.Errorf("%w (hint: remove the spool %s, and a window of the topic that is there now is begun)", err, s.cfg.Folder)
+		return fmt.Errorf("%w (hint: remove the spool %s, and a window of the topic that is there now is begun; for a stream that has published choose another source.kafka.group, publish.kafka.name and output)", err, s.cfg.Folder)
 	}
 	return nil
 }

@@ -33,11 +33,7 @@ func (f *Feed) leastSquares(ctx context.Context, p *model.Posterior, key string,
 	if err != nil {
 		return nil, err
 	}
-	found, err := sums.Fit()
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	return sums.Fit()
 }
 
 // Relative differences between the predictors of two correct programs are smaller than these numbers.
