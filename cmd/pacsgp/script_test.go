@@ -54,8 +54,6 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
-			e.Setenv("PYTHON", os.Getenv("PACSGP_PYTHON"))
-			e.Setenv("PYTHONPATH", filepath.Join(verifytest.Root(t), "python"))
 			e.Setenv("EXAMPLES", filepath.Join(verifytest.Root(t), "examples"))
 			for name, value := range map[string]string{"PYTHON": os.Getenv("PACSGP_PYTHON"), "PYTHONPATH": filepath.Join(verifytest.Root(t), "python"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} {
 				e.Setenv(name, value)

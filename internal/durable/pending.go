@@ -190,7 +190,7 @@ func WriteFile(fsys FS, path string, data []byte) error {
 func Explain(path string, size int64, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("write %s: %w (hint: free at least %d bytes, and start it again; nothing half-written stays)", path, err, size)
+		return fmt.Errorf("write %s: %w (hint: free at least %d bytes, and start it again if it has ended; nothing half-written stays)", path, err, size)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("write %s: %w (hint: choose an output directory that this user may write to)", path, err)
 	}

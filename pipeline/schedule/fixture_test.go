@@ -69,10 +69,9 @@ func hourly(t *testing.T) schedule.Trigger {
 func newStage(t *testing.T, j *schedule.Job) *stage {
 	t.Helper()
 	s := &stage{t: t, job: j, store: &pipelinetest.Store{}, kl: 61.25}
-	switch {
-	case j.Topic != nil:
+	if j.Topic != nil {
 		s.log = j.Topic.(*topic)
-	default:
+	} else {
 		s.lake = &lake{}
 		j.Lake = s.lake
 		s.lake.add("b", 60)
@@ -150,10 +149,9 @@ func (s *stage) at(now time.Time) *pipeline.RunState {
 func (s *stage) reserved() int64 {
 	var state struct{ Run *pipeline.Scheduled }
 	text, _, _ := s.store.Note(schedule.StateFile)
-	if text == nil {
-		return 0
+	if text != nil {
+		fatal.If(s.t, json.Unmarshal(text, &state))
 	}
-	fatal.If(s.t, json.Unmarshal(text, &state))
 	if state.Run == nil {
 		return 0
 	}
@@ -183,9 +181,8 @@ func (s *stage) certificates() map[int64]certify.Certificate {
 	}
 	all := map[int64]certify.Certificate{}
 	for k, id := range ids {
-		if all[k], err = s.store.GetCertificate(s.t.Context(), id); err != nil {
-			s.t.Fatal(err)
-		}
+		all[k], err = s.store.GetCertificate(s.t.Context(), id)
+		fatal.If(s.t, err)
 	}
 	return all
 }

@@ -148,6 +148,21 @@ func TestPointerThatCannotBeMoved(t *testing.T) {
 	}
 }
 
+// An end that cannot be recorded, as on a full disk, is reported once, and not at each poll as another one.
+func TestEndThatCannotBeRecorded(t *testing.T) {
+	s := onFiles(t, asDeclared)
+	s.Train = func(context.Context, *schedule.Job, job.Job, dataset.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
+		s.op = func(func() error) error { return errors.New("no space left on device") }
+		return nil, errors.New("no luck")
+	}
+	for range 3 {
+		_, _ = s.Look(t.Context(), s.job, someDay)
+	}
+	if said := fmt.Sprint(s.said); strings.Count(said, "no luck") != 1 || strings.Contains(said, "the scheduler ended") {
+		t.Errorf("%q", said)
+	}
+}
+
 // A run that fails is tried again soon, though a clock that was a year ahead has left the
 // record of a run before it, or was put back behind the failure.
 func TestRetryWhenTheClockWasPutBack(t *testing.T) {

@@ -83,9 +83,11 @@ func (s *Scheduler) endUntrained(j *Job, run *pipeline.Scheduled, as pipeline.St
 // end records the end of a run, whose state is set.
 func (s *Scheduler) end(j *Job, r *pipeline.RunState, at time.Time) error {
 	j.dated(r, at)
-	err := r.End(j.Output, r.State, r.Exit, r.Fault, at)
+	if err := r.End(j.Output, r.State, r.Exit, r.Fault, at); err != nil {
+		return err // by its record the run has not ended
+	}
 	s.ended(j, r)
-	return err
+	return nil
 }
 
 // dated sets, in the record of a run that has ended, its end and when its next try is due.

@@ -110,9 +110,7 @@ func TestFeaturesOfASequenceStay(t *testing.T) {
 // Of several triggers that are due a run has the latest moment: no row waits for the next look.
 func TestLatestOfTheTriggersThatAreDue(t *testing.T) {
 	early, err := schedule.Cron("30 2 * * *", "UTC")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, c := range []struct {
 		last schedule.Trigger
 		want string
