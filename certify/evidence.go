@@ -125,7 +125,7 @@ func (l Counts) validate() error {
 	rest := l.Rows
 	for _, count := range []int64{l.Prior, l.Training, l.Holdout, l.Duplicates, l.Rejected, l.Outside} {
 		if count < 0 || count > rest {
-			return fmt.Errorf("counts does not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Prior, l.Training, l.Holdout)
+			return fmt.Errorf("counts do not add up: %d rows, of them %d prior, %d training and %d held-out", l.Rows, l.Prior, l.Training, l.Holdout)
 		}
 		rest -= count
 	}
