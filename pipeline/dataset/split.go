@@ -126,7 +126,7 @@ type Split struct {
 	OutsideRows *RowSet // rows that the column of the mean was fitted on; nil unless the job has some
 	Out         LeftOut
 	Units       *certify.UnitCounts // nil if examples are rows
-	Order       []Rank              // the lowest ranks of prior and training rows, in order; start values use them
+	Order       []Rank              // of prior and training rows the lowest ranks, in order; with units, of their rows with the lowest hashes, prior rows first
 }
 
 // hashUnits returns a share of the 2⁶⁴ hashes, rounded down.
