@@ -4,11 +4,10 @@
 
 // func extentOfBlocks(values *float64, n int) (lo, hi float64, nans int)
 //
-// Running minima in X4..X7, maxima in X8..X11, in X12 and X13 all bits set where a
-// NaN was met: MINPD and MAXPD lose it, so that it needs a place of its own. Two
-// vectors share one comparison, for it is unordered if either has a NaN. SSE2 is
-// part of every amd64 processor; more would not help, for the speed is that of
-// the second cache.
+// X4..X7 are running minima, X8..X11 maxima. X12 and X13 have all bits set in lanes with a
+// NaN, which MINPD and MAXPD lose. One comparison serves two vectors: it is unordered if
+// either has a NaN. Every amd64 processor has SSE2; wider vectors would not help, because
+// the second-level cache limits the speed.
 TEXT ·extentOfBlocks(SB), NOSPLIT, $0-40
 	MOVQ   values+0(FP), SI
 	MOVQ   n+8(FP), CX

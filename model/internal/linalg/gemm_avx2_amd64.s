@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// Four ones and four zeros: read at 32-8r, a mask of the first r lanes.
+// Four words of ones and four of zeros. From offset 32-8r they are a mask of the first r lanes.
 DATA lanes<>+0(SB)/8, $-1
 DATA lanes<>+8(SB)/8, $-1
 DATA lanes<>+16(SB)/8, $-1
@@ -13,10 +13,10 @@ DATA lanes<>+48(SB)/8, $0
 DATA lanes<>+56(SB)/8, $0
 GLOBL lanes<>(SB), RODATA|NOPTR, $64
 
-// The micro-kernel of 4×12 elements: 12 accumulators Y4..Y15, one row of the right
-// panel in Y0..Y2, a broadcast element of the left panel in Y3. AX left panel, BX right
-// panel, CX k left, DI row of c, SI its stride in bytes, DX rows left, R8 mask of the
-// last vector, R12 what is ahead.
+// The micro-kernel of 4×12 elements: 12 accumulators Y4..Y15, one row of the right panel in
+// Y0..Y2, a broadcast element of the left panel in Y3. AX points to the left panel, BX to the
+// right one, DI to a row of c, R8 to the mask of the last vector, R12 to memory to prefetch.
+// CX counts the steps left, DX the rows left. SI is the stride of c in bytes.
 
 #define ROW1(OFF, C0) \
 	VBROADCASTSD OFF(AX), Y3; \
@@ -55,7 +55,7 @@ GLOBL lanes<>(SB), RODATA|NOPTR, $64
 	ROW3(A+16, Y10, Y11, Y12); \
 	ROW3(A+24, Y13, Y14, Y15)
 
-// All steps, four at a time. With each four a line ahead is fetched.
+// All steps, four at a time. Each four prefetch a cache line at R12.
 #define SUM(STEP, LOOP, ONE, REST, DONE) \
 LOOP:                   \
 	SUBQ $4, CX;       \
@@ -80,8 +80,8 @@ ONE:                    \
 	JNZ  ONE;          \
 DONE:
 
-// One vector of c: c = alpha·sum + c, where c is 0 if it is not to be read. Y3 alpha,
-// Y2 and Y1 masks of what to read of c.
+// Stores a vector of c = alpha·sum + c, with 0 instead of the old c if it is not read. Y3 is
+// alpha. Y2 and Y1 are masks of what is read of c: of full vectors, and of the last one.
 #define PUT(OFF, C) \
 	VMASKMOVPD  OFF(DI), Y2, Y0; \
 	VFMADD213PD Y0, Y3, C;       \
@@ -114,7 +114,7 @@ DONE:
 	VZEROUPPER;          \
 	RET
 
-// Y3 alpha, Y2 all ones or zeros, Y1 the mask of the last vector or zeros.
+// Sets Y3 to alpha, Y2 to ones and Y1 to the mask of the last vector; both to 0 if c is not read.
 #define READMASKS \
 	VBROADCASTSD alpha+8(FP), Y3; \
 	VMOVQ        R13, X2;         \
@@ -133,7 +133,7 @@ TEXT ·gemmAVX2(SB), NOSPLIT, $0-80
 	MOVQ cols+56(FP), R9
 	MOVQ ahead+72(FP), R12
 
-	// R8: the mask of (cols-1)%4+1 lanes. R13: all ones, or 0 if c is not read.
+	// R8 points to the mask of (cols-1)%4+1 lanes. R13 is all ones, or 0 if c is not read.
 	LEAQ lanes<>+24(SB), R8
 	MOVQ R9, R10
 	DECQ R10
@@ -143,7 +143,7 @@ TEXT ·gemmAVX2(SB), NOSPLIT, $0-80
 	MOVBQZX store+64(FP), R13
 	DECQ R13
 
-	// The rows of c, while the sums are formed.
+	// Prefetches the rows of c, which arrive while the sums are formed.
 	MOVQ DI, R10
 	MOVQ DX, R11
 prefetch:

@@ -2,10 +2,10 @@
 
 #include "textflag.h"
 
-// The micro-kernel of 8×24 elements: 24 accumulators Z8..Z31, one row of the right
-// panel in Z0..Z2, broadcast elements of the left panel in Z3..Z7. AX left panel, BX
-// right panel, CX k left, DI row of c, SI its stride in bytes, DX rows left, K1 mask of
-// the last vector, K2 and K3 masks of what to read of c.
+// The micro-kernel of 8×24 elements: 24 accumulators Z8..Z31, one row of the right panel in
+// Z0..Z2, broadcast elements of the left panel in Z3..Z7. AX points to the left panel, BX to
+// the right one, DI to a row of c. CX counts the steps left, DX the rows left. SI is the stride
+// of c in bytes, K1 the mask of the last vector. K2 and K3 are masks of what is read of c.
 
 #define ROW1(OFF, T, C0) \
 	VBROADCASTSD OFF(AX), T; \
@@ -19,8 +19,8 @@
 	ROW2(OFF, T, C0, C1); \
 	VFMADD231PD Z2, T, C2
 
-// One step along k: the outer product of 8 and 8, 16 or 24 elements. Neither panel stays
-// in the first cache; what the step after the next seven reads is fetched meanwhile.
+// One step along k: the outer product of 8 and 8, 16 or 24 elements. STEP3 prefetches what
+// the eighth step from here reads, because neither panel stays in the first-level cache.
 #define STEP1(A, B) \
 	VMOVUPD B+0(BX), Z0; \
 	ROW1(A+0, Z3, Z8);   \
@@ -61,8 +61,8 @@
 	ROW3(A+48, Z4, Z26, Z27, Z28); \
 	ROW3(A+56, Z5, Z29, Z30, Z31)
 
-// All steps, four at a time. With each four a line of c is fetched, column of lines by
-// column, and two lines ahead: all at once they would keep the panels waiting.
+// All steps, four at a time. Each four prefetch a cache line of c, the first line of each row
+// first, and two lines at R13: all at once they would delay the panels.
 #define SUM(STEP, LOOP, FETCH, NEXT, ONE, REST, DONE) \
 LOOP:                  \
 	SUBQ $4, CX;       \
@@ -98,7 +98,7 @@ ONE:                   \
 	JNZ  ONE;          \
 DONE:
 
-// One vector of c: c = alpha·sum + c, where c is 0 if it is not to be read.
+// Stores a vector of c = alpha·sum + c, with 0 instead of the old c if it is not read. Z0 is alpha.
 #define PUT(OFF, C) \
 	VMOVUPD.Z   OFF(DI), K2, Z1; \
 	VFMADD231PD C, Z0, Z1;       \
@@ -149,7 +149,7 @@ TEXT ·gemmAVX512(SB), NOSPLIT, $0-80
 	MOVQ rows+48(FP), DX
 	MOVQ cols+56(FP), R9
 
-	// K1: the low (cols-1)%8+1 lanes. K2, K3: all and K1, or none if c is not read.
+	// K1: the low (cols-1)%8+1 lanes. K2: all lanes, and K3: those of K1, or none if c is not read.
 	MOVQ  R9, R10
 	DECQ  R10
 	ANDQ  $7, R10
@@ -169,7 +169,7 @@ TEXT ·gemmAVX512(SB), NOSPLIT, $0-80
 	KMOVW R11, K2
 	KMOVW R12, K3
 
-	// What to fetch: of c line, rows left, the next column of lines; what is ahead.
+	// What to prefetch. R10: a line of c. R11: rows left. R12: the next line of the first row. R13: ahead.
 	MOVQ DI, R10
 	MOVQ DX, R11
 	LEAQ 64(DI), R12

@@ -1,14 +1,14 @@
 // The bodies of exp, φ, Φ and of the kernel block, shared by the vector widths. An
 // including file defines V0..V15 (vector registers), LANES and BYTES of one, ZERO(v),
 // MASK, LOADPART and STOREPART for a part of a vector, UPPER(x, v, w): v = 1 − v in the
-// lanes where the sign of x is +, and what the widths do best in different ways. There,
-// m, n and j are those of constants.go, eighths holds n/8, and the last bits of sum are
-// n; sum and w are overwritten.
+// lanes where the sign of x is +, and the macros below, because each width has a way of its
+// own. In them m, n and j are those of constants.go, eighths is n/8, and the last bits of
+// sum are n. They overwrite sum and w.
 //
 // For any x:
 //
-//	CLAMP(x):          keeps eighths within what SCALE can take; overwrites V1
-//	BOUND(r):          keeps r within what EXPSMALL can take
+//	CLAMP(x):          bounds x, so that SCALE can use eighths; overwrites V1
+//	BOUND(r):          bounds r, so that EXPSMALL can use it
 //	POWER(sum, v, w):  v = T_j
 //	SCALE(v, eighths): v = v·2^m, rounded once; overwrites V1, V4, V5
 //
@@ -29,7 +29,7 @@
 #define C(I) ((I)*64)(DX)
 #define CI(I, J) ((I+J)*64)(DX)
 
-// N = n/8, X = r, SUM for POWER.
+// From x in X: N = n/8, X = r, and SUM for POWER.
 #define REDUCE(X, N, SUM)           \
 	VMOVUPD      LOG2E, SUM;    \
 	VFMADD213PD  ROUND, X, SUM; \
@@ -86,7 +86,7 @@
 	VMOVUPD C(const_normalMax), T;  \
 	VMINPD  X, T, T
 
-// X = r and N, SUM of exp(−t²/2) for t in T. LOW is overwritten.
+// From t in T: X = r, N and SUM of exp(−t²/2). Overwrites LOW.
 #define GAUSS(T, X, N, SUM, LOW)               \
 	VMULPD       T, T, X;                  \
 	VMOVAPD      X, LOW;                   \
@@ -95,9 +95,9 @@
 	REDUCE(X, N, SUM);                     \
 	VFMADD231PD  C(const_minusHalf), LOW, X
 
-// From t in V6, before the exponential, for which there is time during the division:
-// INV = 1/(t+4), with a remainder REM from the rounding of the sum (V8, exact for t ≤ 4)
-// and of the quotient, and S = s without the remainder. Overwrites V7.
+// From t in V6: INV = 1/(t+4), with a remainder REM from the rounding of the sum (V8, exact
+// for t ≤ 4) and of the quotient, and S = s without the remainder. Overwrites V7. It comes
+// before the exponential, so that the processor computes that during the division.
 #define QUOTIENT(INV, REM, S)                     \
 	VADDPD       C(const_four), V6, REM;      \
 	VMOVUPD      C(const_one), V7;            \
@@ -209,8 +209,8 @@
 	BOTHQUICK(V2, V3, V1, V4, V14, (SI), (DI), (R8)); \
 	BOTHQUICK(V15, V9, V5, V13, V10, BYTES(SI), BYTES(DI), BYTES(R8))
 
-// Applies TWO to CX elements, and STEP where TWO jumps to one and to what is left over.
-// MASK(CX) prepares LOADPART and STOREPART for the last 1..LANES−1.
+// Applies TWO to CX elements, and STEP where TWO jumps to the label one and to the rest.
+// MASK prepares LOADPART and STOREPART for the last 1..LANES−1 elements.
 #define EACH(TWO, STEP)            \
 	HOIST;                     \
 	SUBQ $(2*LANES), CX;       \
@@ -245,7 +245,7 @@ done:                              \
 #define LOADFULL(P, V) VMOVUPD (P), V
 #define STOREFULL(V, P) VMOVUPD V, (P)
 
-// A row of two vectors: variance·exp of the exponents in A and B to DI.
+// Stores a row of two vectors at DI: variance·exp of the exponents in A and B.
 #define KERNELROW(A, B)                       \
 	VMOVUPD C(const_kernelMin), V0;       \
 	VMAXPD  A, V0, A;                     \
@@ -265,7 +265,7 @@ done:                              \
 	VMOVUPD V4, BYTES(DI);                \
 	ADDQ    R9, DI
 
-// V0 = exp(−a), less what it is far away, and V7 = a, from −a² in A, which is overwritten.
+// From −a² in A: V0 = exp(−a) − kernelFloor, which is 0 far away, and V7 = a. Overwrites A.
 #define MATERN(A)                            \
 	ZERO(V1);                            \
 	VSUBPD  A, V1, A;                    \
@@ -297,7 +297,7 @@ done:                              \
 	VMULPD V6, V4, V4;                 \
 	VMOVUPD V4, TO
 
-// Its slope.
+// The slope of a Matérn kernel, from V0 and V7.
 #define MATERN32SLOPE(TO)                \
 	VBROADCASTSD steep+48(FP), V6;   \
 	VMULPD V6, V0, V4;               \
@@ -345,7 +345,7 @@ done:                              \
 	ADDQ R9, DI;              \
 	ADDQ R9, R8
 
-// Takes (x − z)² of row R of the group from the exponents A and B.
+// Subtracts (x − z)² of row R of the group from the exponents A and B.
 #define SQUARES(R, A, B)            \
 	VBROADCASTSD (R*8)(SI), V2; \
 	VSUBPD       V0, V2, V3;    \
@@ -353,10 +353,10 @@ done:                              \
 	VFNMADD231PD V3, V3, A;     \
 	VFNMADD231PD V2, V2, B
 
-// The kernel block, two vectors of columns: for CX rows of x at SI, in groups of four
-// for each of R10 features, ROW takes −Σ(x−z)² to DI (stride R9 bytes), z at BX as
-// R10 pairs of vectors. Four rows at a time make eight sums, enough to hide what each
-// waits for.
+// The kernel block, two vectors of columns. SI points to CX rows of x in groups of four,
+// each with R10 features, and BX to z as R10 pairs of vectors. From −Σ(x−z)² of a row, ROW
+// stores values at DI (stride R9 bytes). Four rows at a time make eight sums, enough to hide
+// the latency of each.
 #define KERNELROWS(ROW)         \
 	HOIST;                  \
 group:                          \

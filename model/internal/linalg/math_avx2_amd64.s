@@ -3,7 +3,7 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// Four ones and four zeros: read at 32-8r, a mask of the first r lanes.
+// Four words of ones and four of zeros. From offset 32-8r they are a mask of the first r lanes.
 DATA first<>+0(SB)/8, $-1
 DATA first<>+8(SB)/8, $-1
 DATA first<>+16(SB)/8, $-1
@@ -47,22 +47,22 @@ GLOBL first<>(SB), RODATA|NOPTR, $64
 
 #define ZERO(V) VXORPD V, V, V
 
-// T_j less j·2⁴⁹, by looking up halves of its bits: VPERMPS takes the last three bits of
-// each half of SUM for an index, of which the lower one is j and the upper one no matter.
+// T_j minus j·2⁴⁹, from tables of the halves of its bits. VPERMPS takes the last three bits of
+// each half of SUM as an index: j in the lower half. The results of upper halves are not used.
 #define HALVES(SUM, V, W)                                \
 	VPERMPS  C(const_expHalves), SUM, W;             \
 	VPERMPS  (const_expHalves*64+BYTES)(DX), SUM, V; \
 	VPSLLQ   $32, V, V;                              \
 	VPBLENDD $0xAA, V, W, V
 
-// With j·2⁴⁹ added, T_j itself.
+// Adds j·2⁴⁹, which gives T_j.
 #define POWER(SUM, V, W)      \
 	HALVES(SUM, V, W);    \
 	VPSLLQ $61, SUM, SUM; \
 	VPSRLQ $12, SUM, SUM; \
 	VPADDQ SUM, V, V
 
-// With n·2⁴⁹ added, which is j·2⁴⁹ and m in the exponent.
+// Adds n·2⁴⁹, which is j·2⁴⁹ and m in the exponent. That gives 2^m·T_j.
 #define QUICKPOWER(SUM, V, W) \
 	HALVES(SUM, V, W);    \
 	VPSLLQ $49, SUM, SUM; \
@@ -71,7 +71,7 @@ GLOBL first<>(SB), RODATA|NOPTR, $64
 #define KERNELPOWER(SUM, V, W) QUICKPOWER(SUM, V, W)
 #define QUICKSCALE(V, N)
 
-// In two steps, lest a factor overflow or underflow: the first of them is exact.
+// Two factors, so that neither overflows or underflows. The first product is exact.
 #define SCALE(V, N)                            \
 	VROUNDPD    $1, N, N;                  \
 	VMOVUPD     C(const_half), V1;         \
@@ -86,7 +86,7 @@ GLOBL first<>(SB), RODATA|NOPTR, $64
 	VMULPD      V1, V, V;                  \
 	VMULPD      V5, V, V
 
-// NaN stays NaN: the second source of the instruction.
+// NaN stays NaN: for it VMAXPD and VMINPD return their second source, X.
 #define CLAMP(X)                     \
 	VMOVUPD C(const_expMin), V1; \
 	VMAXPD  X, V1, X;            \
@@ -94,7 +94,7 @@ GLOBL first<>(SB), RODATA|NOPTR, $64
 	VMINPD  X, V1, X
 #define BOUND(R)
 
-// The bits of the limit less those of |x| are negative if |x| is larger, or NaN.
+// The bits of the limit minus those of |x| are a negative integer if |x| is larger, or NaN.
 #define USUAL(X, Y, I, W)                  \
 	VPAND     C(const_absMask), X, V1; \
 	VPAND     C(const_absMask), Y, W;  \

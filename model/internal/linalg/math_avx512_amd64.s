@@ -54,9 +54,9 @@
 
 #define ZERO(V) VPXORQ V, V, V
 
-// VSCALEFPD rounds n down, and knows what to do with an infinite one and with NaN. So
-// r need only be bounded, whatever x is: VRANGEPD takes the smaller size with the sign
-// of r, and its limit for NaN.
+// VSCALEFPD rounds n down, and has the right result for infinite n and NaN. So only r needs
+// a bound, whatever x is: VRANGEPD takes the smaller of the absolute values, with the sign of
+// r, and the limit if r is NaN.
 #define POWER(SUM, V, W) VPERMPD TABLE, SUM, V
 #define SCALE(V, N) VSCALEFPD N, V, V
 #define CLAMP(X)
@@ -66,7 +66,7 @@
 #define QUICKPOWER(SUM, V, W) POWER(SUM, V, W)
 #define QUICKSCALE(V, N) SCALE(V, N)
 
-// n·2⁴⁹ adds m to the exponent, and j·2⁴⁹, which LOWTABLE lacks.
+// Adds n·2⁴⁹, which is m in the exponent and j·2⁴⁹, which the entries of LOWTABLE lack.
 #define KERNELPOWER(SUM, V, W)    \
 	VPERMPD LOWTABLE, SUM, V; \
 	VPSLLQ  $49, SUM, SUM;    \

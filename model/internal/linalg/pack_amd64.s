@@ -4,9 +4,8 @@
 
 // func packTransAVX2(k int, src *float64, ld int, dst *float64, stride int)
 //
-// Four rows of src, k columns (a multiple of 4), go to four neighbouring columns of
-// dst. The next four rows are fetched meanwhile: rows are too short for the processor to
-// see where this goes.
+// Copies k columns (a multiple of 4) of four rows of src to four adjacent columns of dst. It
+// prefetches the next four rows, because rows are too short for the processor to do so.
 TEXT ·packTransAVX2(SB), NOSPLIT, $0-40
 	MOVQ k+0(FP), CX
 	MOVQ src+8(FP), SI
@@ -53,8 +52,8 @@ done:
 
 // func packRowsAVX2(k int, src *float64, ld int, dst *float64, width int, w *float64)
 //
-// k rows of src, width columns of it (a multiple of 4), go to dst without gaps; row i
-// is multiplied by w[i] unless w is nil.
+// Copies width columns (a multiple of 4) of k rows of src to dst, without gaps. Row i is
+// multiplied by w[i] unless w is nil.
 TEXT ·packRowsAVX2(SB), NOSPLIT, $0-48
 	MOVQ k+0(FP), CX
 	MOVQ src+8(FP), SI

@@ -1,10 +1,10 @@
 // Substitution in a packed diagonal block, shared by the vector widths. An including
 // file defines V0..V8.
 //
-// CX columns to solve, of which R11 are solved; SI coefficients, in the order of use;
-// DI the column being solved, of 8, 4 or one panels; R8 from one column to the next, R9
-// from one panel to the next, in bytes; DX start, BX a solved column. R12 and R13 are
-// DI and BX four panels on, R10 is 3·R9.
+// CX is the number of columns, R11 that of solved ones. SI points to the coefficients, in the
+// order of use, DI to the column being solved, in 8, 4 or 1 panels, DX to the first column, BX
+// to a solved one, and R12 and R13 four panels after DI and BX. R8 is the distance in bytes of
+// two columns, R9 that of two panels, and R10 is 3·R9.
 
 #define LOAD4 \
 	VMOVUPD (DI), V0;         \

@@ -56,8 +56,8 @@ done:
 	VZEROUPPER
 	RET
 
-// Adds the sixteen lanes of Y0..Y3: lane i of the result is i, i+4, i+8, i+12, then
-// lanes 0 and 2, 1 and 3, and both.
+// Adds the sixteen lanes of Y0..Y3 to X0: lanes i and i+4, i+8 and i+12, and both. Of the
+// four sums it adds the first to the third, the second to the fourth, and both.
 #define ADDLANES \
 	VADDPD       Y1, Y0, Y0;    \
 	VADDPD       Y3, Y2, Y2;    \
@@ -129,7 +129,7 @@ done:
 
 // func momentsAVX2(n int, x, y, dst *float64)
 //
-// dst gets Σ x·y, Σ x·x and Σ x, added as dotAVX2 and sumAVX2 add. n is a multiple of 16.
+// Sets dst to Σ x·y, Σ x·x and Σ x, in the order of dotAVX2 and sumAVX2. n is a multiple of 16.
 TEXT ·momentsAVX2(SB), NOSPLIT, $0-32
 	MOVQ n+0(FP), CX
 	MOVQ x+8(FP), SI
@@ -191,7 +191,7 @@ done:
 
 // func combineAVX2(n int, coef *float64, stride int, rows, y *float64)
 //
-// y −= Σ coef[k·stride]·rows[48k:48k+48], for 48 elements, in registers.
+// Takes Σ coef[k·stride]·rows[48k:48k+48] from the 48 elements of y, which stay in registers.
 TEXT ·combineAVX2(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ coef+8(FP), SI
