@@ -62,6 +62,6 @@ def kernel(model, x):
         for j, l in enumerate(model.lengthscales):
             r += ((x[:, j, None] - model.z[None, :, j]) / l) ** 2
     profile, distance, rest = FAMILIES[model.meta["kernel"]]
-    value, _, moves = profile(np.minimum(r, 4e5))  # beyond is nothing, and there is no 0·∞
+    value, _, moves = profile(np.minimum(r, 1e300))  # so that there is no 0·∞
     k = model.variance * value
     return k, k * ((0.51 * gamma(model.z.shape[1] + 6) + distance * U) * moves + rest * U)

@@ -13,8 +13,12 @@ func Num(x float64) *big.Float { return new(big.Float).SetPrec(loss.Precision).S
 
 // Value returns the value of a family at t, with an error of a few units in the last bit.
 func Value(f *kernel.Family, t *big.Float) *big.Float {
-	if f == kernel.SquaredExponential {
+	switch f {
+	case kernel.SquaredExponential:
 		return loss.Exp(Num(0).Mul(t, Num(-0.5)))
+	case kernel.Matern32, kernel.Matern52:
+	default:
+		panic("kerneltest: no exact values of " + f.Name)
 	}
 	a := Num(0).Mul(t, Num(f.Stretch)) // √(stretch·t)
 	a.Sqrt(a)
