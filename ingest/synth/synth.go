@@ -91,25 +91,14 @@ func (g *Generator) Rows(first int64, n int) [][]float64 {
 	return columns
 }
 
-// blockFourier is how many Fourier features are evaluated together.
-const blockFourier = 128
-
 // Value returns the function's value at x, without noise.
 func (g *Generator) Value(x []float64) float64 {
 	var sum float64
-	var block [blockFourier]float64
-	for from := 0; from < len(g.phase); from += blockFourier {
-		phase := g.phase[from:min(from+blockFourier, len(g.phase))]
-		angles := block[:copy(block[:], phase)]
+	for r, angle := range g.phase {
 		for j, v := range x {
-			omega := g.omega[j][from:][:len(angles)]
-			for r := range angles {
-				angles[r] += float64(omega[r] * v) // not fused: the same bits on all processors
-			}
+			angle += float64(g.omega[j][r] * v) // not fused: the same bits on all processors
 		}
-		for _, t := range angles {
-			sum += cosTurns(t)
-		}
+		sum += cosTurns(angle)
 	}
 	return float64(g.amplitude * sum)
 }
@@ -132,26 +121,16 @@ func cosTurns(t float64) float64 {
 	z := float64(u * u)
 	w := float64(z * z)
 	// Even and odd terms are separate: two short chains instead of a long one.
-	even, odd := taylor10, taylor9
-	even, odd = taylor8+float64(even*w), taylor7+float64(odd*w)
-	even, odd = taylor6+float64(even*w), taylor5+float64(odd*w)
-	even, odd = taylor4+float64(even*w), taylor3+float64(odd*w)
-	even, odd = taylor2+float64(even*w), taylor1+float64(odd*w)
-	even = taylor0 + float64(even*w)
+	even, odd := taylor[10], taylor[9]
+	for k := 8; k > 0; k -= 2 {
+		even, odd = taylor[k]+float64(even*w), taylor[k-1]+float64(odd*w)
+	}
+	even = taylor[0] + float64(even*w)
 	return float64(u * (even + float64(odd*z)))
 }
 
-// The coefficients (−1)^k (2π)^(2k+1) / (2k+1)! of sin(2πu).
-const (
-	taylor0  = 6.283185307179586
-	taylor1  = -41.34170224039976
-	taylor2  = 81.60524927607506
-	taylor3  = -76.70585975306139
-	taylor4  = 42.058693944897655
-	taylor5  = -15.09464257682299
-	taylor6  = 3.819952584848282
-	taylor7  = -0.7181223017785006
-	taylor8  = 0.10422916220813984
-	taylor9  = -0.012031585942120627
-	taylor10 = 0.0011309237482517963
-)
+// taylor has the coefficients (−1)^k (2π)^(2k+1) / (2k+1)! of sin(2πu).
+var taylor = [...]float64{
+	6.283185307179586, -41.34170224039976, 81.60524927607506, -76.70585975306139, 42.058693944897655, -15.09464257682299,
+	3.819952584848282, -0.7181223017785006, 0.10422916220813984, -0.012031585942120627, 0.0011309237482517963,
+}
