@@ -89,16 +89,3 @@ func unseen(ctx context.Context, from *objects.View, folder string, seen map[str
 	seen[key] = true
 	return true, nil
 }
-
-// wantPattern says what is wrong with a malformed pattern.
-const wantPattern = "not a pattern: a [ needs a ] and something between them, a \\ needs a character after it (hint: write \\[ for the bracket itself)"
-
-// malformed reports whether a declared path is meant to be a pattern and cannot be one. described is
-// the error of describing it.
-func malformed(path string, described error) bool {
-	if !errors.Is(described, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
-		return false
-	}
-	_, err := filepath.Match(filepath.Clean(path), "") // fails of nothing else
-	return err != nil
-}

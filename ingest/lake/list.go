@@ -106,8 +106,6 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		return nil, fmt.Errorf("%s is neither a file nor a directory", path)
 	case err == nil:
 		return []string{path}, nil
-	case malformed(path, err):
-		return nil, fmt.Errorf("pattern %s: %s", path, wantPattern)
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
 		return l.glob(ctx, path)
 	case errors.Is(err, fs.ErrNotExist):

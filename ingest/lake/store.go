@@ -1,7 +1,6 @@
 package lake
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -19,15 +18,11 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute(path))
 }
 
-// CheckPath returns an error for a declared path that cannot be read, wherever its files are: an
-// address of another store, or a malformed pattern. It makes no request. shown is the path for
-// messages.
+// CheckPath returns an error for an address of another store. It makes no request. shown is the path
+// for messages.
 func CheckPath(path string) (shown string, err error) {
 	if objects.IsAddress(path) {
 		return objects.Shown(path), objects.Check(objects.Clean(path))
-	}
-	if _, err := os.Stat(path); malformed(path, err) {
-		return path, errors.New(wantPattern)
 	}
 	return path, nil
 }
