@@ -6,7 +6,6 @@ import (
 	"image/color"
 	"io"
 	"math"
-	"strconv"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -29,8 +28,8 @@ type Point struct {
 	Predicted float64
 }
 
-// A Figure is the plot of one run. Left: the curve of errors, the bounds of groups, or the bound
-// during training. Right: predictions against observations, with the tolerance as a band.
+// A Figure is the plot of one run. Left: the curve of errors, or the bound during training. Right:
+// predictions against observations, with the tolerance as a band.
 type Figure struct {
 	Certificate certify.Certificate
 	Steps       []Step
@@ -88,13 +87,10 @@ func (f Figure) WritePNG(w io.Writer) error {
 	return nil
 }
 
-// left returns the left panel: the curve, else the groups, else the bound during training.
+// left returns the left panel: the curve, else the bound during training.
 func (f Figure) left() panel {
 	if g, ok := f.Certificate.Claim(certify.ClaimCurve); ok && g.Curve != nil && len(g.Curve.Steps) > 0 {
 		return f.curve(g)
-	}
-	if g, ok := f.Certificate.Claim(certify.ClaimGroups); ok && g.Status == certify.StatusCertified {
-		return f.groups(g.Groups)
 	}
 	return f.progress()
 }
@@ -199,28 +195,6 @@ func stairs(g certify.Claim) (missed, bound plotter.XYs) {
 		bound = append(bound, plotter.XY{X: s.Tolerance, Y: s.Bound}, plotter.XY{X: end, Y: s.Bound})
 	}
 	return missed, bound
-}
-
-// groups shows, for each group, the share of held-out rows that were missed and the bound for new
-// rows. Groups without a bound have no dots.
-func (f Figure) groups(all []certify.Group) panel {
-	p := newPanel("Missed, by groups of "+f.Certificate.Grouping.Column, "share of rows", "")
-	var missed, bound plotter.XYs
-	last, most := len(all)-1, 0.0
-	names := make([]string, last+1)
-	for i, of := range all {
-		y := float64(last - i) // from top to bottom
-		names[last-i] = group(f.Certificate, i) + " (" + strconv.FormatInt(of.N, 10) + " rows)"
-		if of.Bound < 1 {
-			k, b := plotter.XY{X: float64(of.Misses) / float64(of.N), Y: y}, plotter.XY{X: of.Bound, Y: y}
-			missed, bound, most = append(missed, k), append(bound, b), max(most, of.Bound)
-			p.line("", grey, 1.1, nil, k, b)
-		}
-	}
-	p.dots("fresh rows, at most", green, 3.2, bound)
-	p.dots("held-out rows", blue, 2.4, missed)
-	p.NominalY(names...)
-	return p.limits(0, 1.1*cmp.Or(most, 1), -0.5, float64(last)+1.2)
 }
 
 // rows shows predictions against observations, with equal axes and the tolerance as a band along
