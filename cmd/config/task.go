@@ -94,7 +94,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(!isRemote(string(c.Sign)), "sign", "%s: "+wantLocal, c.Sign)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
 	if source := hides(from, c.Output); source != "" {
-		faults.Add("output", insideSource(source), c.Output, source)
+		faults.Add("output", "%s is inside the source %s, which would find the model; choose a directory outside it, or a name that begins with _ or .", c.Output, source)
 	}
 	bad := c.Rejected.To
 	faults.Unless(!isRemote(bad.path), "rejected.to", "%s: "+wantLocal, bad.path)
@@ -120,14 +120,6 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		p.checkStream(&faults)
 	}
 	return p, faults
-}
-
-// insideSource returns the format of the fault that an output directory is inside the source.
-func insideSource(source string) string {
-	if strings.ContainsAny(source, "*?[") {
-		return "the source %[2]s would find the model in %[1]s; choose another directory"
-	}
-	return "%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or ."
 }
 
 // Open opens the source with the columns of the job. spooled, if not nil, is called with the number
