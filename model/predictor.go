@@ -169,7 +169,10 @@ func (r *Predictor) block(s *predictScratch, x, mean, variance []float64) {
 	k, t := s.k.Slice(0, n, 0, m), s.t.Slice(0, n, 0, m)
 	kernel := &r.posterior.Kernel
 	r.pool.Kernel(kernel.Family.Profile, view(x, d), r.z, r.origin, r.invScale, kernel.Variance, k, linalg.Mat{})
-	linalg.Moments(k, r.alpha, mean, s.norm, s.sum)
+	for i := range mean {
+		row := k.Row(i)
+		mean[i], s.norm[i], s.sum[i] = linalg.Dot(row, r.alpha), linalg.Dot(row, row), linalg.Sum(row)
+	}
 	r.way.predict(k, t, variance, s.image[:n])
 }
 

@@ -23,9 +23,6 @@ var portable = kernelSet{
 	combine:    combinePortable,
 	dot:        dotPortable,
 	sum:        sumPortable,
-	moments: func(x, y []float64, dst *[3]float64) {
-		*dst = [3]float64{dotPortable(x, y), dotPortable(x, x), sumPortable(x)}
-	},
 	exp:        each(exp),
 	cdf:        each(cdf),
 	cdfPDF:     cdfPDFPortable,

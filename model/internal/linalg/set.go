@@ -37,9 +37,6 @@ type kernelSet struct {
 	dot func(x, y []float64) float64
 	sum func(x []float64) float64
 
-	// moments writes Σ x·y, Σ x·x and Σ x, with the same bits as dot and sum.
-	moments func(x, y []float64, dst *[3]float64)
-
 	// exp, cdf and cdfPDF are the functions of constants.go, for slices of the
 	// same length > 0.
 	exp, cdf func(dst, x []float64)

@@ -45,12 +45,11 @@ var avx2 = kernelSet{
 			combineAVX2(n, &coef[0], stride, &rows[0], &y[0])
 		}
 	},
-	dot:     func(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) },
-	sum:     func(x []float64) float64 { return sumAVX2(len(x), &x[0]) },
-	moments: func(x, y []float64, dst *[3]float64) { momentsAVX2(len(x), &x[0], &y[0], &dst[0]) },
-	exp:     func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
-	cdf:     func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
-	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
+	dot:    func(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) },
+	sum:    func(x []float64) float64 { return sumAVX2(len(x), &x[0]) },
+	exp:    func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	cdf:    func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	cdfPDF: func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 8,
 	panels: map[*Profile]panel{
@@ -125,7 +124,6 @@ func axpyAVX2(n int, alpha float64, x, y *float64)
 func combineAVX2(n int, coef *float64, stride int, rows, y *float64)
 func dotAVX2(n int, x, y *float64) float64
 func sumAVX2(n int, x *float64) float64
-func momentsAVX2(n int, x, y, dst *float64)
 func expAVX512(n int, dst, x, table *float64)
 func cdfAVX512(n int, dst, x, table *float64)
 func cdfPDFAVX512(n int, cdf, pdf, x, table *float64)

@@ -35,23 +35,3 @@ func Sum(x []float64) float64 {
 	}
 	return s
 }
-
-// Moments writes, for each row x of m, x·y, x·x and Σ x to dot, square and sum [m.Rows], with the same bits as
-// [Dot] and [Sum]. It reads the rows once. y has m.Cols elements.
-func Moments(m Mat, y, dot, square, sum []float64) {
-	set := current.Load()
-	y = y[:m.Cols]
-	n := m.Cols &^ (lanes - 1)
-	var s [3]float64
-	for i := range m.Rows {
-		x := m.Row(i)
-		s = [3]float64{}
-		if n > 0 {
-			set.moments(x[:n], y, &s)
-		}
-		for j := n; j < len(x); j++ {
-			s[0], s[1], s[2] = math.FMA(x[j], y[j], s[0]), math.FMA(x[j], x[j], s[1]), s[2]+x[j]
-		}
-		dot[i], square[i], sum[i] = s[0], s[1], s[2]
-	}
-}

@@ -127,68 +127,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func momentsAVX2(n int, x, y, dst *float64)
-//
-// Sets dst to Σ x·y, Σ x·x and Σ x, in the order of dotAVX2 and sumAVX2. n is a multiple of 16.
-TEXT ·momentsAVX2(SB), NOSPLIT, $0-32
-	MOVQ n+0(FP), CX
-	MOVQ x+8(FP), SI
-	MOVQ y+16(FP), DI
-	MOVQ dst+24(FP), DX
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y8, Y8, Y8
-	VXORPD Y9, Y9, Y9
-	VXORPD Y10, Y10, Y10
-	VXORPD Y11, Y11, Y11
-	VXORPD Y12, Y12, Y12
-	VXORPD Y13, Y13, Y13
-	VXORPD Y14, Y14, Y14
-	VXORPD Y15, Y15, Y15
-
-loop:
-	SUBQ $16, CX
-	JLT  done
-	VMOVUPD     (SI), Y4
-	VMOVUPD     32(SI), Y5
-	VMOVUPD     64(SI), Y6
-	VMOVUPD     96(SI), Y7
-	VFMADD231PD (DI), Y4, Y0
-	VFMADD231PD 32(DI), Y5, Y1
-	VFMADD231PD 64(DI), Y6, Y2
-	VFMADD231PD 96(DI), Y7, Y3
-	VFMADD231PD Y4, Y4, Y8
-	VFMADD231PD Y5, Y5, Y9
-	VFMADD231PD Y6, Y6, Y10
-	VFMADD231PD Y7, Y7, Y11
-	VADDPD      Y4, Y12, Y12
-	VADDPD      Y5, Y13, Y13
-	VADDPD      Y6, Y14, Y14
-	VADDPD      Y7, Y15, Y15
-	ADDQ        $128, SI
-	ADDQ        $128, DI
-	JMP         loop
-
-done:
-	ADDLANES
-	VMOVSD  X0, (DX)
-	VMOVAPD Y8, Y0
-	VMOVAPD Y9, Y1
-	VMOVAPD Y10, Y2
-	VMOVAPD Y11, Y3
-	ADDLANES
-	VMOVSD  X0, 8(DX)
-	VMOVAPD Y12, Y0
-	VMOVAPD Y13, Y1
-	VMOVAPD Y14, Y2
-	VMOVAPD Y15, Y3
-	ADDLANES
-	VMOVSD  X0, 16(DX)
-	VZEROUPPER
-	RET
-
 // func combineAVX2(n int, coef *float64, stride int, rows, y *float64)
 //
 // Takes Σ coef[k·stride]·rows[48k:48k+48] from the 48 elements of y, which stay in registers.

@@ -21,20 +21,6 @@ func TestVectorLengths(t *testing.T) {
 			}
 			return out
 		})
-		sameInAllSets(t, "moments", func(*Pool) Mat {
-			two := NewMat(2, n)
-			copy(two.Row(0), x.Data)
-			copy(two.Row(1), y.Data)
-			got := NewMat(3, two.Rows)
-			Moments(two, y.Data, got.Row(0), got.Row(1), got.Row(2))
-			for i := range two.Rows {
-				row := two.Row(i)
-				if got.Row(0)[i] != Dot(row, y.Data) || got.Row(1)[i] != Dot(row, row) || got.Row(2)[i] != Sum(row) {
-					t.Fatalf("moments n=%d, row %d = %v", n, i, got)
-				}
-			}
-			return got
-		})
 		var dot, sum, dotMass, sumMass float64
 		for i, v := range x.Data {
 			dot += v * y.Data[i]
