@@ -10,6 +10,9 @@
 //	certify            computes bounds from sums and KL
 //	sink/*             writes model and certificate
 //
+// The calls go from cmd/pacsgp/train.go to stage.go, run.go, fit/fit.go, pass/firstpass.go, fit/train.go, parts.go,
+// pass/rowpass.go, pass/lastpass.go, pass/evidence.go and certify/certify.go.
+//
 // Packages import each other in one direction: pipeline -> {fit, pass} -> dataset -> job -> certify. Package job declares
 // jobs and has no rows. In the first pass ([pass.First]) the scaling follows from the prior rows, and the digest of the
 // sample from all values. In training a feed delivers the training rows: in ordinal order for full passes, through a
@@ -41,47 +44,39 @@
 //
 // # Ports
 //
-// The stage needs a [dataset.Source], a [pass.Sink], [fit.Logs] and [fit.Checkpoints]; [Train]
-// needs [dataset.Rows] and an [Output]. Package pipelinetest has the contract of each port as a
-// test for every adapter, and the simplest adapters, in memory. The package names no file format,
-// no broker and no clock that could change a result.
+// The stage needs a [dataset.Source], a [pass.Sink], [fit.Logs] and [fit.Checkpoints]; [Train] needs [dataset.Rows] and an
+// [Output]. Package pipelinetest has the contract of each port as a test for every adapter, and the simplest adapters, in
+// memory. The package names no file format, no broker and no clock that could change a result.
 //
 // # Where to add
 //
-// Package internal/extend has a source and a sink that are no part of the product.
+// Paths begin at the top of the repository. Package internal/extend has a source and a sink that are no part of the product.
+// What a job may name is also in docs/reference/job.md. After a change of the keys or names of files in YAML, run go test
+// ./cmd/config -run TestMessages -update.
 //
-//   - a source: a folder of ingest that implements [dataset.Rows] and [dataset.Source], with package ingest's
-//     rules for columns and rows, or by [dataset.Columns]; pipelinetest.TestSource in its tests. For
-//     jobs: a type in cmd/config that implements config.Origin, its key in
-//     config.SourceSection, a case in cmd/config/source.go and a row of docs/reference/job.md.
-//   - a sink: a folder of sink that implements [pass.Sink] with the bytes of package sink,
-//     and pipelinetest.TestSink. One next to the output is a [Publisher] too: for jobs a case
-//     of config.Task.Publisher, its key in cmd/config/artifact.go, the field of config.Task and a row of
-//     docs/reference/job.md. Instead of the directory it is an [Output], runs
-//     pipelinetest.TestOutput, which has TestSink in it, and goes to [Train].
-//   - a theorem: a file of certify with its method, and a line in methods. It says which loss sum
-//     it needs. A new predictor is a line in certify/losssum.go; a statistic other than a sum of
-//     losses is a field of LossSum there, with its bytes, its check and the field of Guarantee
-//     that states it; pass.Prepared fills both. Its form goes to certify/schema.json, its proof to
-//     docs/explanation/theory.md, its formula to docs/reference/formats.md, its class to a file of python/pacsgp and to
-//     METHODS of methods.py.
-//   - a kernel: a file of model/kernel with a Family, whose Profile is value and slope as
-//     functions of the squared scaled distance, and its exact values in testdata there; a
-//     line in kernel.Families; its name in certify/kernel.go and certify/schema.json; the
-//     constants of its errors in the table of docs/explanation/theory.md, section 10; its formula in
-//     docs/reference/formats.md, section 3, and FAMILIES of python/pacsgp. Assembly is an entry of the
-//     panels of model/internal/linalg/set_amd64.go, and may come later.
-//   - a loss: a file of model/loss with all that loss.Loss asks for, a line in its list, and its
-//     exact values in reference_test.go;
-//     an entry of lossForms in certify/loss.go; its kind in certify/schema.json; its formulas
-//     in docs/reference/formats.md, section 5, docs/explanation/theory.md, section 10, and python/pacsgp/losses.py.
-//   - a method of training: a name in job/method.go, and a case of collapsed in fit/method.go with its objective
-//     of package model; its name in docs/reference/job.md and python/pacsgp.
-//   - an encoding of records: a decoder in a file of ingest/kafkalog, a case of Config.decoder
-//     there, its name in Formats, and a row of docs/reference/job.md.
-//   - a command: a file of cmd/pacsgp that prints the result of one call, and its entry in
-//     main.go.
-//   - a service: a package below pipeline with ports of its own, without clock, file or broker,
-//     as pipeline/schedule, pipeline/stream and pipeline/score; its file in cmd/config, a page of
-//     docs about its keys, and its command.
+//   - a source: a folder of ingest with a [dataset.Rows], which uses [dataset.Columns] or package ingest's rules for columns
+//     and rows, and pipelinetest.TestSource in its tests. For jobs: in cmd/config a file with a config.Origin, and in
+//     source.go a key of SourceSection and a case of origin. pacsgp plan needs the method Statistics of ingest/lake.
+//   - a sink: a folder of sink with a [pass.Sink], which uses the bytes of package sink, and pipelinetest.TestSink. One in
+//     addition to the output is also a [Publisher]; for jobs its key is in cmd/config/artifact.go, its case and field of
+//     Task in cmd/config/task.go. One instead of the directory is an [Output], with pipelinetest.TestOutput.
+//   - a theorem: a file of certify with its function, and a line in certify/method.go, which names the loss sum that it
+//     needs. A new predictor is a line in certify/losssum.go; a new statistic is a field of LossSum there, with its bytes in
+//     losssumjson.go, which pass.Prepared fills, and a field of Claim. Then certify/schema.json, a proof in
+//     docs/explanation/theory.md, a formula in docs/reference/formats.md, and a class in METHODS of python/pacsgp/methods.py.
+//   - a kernel: a file of model/kernel with a Family, a line in kernel.Families, exact values in model/kernel/testdata and
+//     kerneltest, bits in model/arithmetic_test.go; its name in certify/kernel.go and certify/schema.json, its constants in
+//     docs/explanation/theory.md, section 10, its formula in docs/reference/formats.md, section 3, and in FAMILIES of
+//     python/pacsgp/kernels.py. Assembly, which may come later, is an entry of panels in model/internal/linalg/set_amd64.go.
+//   - a loss: a file of model/loss, its line in Kinds and case in New, exact values in reference_test.go, bits in
+//     model/arithmetic_test.go; its name and form in certify/loss.go and certify/schema.json, its formulas in
+//     docs/reference/formats.md, section 5, docs/explanation/theory.md, section 10, and python/pacsgp/losses.py.
+//   - a case of cmd/pacsgp/testdata/corpus, by which Go and Python agree on a kernel, a loss or a theorem: a folder with a
+//     job.yaml, which go test ./cmd/pacsgp -run TestCorpus -make-corpus NAME completes.
+//   - a method of training: a name in pipeline/job/method.go and python/pacsgp/forms.py, and a case of collapsed in
+//     pipeline/fit/method.go with its objective of package model.
+//   - an encoding of records: a file of ingest/kafkalog, and in config.go there a case of decoder and a name in Formats.
+//   - a command: a file of cmd/pacsgp that prints the result of one call, a line in main.go, docs/reference/commands.md.
+//   - a service: a package below pipeline with ports of its own, without clock, file or broker, as pipeline/schedule; its
+//     file in cmd/config, a page of docs about its keys, and its command.
 package pipeline
