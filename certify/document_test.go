@@ -59,7 +59,7 @@ func variants(t *testing.T) map[string]Evidence {
 			ev.Counts.Holdout, ev.Counts.Prior, ev.Dependence = 0, 685, dependence(12685, 0)
 		}),
 		"families": change(func(ev *Evidence) {
-			ev.Model.Kernel.Family, ev.Model.Kernel.Families = KernelMatern52, []string{KernelSquaredExponential, KernelMatern52, KernelMatern32}
+			ev.Model.Kernel.Family, ev.Model.Kernel.Families = KernelMatern52, Families()
 		}),
 		"isotropic": change(func(ev *Evidence) {
 			ev.Model.Kernel.Isotropic, ev.Model.Theta = true, ev.Model.Theta[1:]
