@@ -1,16 +1,17 @@
 """Files of rows, read by Arrow's library: columns as float64 (formats.md, 4.2)."""
+from decimal import Context
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .bound import precise
 from .refusal import Refused, need
 from .unit import label
 
 READ = 1 << 16            # rows read at once
 EXACT = 1 << 53           # the largest magnitude of an integer
-MOST_DEPTH = 32
+MOST_DEPTH = 8
 RATIOS = {"UNCOMPRESSED": 1, "SNAPPY": 1 << 5, "LZ4": 1 << 8, "GZIP": 1 << 11, "ZSTD": 1 << 16, "BROTLI": 1 << 31}  # more than a codec makes of a byte
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 TEXTS = (pa.string(), pa.large_string(), pa.string_view())
@@ -18,13 +19,13 @@ TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 class Column:
     """How the values of a column become float64. use is numeric, request (times and columns in groups have to
-    be asked for) or the reason why it is not read; text is read as labels."""
+    be asked for) or the reason why it is not read; text, of Parquet files alone, is read as labels."""
 
-    def __init__(self, name, kind, depth):
-        t = kind.value_type if pa.types.is_dictionary(kind) else kind
-        self.name, self.depth, self.meaning, self.text, self.int96 = name, depth, "", t in TEXTS, False
-        self.use = f"of type {kind}"
-        if pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_boolean(t) or pa.types.is_decimal(t) or pa.types.is_duration(t):
+    def __init__(self, name, kind, depth, parquet):
+        t = kind.value_type if pa.types.is_dictionary(kind) else getattr(kind, "storage_type", kind)
+        self.name, self.depth, self.meaning, self.int96 = name, depth, "", False
+        self.use, self.text = f"of type {kind}", parquet and t in TEXTS and not isinstance(kind, pa.BaseExtensionType)
+        if pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_boolean(t) or pa.types.is_decimal128(t) or parquet and (pa.types.is_decimal(t) or pa.types.is_duration(t)):
             self.use = "numeric"
             self.meaning = "boolean" if pa.types.is_boolean(t) else self.meaning
         elif pa.types.is_date(t):
@@ -36,13 +37,13 @@ class Column:
 
 
 def columns_of(fields, above=(), depth=1):
-    """The columns of a schema. A column in groups is named by its path, with dots."""
+    """The columns of a Parquet schema. A column in groups is named by its path, with dots."""
     for field in fields:
         path = (*above, field.name)
         if pa.types.is_struct(field.type) and depth < MOST_DEPTH:
             yield from columns_of([field.type.field(i) for i in range(field.type.num_fields)], path, depth + 1)
         elif depth == 1 or not any("." in name for name in path):
-            yield Column(".".join(path), field.type, depth)
+            yield Column(".".join(path), field.type, depth, True)
 
 
 class ParquetFile:
@@ -93,12 +94,11 @@ class ArrowFile:
             self.schema = file.schema
             first = pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # the others are not unpacked
             self.groups = [first.get_batch(i).num_rows for i in range(file.num_record_batches)]
-        self.columns = list(columns_of(self.schema))
+        self.columns = [Column(field.name, field.type, 1, False) for field in self.schema]
 
     def batches(self, group, names):
-        used = [i for i, field in enumerate(self.schema) if any(f"{name}.".startswith(f"{field.name}.") for name in names)]
         with pa.memory_map(self.path) as data:
-            batch = pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=used or [0])).get_batch(group)
+            batch = pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=[self.schema.get_field_index(name) for name in names])).get_batch(group)
             batch.validate(full=True)
             for first in range(0, batch.num_rows, READ):
                 yield (batch.slice(first, READ),)
@@ -148,6 +148,7 @@ def seconds(v, digits):
 
 def numbers(column):
     """A column as float64, NaN for what is null or bad."""
+    column = getattr(column, "storage", column)  # of an extension
     t, valid = column.type, ~column.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_dictionary(t):
         values, positions = np.append(numbers(column.dictionary), np.nan), column.indices.fill_null(0).to_numpy(zero_copy_only=False)
@@ -170,9 +171,8 @@ def numbers(column):
     return np.where(valid, found, np.nan)
 
 
-@precise()
 def decimals(column, t):
     """Decimals as the nearest float64; without a fraction those whose integer float64 counts."""
     most = min(10 ** t.precision - 1, EXACT if t.scale <= 0 else 10 ** t.precision)
-    unscaled = [None if v is None else int(v.scaleb(t.scale)) for v in column.to_pylist()]
+    unscaled = [None if v is None else int(v.scaleb(t.scale, Context(76))) for v in column.to_pylist()]
     return np.array([float(f"{v}e{-t.scale}") if v is not None and abs(v) <= most else np.nan for v in unscaled], dtype=float)

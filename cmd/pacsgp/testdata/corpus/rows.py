@@ -1,4 +1,5 @@
 """Makes the rows of the corpus: python rows.py, in this folder."""
+import decimal
 import os
 
 import numpy as np
@@ -36,3 +37,12 @@ for month in 1, 2:
         with pa.ipc.new_file(f"types/rows/month={month}/rows.arrow", of.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as out:
             out.write_table(of, max_chunksize=300)
 write("exact/rows.parquet", rows.select(["a", "b", "y"]).slice(0, 100))
+few = rows.select(["a", "y"]).slice(0, 300)  # types that the libraries of one program know, and those of another do not
+few = few.append_column("flag", pa.ExtensionArray.from_storage(pa.bool8(), pa.array(hour[:300] % 2, pa.int8()))).append_column("spent", pa.array(hour[:300], pa.duration("s")))
+few = few.append_column("cents", pa.array([decimal.Decimal(int(h)) for h in hour[:300]], pa.decimal32(4, 2)))
+with decimal.localcontext(prec=77):  # a little above the middle of two float64
+    wide = [decimal.Decimal(v) + decimal.Decimal(2) ** -51 + decimal.Decimal("1e-60") for v in (5 + b[:300] / 4).tolist()]
+write("stored/rows/1.parquet", few.append_column("wide", pa.array(wide, pa.decimal256(76, 60))).slice(0, 200))
+few = few.append_column("wide", pa.array([float(v) for v in wide])).slice(200)
+with pa.ipc.new_file("stored/rows/2.arrow", few.schema) as out:
+    out.write_table(few)
