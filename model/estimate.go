@@ -80,8 +80,9 @@ type evidence struct {
 	pool       *linalg.Pool
 	profile    *linalg.Profile
 	rows       Rows
-	of         []int // [d]: the index in θ of each input's lengthscale
-	parameters int   // lengthscales and variance, without the noise
+	wide       []bool // [d]: inputs of which values are so far apart that sums of squares lose all other digits
+	of         []int  // [d]: the index in θ of each input's lengthscale
+	parameters int    // lengthscales and variance, without the noise
 	invScale   []float64
 	x          linalg.Mat // [n×d]
 	origin     []float64  // [d]: of the kernel block
@@ -97,7 +98,7 @@ type evidence struct {
 func newEvidence(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Scales) *evidence {
 	n, d := rows.Len(), rows.Dim
 	e := &evidence{
-		pool: pool, profile: family.Profile, rows: rows, of: scales.of(d), parameters: scales.lengthscales(d) + 1,
+		pool: pool, profile: family.Profile, rows: rows, wide: make([]bool, d), of: scales.of(d), parameters: scales.lengthscales(d) + 1,
 		invScale: make([]float64, d),
 		x:        view(rows.X, d),
 		ones:     withOnes(rows),
@@ -105,6 +106,9 @@ func newEvidence(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Sca
 		gx:    linalg.NewMat(n, d+1),
 		total: linalg.NewMat(n, 1),
 		alpha: make([]float64, n),
+	}
+	for i, v := range rows.X {
+		e.wide[i%d] = e.wide[i%d] || math.Abs(v) > farFactor
 	}
 	e.origin = medians(e.x)
 	e.slope, e.pull = slopesOf(e.profile, e.k), slopesOf(e.profile, e.w)
@@ -154,9 +158,17 @@ func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool)
 		xi, gi := e.rows.Row(i), e.gx.Row(i)
 		sum := gi[d]
 		gradient[e.parameters-1] += e.total.Row(i)[0]
-		for j := range d {
+		for j, wide := range e.wide {
 			// Σ_ii' G (x−x')² = 2 Σ_i x_i (x_i·ΣG − (Gx)_i), G symmetric.
-			gradient[e.of[j]] += 2 * xi[j] * (xi[j]*sum - gi[j]) * e.invScale[j] * e.invScale[j]
+			part := 2 * xi[j] * (xi[j]*sum - gi[j])
+			if wide {
+				part = 0
+				for k, g := range e.pull.Row(i) {
+					off := xi[j] - e.rows.Row(k)[j]
+					part += float64(g * off * off)
+				}
+			}
+			gradient[e.of[j]] += part * e.invScale[j] * e.invScale[j]
 		}
 	}
 	return nll, true

@@ -11,6 +11,8 @@ from .kernels import FAMILIES
 from .refusal import need, ok
 from .first_pass import standardise
 
+WIDE = 1e4                # the size of values next to which sums of squares lose all other digits
+
 
 def estimate(x, y, family, ard, widths):
     """ln of lengthscales and variance that fit the prior rows, for the centre of a
@@ -54,7 +56,8 @@ def negative_log_evidence(x, y, theta, family, of):
     w = 0.5 * (inverse - np.outer(alpha, alpha))
     g = w * variance * slope
     gradient = np.empty(len(theta))
-    by_input = [2 * (column * (column * g.sum(1) - g @ column)).sum() for column in scaled.T]
+    by_input = [(g * (apart := column[:, None] - column) * apart).sum() if wide else 2 * (column * (column * g.sum(1) - g @ column)).sum()
+                for column, wide in zip(scaled.T, (np.abs(x) > WIDE).any(0))]
     gradient[:-2] = np.bincount(of, by_input)
     gradient[-2], gradient[-1] = (w * k).sum(), np.trace(w) * noise
     return 0.5 * y @ alpha + np.log(l.diagonal()).sum(), gradient
