@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -42,11 +43,8 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 		return different
 	}
 	_, variance, err := fit.LawsAt(m.Predictive, s.Scaled(s.Start), res.Workers)
-	if err != nil {
-		return err
-	}
-	_, again, err := fit.LawsAt(law, s.Scaled(s.Start), res.Workers)
-	if err != nil {
+	_, again, err2 := fit.LawsAt(law, s.Scaled(s.Start), res.Workers)
+	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
 	for i, found := range variance {

@@ -152,10 +152,7 @@ func (c *client) head(ctx context.Context, address string) (*Info, error) {
 		at = infoOf(address, &o)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return at, nil
+	return at, err
 }
 
 func infoOf(address string, o *minio.ObjectInfo) *Info {

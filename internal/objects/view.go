@@ -114,11 +114,7 @@ func (v *View) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 	if !IsAddress(path) {
 		return os.Stat(path)
 	}
-	at, err := v.seen(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return at, nil
+	return v.seen(ctx, path)
 }
 
 func (v *View) seen(ctx context.Context, address string) (*Info, error) {
