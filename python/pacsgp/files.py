@@ -26,14 +26,11 @@ class Column:
         self.name, self.depth, self.meaning, self.int96 = name, depth, "", False
         self.use, self.text = f"of type {kind}", parquet and t in TEXTS and not isinstance(kind, pa.BaseExtensionType)
         if pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_boolean(t) or pa.types.is_decimal128(t) or parquet and (pa.types.is_decimal(t) or pa.types.is_duration(t)):
-            self.use = "numeric"
-            self.meaning = "boolean" if pa.types.is_boolean(t) else self.meaning
+            self.use, self.meaning = "numeric" if depth == 1 else "request", "boolean" if pa.types.is_boolean(t) else ""
         elif pa.types.is_date(t):
             self.use, self.meaning = "request", "date"
         elif pa.types.is_timestamp(t):
             self.use, self.meaning = "request", "time in UTC" if t.tz else "local time"
-        if depth > 1:
-            self.use = "request" if self.use == "numeric" else self.use
 
 
 def columns_of(fields, above=(), depth=1):

@@ -4,14 +4,15 @@ import math
 import numpy as np
 
 # Of kernels of variance 1, at squared scaled distances r: the value, −2 times its derivative there, and by how much at
-# most its logarithm moves with that of the distance; and how often distance and value are rounded.
+# most its logarithm moves with that of the distance; how often distance and value are rounded, and the square of its unit.
 FAMILIES = {
-    "squared-exponential": (lambda r: (np.exp(-0.5 * r), np.exp(-0.5 * r), r), 0, 12),
-    "matern-3/2": (lambda r: matern(3 * r, lambda a: (1 + a, 3)), 2, 20),
-    "matern-5/2": (lambda r: matern(5 * r, lambda a: (1 + a * (1 + a / 3), 5 / 3 * (1 + a))), 2, 20)}
+    "squared-exponential": (lambda r: (np.exp(-0.5 * r), np.exp(-0.5 * r), r), 0, 12, 0.5),
+    "matern-3/2": (lambda r: matern(3 * r, lambda a: (1 + a, 3)), 2, 20, 3),
+    "matern-5/2": (lambda r: matern(5 * r, lambda a: (1 + a * (1 + a / 3), 5 / 3 * (1 + a))), 2, 20, 5)}
 U = 2.0 ** -53
 OUTWARDS = 1 + 2.0 ** -30   # for the rounding of the bounds themselves
 STEP = 64                   # terms that a product of matrices adds at a time
+FAR = 1e12                  # the reach beyond which another program may know nothing of a row
 TAIL = 2.0 ** -400          # of the variance: what underflow may hide in a kernel value
 
 
@@ -50,18 +51,19 @@ def exact_products(a, b):
 def matern(squares, factors):
     """Those of factors times exp(−a), a² = squares."""
     a = np.sqrt(squares)
-    e = np.exp(-a)
-    value, slope = factors(a)
+    (value, slope), e = factors(a), np.exp(-a)
     return value * e, slope * e, a
 
 
 def kernel(model, x):
-    """k(x, Z) [len(x), M], and a bound on the error of each value."""
-    r = np.zeros((len(x), len(model.z)))
+    """k(x, Z) [len(x), M], a bound on the error of each value, and how far from the middle of Z, in units of the
+    kernel, a row and the points are that are not too far from it."""
+    r, middle = np.zeros((len(x), len(model.z))), np.sort(model.z, axis=0)[(len(model.z) - 1) // 2]
+    profile, distance, rest, unit = FAMILIES[model.meta["kernel"]]
     with np.errstate(over="ignore"):
         for j, l in enumerate(model.lengthscales):
             r += ((x[:, j, None] - model.z[None, :, j]) / l) ** 2
-    profile, distance, rest = FAMILIES[model.meta["kernel"]]
+        rows, points = (np.sqrt((((at - middle) / model.lengthscales) ** 2).sum(1) * unit) for at in (x, model.z))
     value, _, moves = profile(np.minimum(r, 1e300))  # so that there is no 0·∞
     k = model.variance * value
-    return k, k * ((0.51 * gamma(model.z.shape[1] + 6) + distance * U) * moves + rest * U)
+    return k, k * ((0.51 * gamma(model.z.shape[1] + 6) + distance * U) * moves + rest * U), rows + np.minimum(points.max(), 2 * rows + 300)

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from .kernels import OUTWARDS, STEP, TAIL, exact_products, gamma, kernel, length, products
+from .kernels import FAR, OUTWARDS, STEP, TAIL, U, exact_products, gamma, kernel, length, products
 
 BLOCK = 1024              # rows predicted at once
 
@@ -55,8 +55,8 @@ class Laws:
                 alpha = alpha + back(rest)
         return alpha, rest
 
-    def at(self, k, dk, phi):
-        """Mean, variance, and the bound on the error of the mean, and for draws of the variance, where the features are these."""
+    def at(self, k, dk, phi, reach):
+        """Mean, variance, and the bound on the error of the mean; for draws also that of the variance, for predictions one that another program proves (theory.md, 10)."""
         mean, mass = products(k, self.both).T
         tail = TAIL * self.sigma2 * len(self.model.mean)
         mean_error = (self.gamma * mass + dk @ self.both[:, 1] * (1 + self.sums) + tail * length(self.weights) + self.residual) * OUTWARDS
@@ -64,7 +64,9 @@ class Laws:
         phi2, q2 = (phi * phi).sum(0), (q * q).sum(0)
         variance = self.sigma2 - phi2 + q2
         if not self.draws:
-            return mean, variance, mean_error
+            off = (gamma(len(phi) / 16 + 24) + 8 * U) * np.sqrt((k * k).sum(1)) + (2.6 * reach + self.model.z.shape[1] + 8) * U * np.sqrt(self.sigma2 * k.sum(1))
+            there = off * length(self.weights) + self.residual
+            return mean, variance, mean_error, np.where(reach < FAR, np.maximum(mean_error, there), np.inf)
         size = np.sqrt(phi2) * OUTWARDS
         moved = products(self.size, np.abs(phi))                                                            # by the rounding of L
         off = self.inverse * (np.sqrt((dk * dk).sum(1)) + tail + self.gamma * np.sqrt((moved * moved).sum(0))) * OUTWARDS   # of φ
@@ -75,9 +77,9 @@ class Laws:
 
 
 def features(model, x):
-    """Kernel values [n, M] of scaled rows [n, d], the bounds on their errors, and φ [M, n]."""
-    k, dk = kernel(model, x)
-    return k, dk, substitute(model.l, k.T)
+    """Kernel values [n, M] of scaled rows [n, d], the bounds on their errors, φ [M, n], and how far rows reach."""
+    k, dk, reach = kernel(model, x)
+    return k, dk, substitute(model.l, k.T), reach
 
 
 def substitute(l, b):
@@ -97,7 +99,7 @@ def check_jitter(model):
     squares = rounding = 0.0
     trace = float(np.square(model.l).sum())
     for i in range(0, m, BLOCK):
-        k, dk = kernel(model, model.z[i:i + BLOCK])
+        k, dk, _ = kernel(model, model.z[i:i + BLOCK])
         rounding += length(dk)
         k -= products(model.l[i:i + BLOCK], model.l.T)
         k[np.arange(len(k)), i + np.arange(len(k))] += model.jitter

@@ -155,14 +155,14 @@ class Holdout(Losses):
 
     def add(self, losses, y, law, rows):
         high, proven = losses.points(y, law[0], law[2])
-        narrowly = proven & (law[2] > losses.tau / 2)  # are proven here, but perhaps not there
-        self.parts.append([high, losses.points(y, law[0], 0 * law[2])[0], proven, narrowly])
+        most = losses.points(y, law[0], np.where(law[3] <= losses.tau / 2, law[3], np.inf))[0]  # another program may prove no less
+        self.parts.append([high, losses.points(y, law[0], 0 * law[2])[0], proven, most])
 
     def agrees(self, ids):
-        high, least, proven, narrowly = np.concatenate(self.parts, axis=1)
+        high, least, proven, most = np.concatenate(self.parts, axis=1)
         if self.sum is not None:
-            return self.near(whole(units(high, True)), 0, proven, AGREEMENT, (1 + int(narrowly.sum())) * UNIT)
-        small, large = high - np.minimum(2 * (high - least), WIDEST) - AGREEMENT, np.where(narrowly, 1, high) + AGREEMENT  # what its errors add
+            return self.near(whole(units(high, True)), 0, proven, AGREEMENT, int((most - high).sum() + 1) * UNIT)
+        small, large = high - np.minimum(2 * (high - least), WIDEST) - AGREEMENT, most + AGREEMENT  # what its errors add
         if ids is not None:
             small, large = (np.array([part.mean() for part in unit.by_unit(ids, each)]) for each in (least - WIDEST, large))
         if not self.ended:
@@ -203,10 +203,9 @@ class Curve(Holdout):
 
     def add(self, losses, y, law, rows):
         """Counts the rows beyond each tolerance: those that have to be, and those that may be."""
-        mean, error, tau = law[0], law[2], losses.tau
-        room = (error + 6 * U * (np.abs(mean) + np.abs(y))) * (1 + 2.0 ** -30)
-        off = np.abs(mean - y)
-        least, most = np.where(error <= tau, off - room + tau, np.inf), np.where(error <= tau / 2, off + room + 3 * tau, np.inf)
+        (mean, _, error, there), tau = law, losses.tau
+        off, rounding = np.abs(mean - y), 6 * U * (np.abs(mean) + np.abs(y))
+        least, most = np.where(error <= tau, off - (error + rounding) * (1 + 2.0 ** -30) + tau, np.inf), np.where(there <= tau / 2, off + (there + rounding) * (1 + 2.0 ** -30) + 3 * tau, np.inf)
         self.least = self.least + ((least * losses.scale * (1 - 2.0 ** -30))[:, None] > self.grid).sum(axis=0)
         self.most = self.most + ((most * losses.scale * (1 + 2.0 ** -30))[:, None] > self.grid).sum(axis=0)
 
@@ -228,7 +227,6 @@ class Groups(Holdout):
         self.prior = cert["groups"].get("prior", [1] * len(self.each))
         need(len(self.prior) == len(self.each) and (sum(self.prior) == cert["counts"]["prior"] or "prior" not in cert["groups"] and cert["counts"]["prior"] == 0), "the groups do not add up to the prior rows")
         self.bounded, self.column = sum(n > 0 for n in self.prior), cert["dataset"]["columns"].index(cert["groups"]["column"])
-        self.rows, self.least, self.narrowly = np.zeros((3, len(self.each)), dtype=np.int64)
 
     def bounds(self, g, inverse):
         found = [{**e, "bound": stated["bound"]} for e, stated in zip(self.each, g["by_group"])]
@@ -241,16 +239,16 @@ class Groups(Holdout):
         return {"by_group": found}
 
     def add(self, losses, y, law, rows):
-        at, last = group_of(self.values, rows[self.column]), len(self.values)
-        high, proven = losses.points(y, law[0], law[2])
-        for sums, which in ((self.rows, at == at), (self.least, high > 0), (self.narrowly, proven & (law[2] > losses.tau / 2))):
-            sums += np.bincount(at[which], minlength=last + 1)
+        super().add(losses, y, law, rows)
+        self.parts[-1].append(group_of(self.values, rows[self.column]))
 
     def agrees(self, ids):
         """Each group has its rows; as many are lost as have to be, and at most one more for rounding and those that are proven here alone."""
-        for e, n, lost, near in zip(self.each, self.rows.tolist(), self.least.tolist(), self.narrowly.tolist()):
+        high, _, _, most, at = np.concatenate(self.parts, axis=1)
+        for g, e in enumerate(self.each):
+            n, lost, least = (int(each[at == g].sum()) for each in (at == at, most, high))
             need(e["n"] == n, f"a group has {n} held-out rows, the certificate says {e['n']}")
-            need(lost <= e["misses"] <= lost + near + 1, f"of a group {lost} held-out rows are lost, the certificate says {e['misses']}")
+            need(least <= e["misses"] <= lost + 1, f"of a group {least} held-out rows are lost, the certificate says {e['misses']}")
 
 
 METHODS = {m.id: m for m in (PacBayes, Holdout, Curve, Groups, PacBayesMean)}

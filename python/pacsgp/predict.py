@@ -14,8 +14,7 @@ class Predictor:
 
     def __init__(self, model):
         self.model, self.laws = model, Laws(model, check_jitter(model))
-        filled = fills(model.encode.values())
-        self.strict = [name not in filled for name in model.inputs]
+        self.strict = [name not in fills(model.encode.values()) for name in model.inputs]
 
     def of(self, block):
         """For rows [inputs, n]: means and standard deviations of targets, NaN where there is none; and of what to
@@ -24,7 +23,7 @@ class Predictor:
         bad = ~(np.abs(block[self.strict]) <= LARGEST).all(0)
         x = model.scale_features(np.where(bad, model.centre[:, None], block[:len(model.features)]).T)
         parts = [self.laws.at(*features(model, x[i:i + BLOCK])) for i in range(0, len(x), BLOCK)]
-        mean, variance, mean_error = (np.concatenate(part) for part in zip(*parts))
+        mean, variance, mean_error, _ = (np.concatenate(part) for part in zip(*parts))
         centre = model.centre_of(block)
         mean = mean * scale + centre
         rounding = 2.0 ** -51 * (np.abs(mean) + np.abs(centre))

@@ -88,9 +88,8 @@ def check_losses(model, cert, first_pass, holds, methods):
         for i in range(0, len(ordinals), BLOCK):
             rows = first_pass.values(ordinals[i:i + BLOCK])
             y, found = model.scale_target(rows), features(model, model.scale_features(rows[:len(model.features)].T))
-            if subset == "training":
-                fitted = first_pass.fitted[ordinals[i:i + BLOCK]]
-                regression.add(found[2][:, fitted], y[fitted])
+            fitted = first_pass.fitted[ordinals[i:i + BLOCK]]  # of training rows alone
+            regression.add(found[2][:, fitted], y[fitted])
             for m in mine:
                 m.add(losses, y, laws[m.predictor].at(*found), rows)
         for m in mine:

@@ -46,3 +46,5 @@ write("stored/rows/1.parquet", few.append_column("wide", pa.array(wide, pa.decim
 few = few.append_column("wide", pa.array([float(v) for v in wide])).slice(200)
 with pa.ipc.new_file("stored/rows/2.arrow", few.schema) as out:
     out.write_table(few)
+strange = np.where(np.arange(n) % 17 == 3, 1e9, np.where(np.arange(n) % 23 == 20, 9e15, b))  # two values that mean "missing"
+write("strange/rows.parquet", rows.select(["a", "carrier", "y"]).append_column("b", pa.array(strange)))
