@@ -5,18 +5,16 @@ import (
 	"reflect"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Schema returns the JSON Schema of a kind of file: the keys, their meaning, and the form of their
-// values.
+// Schema returns the JSON Schema of a kind of file: the keys, and the form of their values.
 func Schema(name string) map[string]any {
 	k, _ := kindWhere(func(k kind) bool { return k.Name == name })
-	s := described(docs.Meanings(name)).of("", k.of)
+	s := schemaOf("", k.of)
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
 	s["title"] = "pacsgp " + name
 	s["required"] = k.required
@@ -26,27 +24,16 @@ func Schema(name string) map[string]any {
 	return s
 }
 
-// described makes the schema of a type from the meaning of each key: structures give keys, other
-// types give forms of values. Meanings come from the reference page.
-type described map[string]string
-
-func (m described) of(key string, t reflect.Type) schema {
-	s := m.form(key, t)
-	if text, ok := m[key]; ok {
-		s["description"] = text
-	}
-	return s
-}
-
-func (m described) form(key string, t reflect.Type) schema {
+// schemaOf makes the schema of a type: structures give keys, other types give forms of values.
+func schemaOf(key string, t reflect.Type) schema {
 	if t.Kind() == reflect.Pointer {
-		return m.form(key, t.Elem())
+		return schemaOf(key, t.Elem())
 	}
 	if formed, ok := reflect.TypeAssert[yamlfile.Formed](reflect.New(t)); ok {
 		f, _ := formed.Form()
 		switch {
 		case yamlfile.HasKeys(t):
-			return yamlfile.AnyOf(f.Schema, m.section(key, t))
+			return yamlfile.AnyOf(f.Schema, sectionOf(key, t))
 		case f.Schema["type"] == "array":
 			return f.Schema // only a single entry can be a variable
 		}
@@ -57,11 +44,11 @@ func (m described) form(key string, t reflect.Type) schema {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		return m.section(key, t)
+		return sectionOf(key, t)
 	case reflect.Map:
-		return schema{"type": "object", "additionalProperties": m.form(key, t.Elem())}
+		return schema{"type": "object", "additionalProperties": schemaOf(key, t.Elem())}
 	case reflect.Slice:
-		return schema{"type": "array", "items": m.form(key, t.Elem())}
+		return schema{"type": "array", "items": schemaOf(key, t.Elem())}
 	case reflect.Bool:
 		return yamlfile.OrVariable(schema{"type": "boolean"})
 	case reflect.Int, reflect.Int64:
@@ -77,10 +64,10 @@ func (m described) form(key string, t reflect.Type) schema {
 	}
 }
 
-func (m described) section(key string, t reflect.Type) schema {
+func sectionOf(key string, t reflect.Type) schema {
 	properties := schema{}
 	for name, f := range yamlfile.Keys(t) {
-		properties[name] = m.of(yamlfile.Join(key, name), f.Type)
+		properties[name] = schemaOf(yamlfile.Join(key, name), f.Type)
 	}
 	return schema{"type": "object", "additionalProperties": false, "properties": properties}
 }

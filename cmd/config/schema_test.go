@@ -15,7 +15,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
@@ -249,7 +248,7 @@ func TestSchemaSaysWhatKeysAre(t *testing.T) {
 func keysAreSaid(t *testing.T, kind string, ofWords map[string]bool) {
 	var shown map[string]any
 	fatal.If(t, json.Unmarshal(printed(t, kind), &shown))
-	said, all := docs.Meanings(kind), map[string]bool{}
+	said, all := saidKeys(t, kind), map[string]bool{}
 	leaves("", shown, func(key string, words []any) {
 		all[key], ofWords[key] = true, ofWords[key] || words != nil
 		known := slices.ContainsFunc(slices.Collect(maps.Keys(said)), func(other string) bool {
@@ -282,4 +281,36 @@ func keysAreSaid(t *testing.T, kind string, ofWords map[string]bool) {
 			t.Errorf("the page describes %q, which is no key", key)
 		}
 	}
+}
+
+var (
+	nameInTable = regexp.MustCompile("`([a-z_.\\[\\]]+)`")
+	keyTable    = regexp.MustCompile("^\\| key(?: of `([a-z_.]+)`)? \\|")
+)
+
+// saidKeys are the keys in the tables of the page about a kind of file.
+func saidKeys(t *testing.T, kind string) map[string]bool {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", kind+".md"))
+	fatal.If(t, err)
+	said, section, inTable := map[string]bool{}, "", false
+	joined := func(section, key string) string { return strings.TrimPrefix(section+"."+key, ".") }
+	for line := range strings.Lines(string(page)) {
+		if head := keyTable.FindStringSubmatch(line); head != nil {
+			section, inTable = head[1], true
+		}
+		if inTable = inTable && strings.HasPrefix(line, "|"); !inTable || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		above := ""
+		for i, name := range nameInTable.FindAllStringSubmatch(strings.Split(line, " |")[0], -1) {
+			key := strings.TrimPrefix(strings.ReplaceAll(name[1], "[]", ""), ".")
+			if at := strings.LastIndexByte(key, '.'); i == 0 && at > 0 {
+				above = key[:at]
+			} else if at < 0 {
+				key = joined(above, key) // in the section of the first key
+			}
+			said[joined(section, key)] = true
+		}
+	}
+	return said
 }
