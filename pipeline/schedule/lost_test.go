@@ -70,7 +70,7 @@ func TestOrderThatIsNotKnown(t *testing.T) {
 			fatal.If(t, left.PutRun(runs[0]))
 		}
 		s.again()
-		if r := s.at(someDay.Add(2 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), fmt.Sprint("schedule.json is not in the output, which has a run or a certificate with number ", number)) {
+		if r := s.at(someDay.Add(2 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), fmt.Sprint("schedule.json is not in the output, which has or had a run or a certificate with number ", number)) {
 			t.Errorf("%+v; %q", r, s.said)
 		}
 	}
@@ -80,6 +80,17 @@ func TestOrderThatIsNotKnown(t *testing.T) {
 	s.again()
 	if r := s.at(someDay.Add(3 * time.Hour)); r == nil || r.Scheduled.Sequence != 2 || sampled(r) != "bcda" || len(s.certificates()) != 2 {
 		t.Errorf("with the state: %+v; %q", r, s.said)
+	}
+}
+
+// If an output goes while its scheduler works, as with a volume, no number is used again.
+func TestOutputThatGoes(t *testing.T) {
+	s := onFiles(t, asDeclared)
+	s.at(someDay)
+	*s.store = pipelinetest.Store{}
+	s.lake.add("a", 60)
+	if r := s.at(someDay.Add(time.Hour)); r != nil || s.trains != 1 || !strings.Contains(fmt.Sprint(s.said), "which has or had a run or a certificate with number 1 ") {
+		t.Errorf("%+v, %q", r, s.said)
 	}
 }
 

@@ -30,8 +30,9 @@ type Job struct {
 	// not show that its run has succeeded.
 	Elsewhere bool
 
-	checked time.Time // when this process last checked the job
-	said    string    // the fault of the last check, which is reported once
+	checked  time.Time // when this process last checked the job
+	said     string    // the fault of the last check, which is reported once
+	reserved int64     // the last number that this process has seen or reserved
 }
 
 // A Trigger says when a job is due: at moments, or after a number of new rows, files or offsets.

@@ -165,14 +165,12 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *jobState, held bool,
 		return found, nil
 	case run != nil:
 		return run, nil
-	}
-	if begun && !held {
+	case begun && !held:
 		return nil, errHold
+	case begun:
+		return nil, errors.Join(j.put(state), j.noteDue(state, now))
 	}
-	if begun {
-		err = errors.Join(j.put(state), j.noteDue(state, now))
-	}
-	return nil, err
+	return nil, nil
 }
 
 // noteDue corrects the next time of the job in its newest record, which the console shows, after triggers have changed.

@@ -89,6 +89,7 @@ func (j *Job) state(ctx context.Context) (*jobState, error) {
 	if s.Identity != identity.String() {
 		return nil, fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", job.ErrConfig, j.Name)
 	}
+	j.reserved = s.number()
 	return s, nil
 }
 
@@ -96,8 +97,8 @@ func (j *Job) state(ctx context.Context) (*jobState, error) {
 // the order of files, and so the subset of each row, is unknown.
 func (j *Job) begun(ctx context.Context, identity string) (*jobState, error) {
 	_, most, err := j.numbers(ctx)
-	if err == nil && most > 0 {
-		err = fmt.Errorf("%s is not in the output, which has a run or a certificate with number %d of sequence %q (hint: restore it from a copy, or give the job another name and output)", StateFile, most, j.Name)
+	if most = cmp.Or(most, j.reserved); err == nil && most > 0 {
+		err = fmt.Errorf("%s is not in the output, which has or had a run or a certificate with number %d of sequence %q (hint: restore it from a copy, or give the job another name and output)", StateFile, most, j.Name)
 	}
 	return &jobState{Format: stateFormat, Job: j.Name, Identity: identity, Last: map[string]time.Time{}}, err
 }
@@ -288,5 +289,6 @@ func (s *Scheduler) reserve(ctx context.Context, j *Job, state *jobState, run *p
 		run.Sequence = 0 // no record may name a number that is not reserved
 		return err
 	}
+	j.reserved = number
 	return nil
 }
