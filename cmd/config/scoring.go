@@ -235,7 +235,7 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 	for _, topic := range topics { // before Lead, whose error would say less
 		_, err := client.Partitions(ctx, topic)
 		if errors.Is(err, broker.ErrNoTopic) {
-			err = fmt.Errorf("%w (hint: is the name right? score makes no topic: kafka-topics.sh --create --topic %s does)", err, topic)
+			err = fmt.Errorf("%w (hint: is the name right? score makes no topic: kafka-topics.sh --create --topic %s --partitions N does, with as many as the source has)", err, topic)
 		}
 		if err != nil {
 			return err

@@ -192,7 +192,7 @@ func Explain(path string, size int64, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("write %s: %w (hint: free at least %d bytes, and start it again if it has ended; nothing half-written stays)", path, err, size)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
-		return fmt.Errorf("write %s: %w (hint: choose an output directory that this user may write to)", path, err)
+		return fmt.Errorf("write %s: %w (hint: make its folder writable for this user, or choose another output)", path, err)
 	}
 	return fmt.Errorf("write %s: %w", path, err)
 }
