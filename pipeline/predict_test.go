@@ -20,9 +20,7 @@ func ready(t testing.TB, workers int) *pipeline.Ready {
 	t.Helper()
 	p := publish(t, newLake(waves(600, 0.1, 92), 600), tiny)
 	r, err := pipeline.NewReady(p.result.Model, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(r.Close)
 	return r
 }

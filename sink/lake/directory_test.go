@@ -319,9 +319,7 @@ func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
 	if seen := readAll(t, dir); len(seen) > 0 {
 		t.Errorf("before there is a certificate a reader sees %q", slices.Collect(maps.Keys(seen)))
 	}
-	if err := d.Close(); err != nil { // as after a failed last pass
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Close()) // as after a failed last pass
 	if left := leftovers(t, dir); left != nil {
 		t.Errorf("left over: %q", left)
 	}
