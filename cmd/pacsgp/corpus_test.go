@@ -89,11 +89,15 @@ func TestCorpus(t *testing.T) {
 		calls, predict = append(calls, c.verify()), append(predict, c.model, c.certificate, c.rows)
 	}
 	means := strings.Split(verifytest.Script(t, `
-import sys, warnings, numpy as np, pacsgp
+import sys, warnings, numpy as np, pacsgp.kernels
 warnings.simplefilter("ignore")
 for model, certificate, rows in zip(*(sys.argv[1 + i::3] for i in range(3))):
     print(np.nan_to_num(pacsgp.Model(model, certificate).predict(rows)[:20]).tolist())
+print(*pacsgp.kernels.FAMILIES)
 `, predict...), "\n")
+	if d := cmp.Diff(certify.Families(), strings.Fields(means[len(cases)])); d != "" {
+		t.Errorf("Python has other kernels (-want +got):\n%s", d)
+	}
 	runs := verifytest.Verify(t, calls)
 	for i, c := range cases {
 		want := wants[c.name]
