@@ -8,14 +8,14 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// withCurve is evidence with a curve of the held-out rows, whose errors rise evenly up to most.
-func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
+// withCurve is evidence with a curve of the held-out rows, whose errors rise evenly up to largest.
+func withCurve(t testing.TB, largest float64, methods ...MethodID) Evidence {
 	t.Helper()
 	ev := sound(t)
 	ev.Delta.Methods = methods
 	lossSum := &LossSum{}
 	for i := range ev.Counts.Holdout {
-		err := most * float64(i+1) / float64(ev.Counts.Holdout)
+		err := largest * float64(i+1) / float64(ev.Counts.Holdout)
 		lost := err > ev.Loss.Epsilon
 		loss := 0.
 		if lost {

@@ -44,7 +44,7 @@ func TestMethodsSpendDelta(t *testing.T) {
 // would detect a share that is not paid.
 func TestSharesHoldAtOnce(t *testing.T) {
 	const n, predictors, delta = 8, 60, .3
-	violated := func(share Share) (most float64) {
+	violated := func(share Share) (largest float64) {
 		var upper [n + 1]float64
 		for k := range upper {
 			b, err := Bound(Terms{Risk: float64(k) / n, N: n, Delta: delta, Share: share})
@@ -52,9 +52,9 @@ func TestSharesHoldAtOnce(t *testing.T) {
 			upper[k] = b.Upper
 		}
 		for p := .005; p < 1; p += .005 {
-			most = max(most, 1-math.Pow(1-violation(upper[:], p), predictors))
+			largest = max(largest, 1-math.Pow(1-violation(upper[:], p), predictors))
 		}
-		return most
+		return largest
 	}
 	if got := violated(partOf(1, predictors)); !(got <= delta) {
 		t.Errorf("some of %d bounds is too low with probability %g, above δ = %g", predictors, got, delta)

@@ -77,10 +77,10 @@ func TestGroupUpperOnVectors(t *testing.T) {
 
 func TestGroupFaultsAreErrors(t *testing.T) {
 	for name, spoil := range map[string]func(*Evidence, []Group){
-		"a miss too many":        func(_ *Evidence, of []Group) { of[1].Misses++ },
-		"a row too few":          func(_ *Evidence, of []Group) { of[0].N-- },
-		"a negative count":       func(_ *Evidence, of []Group) { of[1].Misses, of[0].Misses = -1, of[0].Misses+1 },
-		"misses beyond the rows": func(_ *Evidence, of []Group) { of[2].N, of[0].N = 0, of[0].N+of[2].N },
+		"a miss too many":        func(_ *Evidence, groups []Group) { groups[1].Misses++ },
+		"a row too few":          func(_ *Evidence, groups []Group) { groups[0].N-- },
+		"a negative count":       func(_ *Evidence, groups []Group) { groups[1].Misses, groups[0].Misses = -1, groups[0].Misses+1 },
+		"misses beyond the rows": func(_ *Evidence, groups []Group) { groups[2].N, groups[0].N = 0, groups[0].N+groups[2].N },
 		"a value too many":       func(ev *Evidence, _ []Group) { ev.Grouping.Values = []float64{7, 9, 11} },
 		"no value":               func(ev *Evidence, _ []Group) { ev.Grouping.Values = nil },
 		"values out of order":    func(ev *Evidence, _ []Group) { ev.Grouping.Values = []float64{9, 7} },
@@ -93,7 +93,7 @@ func TestGroupFaultsAreErrors(t *testing.T) {
 		"texts of other values": func(ev *Evidence, _ []Group) {
 			ev.Grouping.NotAFeature, ev.Grouping.Texts = true, []string{"AA", "WN"}
 		},
-		"a bound in the counts": func(_ *Evidence, of []Group) { of[0].Bound = 0.001 },
+		"a bound in the counts": func(_ *Evidence, groups []Group) { groups[0].Bound = 0.001 },
 		"no method":             func(ev *Evidence, _ []Group) { ev.Delta.Methods = ev.Delta.Methods[:2] },
 		"no method of all rows": func(ev *Evidence, _ []Group) { ev.Delta.Methods = slices.Delete(ev.Delta.Methods, 1, 2) },
 		"no count":              func(ev *Evidence, _ []Group) { ev.Loss.Kind = LossSquared },
@@ -186,14 +186,14 @@ func TestGroupsAreCovered(t *testing.T) {
 		n, of int64
 	}
 	known := map[key]int64{} // the least number of misses whose bound is not below the risk
-	tooLow := func(g int, k, n, of int64) bool {
-		least, ok := known[key{g, n, of}]
+	tooLow := func(g int, k, n, groups int64) bool {
+		least, ok := known[key{g, n, groups}]
 		if !ok {
 			least = int64(sort.Search(int(n), func(k int) bool {
-				b, err := groupUpper(int64(k), n, of, delta, Share{})
+				b, err := groupUpper(int64(k), n, groups, delta, Share{})
 				return err != nil || b >= risks[g]
 			}))
-			known[key{g, n, of}] = least
+			known[key{g, n, groups}] = least
 		}
 		return k < least
 	}

@@ -65,20 +65,20 @@ func nextEvidence(k, n, p float64) float64 {
 
 // chances are the chance of a miss given the rows before: independent rows, rows that come in
 // spells, and rows whose chance falls after each miss. None exceeds its first argument.
-var chances = map[string]func(most, now float64, t, since int) float64{
-	"independent": func(most, _ float64, _, _ int) float64 { return most },
-	"in spells":   func(most, _ float64, t, _ int) float64 { return most * float64(t/50%2) },
-	"after a miss": func(most, _ float64, _, since int) float64 {
+var chances = map[string]func(bound, now float64, t, since int) float64{
+	"independent": func(bound, _ float64, _, _ int) float64 { return bound },
+	"in spells":   func(bound, _ float64, t, _ int) float64 { return bound * float64(t/50%2) },
+	"after a miss": func(bound, _ float64, _, since int) float64 {
 		if since < 20 {
-			return most
+			return bound
 		}
-		return most / 8
+		return bound / 8
 	},
-	"adversary": func(most, now float64, _, _ int) float64 { // stops while it is ahead
+	"adversary": func(bound, now float64, _, _ int) float64 { // stops while it is ahead
 		if now < 1 {
-			return most / 3
+			return bound / 3
 		}
-		return most
+		return bound
 	},
 }
 

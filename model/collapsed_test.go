@@ -88,10 +88,10 @@ func denseOf(t *testing.T, c *Collapsed, rows Rows) (out dense) {
 	for j := range k.Lengthscales {
 		k.Lengthscales[j] = math.Exp(c.at.theta[c.prior.of[j]])
 	}
-	columns := func(of func(i int) []float64, n int) *mat.Dense { // kernel columns of rows at the inducing points
+	columns := func(column func(i int) []float64, n int) *mat.Dense { // kernel columns of rows at the inducing points
 		out := mat.NewDense(n, m, nil)
 		for i := range n {
-			k.Row(out.RawRowView(i), of(i), c.at.z.Data)
+			k.Row(out.RawRowView(i), column(i), c.at.z.Data)
 		}
 		return out
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-func regress(t testing.TB, p *Posterior, rows Rows, most int64, workers int, chunks ...int) *Regression {
+func regress(t testing.TB, p *Posterior, rows Rows, limit int64, workers int, chunks ...int) *Regression {
 	t.Helper()
-	r, err := NewRegression(p, most, workers)
+	r, err := NewRegression(p, limit, workers)
 	fatal.If(t, err)
 	t.Cleanup(r.Close)
 	for _, n := range chunks {

@@ -44,13 +44,13 @@ type resumed interface {
 
 // resumes demands of the state with this body that it is refused, or that the trainer
 // that goes on from it writes it again, within so many bytes of memory.
-func resumes(t *testing.T, body []byte, most uint64, resume func(state []byte) (resumed, error)) {
+func resumes(t *testing.T, body []byte, limit uint64, resume func(state []byte) (resumed, error)) {
 	t.Helper()
 	sum := sha256.Sum256(body)
 	state := append(bytes.Clone(body), sum[:]...)
 	var tr resumed
 	var err error
-	if used := allocated.By(func() { tr, err = resume(state) }); used > most {
+	if used := allocated.By(func() { tr, err = resume(state) }); used > limit {
 		t.Errorf("%d bytes were allocated for %d", used, len(body))
 	}
 	if err != nil {

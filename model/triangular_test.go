@@ -24,9 +24,9 @@ func TestHalvesAgreeWithWholeMatrices(t *testing.T) {
 			}
 			l.Row(i)[i], a.Row(i)[i] = 1+rng.Float64(), rng.NormFloat64()
 		}
-		clone := func(of linalg.Mat) linalg.Mat {
+		clone := func(a linalg.Mat) linalg.Mat {
 			c := linalg.NewMat(m, m)
-			copy(c.Data, of.Data)
+			copy(c.Data, a.Data)
 			return c
 		}
 		check := func(what string, got, want linalg.Mat, lower bool) {

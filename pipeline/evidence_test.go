@@ -58,8 +58,8 @@ func plainly(columns [][]float64, key string) plain {
 
 // riskOf is the mean loss of random draws from a posterior on training rows, by the formula, with the tolerance
 // less the accuracy.
-func riskOf[I int | int64](t *testing.T, columns [][]float64, train []I, meta pass.ModelMeta, of *model.Posterior) float64 {
-	predictor, err := model.NewPredictor(of, 1)
+func riskOf[I int | int64](t *testing.T, columns [][]float64, train []I, meta pass.ModelMeta, posterior *model.Posterior) float64 {
+	predictor, err := model.NewPredictor(posterior, 1)
 	fatal.If(t, err)
 	defer predictor.Close()
 	epsilon := (1 - 0x1p-12) * meta.Loss.Epsilon / meta.Target.Scale

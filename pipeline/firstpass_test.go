@@ -24,8 +24,8 @@ import (
 
 // inParts has passes through a lake made in so many parts, by as many processes, and merges them in a random
 // order. change, unless it is nil, is done to the whole. made counts the passes.
-func inParts(t *testing.T, l *lake, of int, change func(*pass.Pass), made *int) pass.Parts {
-	rng := rand.New(rand.NewPCG(90, uint64(of)))
+func inParts(t *testing.T, l *lake, total int, change func(*pass.Pass), made *int) pass.Parts {
+	rng := rand.New(rand.NewPCG(90, uint64(total)))
 	return func(ctx context.Context, h *pass.TrainingState, _ []dataset.Shard, use func(*pass.Pass) error) error {
 		document, err := json.Marshal(h)
 		fatal.If(t, err)
@@ -35,25 +35,25 @@ func inParts(t *testing.T, l *lake, of int, change func(*pass.Pass), made *int) 
 			fatal.If(t, p.Write(ctx, &data))
 			return data.Bytes()
 		}
-		part := func(number, of int) *pass.Pass {
+		part := func(number, total int) *pass.Pass {
 			h, err := pass.ParseTrainingState(document)
 			fatal.If(t, err)
 			env := l.environment(&pipelinetest.Store{})
 			env.Resources = job.Resources{Workers: 1 + rng.IntN(3), Memory: []int64{0, 1}[rng.IntN(2)], Temporary: t.TempDir()}
-			p, err := passPart(ctx, h, pass.Part{Number: number, Of: of}, env)
+			p, err := passPart(ctx, h, pass.Part{Number: number, Of: total}, env)
 			fatal.If(t, err)
 			return decode(t, written(p))
 		}
 		var all *pass.Pass
-		for _, i := range rng.Perm(of) {
-			if p := part(i+1, of); all == nil {
+		for _, i := range rng.Perm(total) {
+			if p := part(i+1, total); all == nil {
 				all = p
 			} else {
 				fatal.If(t, all.Merge(p))
 			}
 		}
 		if !bytes.Equal(written(all), written(part(1, 1))) {
-			t.Errorf("%d parts have other bytes than the whole", of)
+			t.Errorf("%d parts have other bytes than the whole", total)
 		}
 		if change != nil {
 			change(all)
@@ -210,9 +210,9 @@ func TestForeignPartsOfAFirstPass(t *testing.T) {
 		_, err := fit.Fit(t.Context(), testJob(t, tiny), env)
 		return err
 	}
-	part := func(number, of int) func(*pass.TrainingState) *pass.Pass {
+	part := func(number, total int) func(*pass.TrainingState) *pass.Pass {
 		return func(h *pass.TrainingState) *pass.Pass {
-			p, err := passPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
+			p, err := passPart(t.Context(), h, pass.Part{Number: number, Of: total}, env)
 			fatal.If(t, err)
 			before = p
 			return p

@@ -164,9 +164,9 @@ func TestStartValuesInOtherScalesAreTheSameFunctions(t *testing.T) {
 	for i := range 20 {
 		rows = append(rows, [2]float64{p.lake.columns[0][i], p.lake.columns[1][i]})
 	}
-	raw := func(of *model.Posterior, features []job.Affine, target job.Affine, rows [][2]float64) (means, deviations []float64) {
+	raw := func(posterior *model.Posterior, features []job.Affine, target job.Affine, rows [][2]float64) (means, deviations []float64) {
 		t.Helper()
-		predictor, err := model.NewPredictor(of, 1)
+		predictor, err := model.NewPredictor(posterior, 1)
 		fatal.If(t, err)
 		defer predictor.Close()
 		x, mean, variance := make([]float64, 0, 2*len(rows)), make([]float64, len(rows)), make([]float64, len(rows))

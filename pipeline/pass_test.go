@@ -150,8 +150,8 @@ func TestPartsCoverTheShards(t *testing.T) {
 func TestForeignPartsAreRefused(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), unevenShards...)
 	h, env, _ := trainedOn(t, l, tiny)
-	part := func(number, of int) *pass.Pass {
-		p, err := passPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
+	part := func(number, total int) *pass.Pass {
+		p, err := passPart(t.Context(), h, pass.Part{Number: number, Of: total}, env)
 		fatal.If(t, err)
 		return p
 	}

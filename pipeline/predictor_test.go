@@ -121,7 +121,7 @@ func TestPredictorTellsOfItsRows(t *testing.T) {
 	var reported [][2]int64
 	env := l.environment(&pipelinetest.Store{})
 	env.Resources = job.Resources{Workers: 2, Memory: 1}
-	env.Observer.Fitting = func(done, most int64) { reported = append(reported, [2]int64{done, most}) }
+	env.Observer.Fitting = func(done, total int64) { reported = append(reported, [2]int64{done, total}) }
 	r := run(t, testJob(t, withHoldout(0.3)), env)
 	if n := r.Certificate.Counts.Training; !slices.Equal(reported, [][2]int64{{n, n}}) {
 		t.Errorf("of %d training rows it reported %v", n, reported)

@@ -82,8 +82,8 @@ func TestToleratedRejectedRowsAreUsedForNothing(t *testing.T) {
 	if *ga.Risk != *gb.Risk || a.certificate.Constant.Risk != b.certificate.Constant.Risk {
 		t.Error("the risk depends on the good cells of rejected rows")
 	}
-	gone := func(of []int) (n int64) {
-		for _, i := range of {
+	gone := func(rows []int) (n int64) {
+		for _, i := range rows {
 			if slices.Contains(spoilt, i) {
 				n++
 			}

@@ -15,10 +15,10 @@ import (
 // and nothing of the kind of quantities.
 func TestWarned(t *testing.T) {
 	const n = 400
-	column := func(of func(i int) float64) []float64 {
+	column := func(value func(i int) float64) []float64 {
 		values := make([]float64, n)
 		for i := range values {
-			values[i] = of(i)
+			values[i] = value(i)
 		}
 		return values
 	}

@@ -164,8 +164,8 @@ func TestWriteKeepsOtherRows(t *testing.T) {
 // Of a row there is the longest search.
 func TestPageHasTheLongestSearch(t *testing.T) {
 	o := options{page: filepath.Join(t.TempDir(), "paper.md"), write: true}
-	of := func(start string, most int) row {
-		u := unit{Table: "sparse", Dataset: "pol", Loss: "01", Epsilon: 0.6, Method: "kl-PAC-SGP", Alpha: -1, Inducing: 500, Start: start, Most: most}
+	of := func(start string, limit int) row {
+		u := unit{Table: "sparse", Dataset: "pol", Loss: "01", Epsilon: 0.6, Method: "kl-PAC-SGP", Alpha: -1, Inducing: 500, Start: start, Most: limit}
 		return row{unit: u, reps: 1, ours: map[string]estimate{}}
 	}
 	fatal.If(t, o.keep([]row{of(published, 1000), of(published, 100), of(pretrained, 100)}))

@@ -346,7 +346,7 @@ func TestStreamThatHasLostRows(t *testing.T) {
 	r = startService(t, "-c", job)
 	all := awaitCertificates(t, address, 2, r)
 	r.end(t)
-	if g := all[1].Sample.Segments; !slices.ContainsFunc(g, func(of certify.Segment) bool { return of.Partition == 1 && of.First == 70 }) {
+	if g := all[1].Sample.Segments; !slices.ContainsFunc(g, func(s certify.Segment) bool { return s.Partition == 1 && s.First == 70 }) {
 		t.Errorf("the second window has %+v", g)
 	}
 }

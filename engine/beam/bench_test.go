@@ -79,8 +79,8 @@ type times struct{ alone, worker, java float64 }
 
 var unmeasured = times{math.Inf(1), math.Inf(1), math.Inf(1)}
 
-func (t times) least(of times) times {
-	return times{min(t.alone, of.alone), min(t.worker, of.worker), min(t.java, of.java)}
+func (t times) least(other times) times {
+	return times{min(t.alone, other.alone), min(t.worker, other.worker), min(t.java, other.java)}
 }
 
 func (p measuredPass) times(b *testing.B, pacsgp string, server *os.Process) times {

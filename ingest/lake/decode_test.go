@@ -84,8 +84,8 @@ func TestReadPageHeader(t *testing.T) {
 // What would make the stack or a list too large for the bytes that there are is
 // refused.
 func TestReadMetaBounds(t *testing.T) {
-	list := func(field byte, n uint64, of byte, element ...byte) []byte {
-		b := binary.AppendUvarint([]byte{field<<4 | 9, 0xF0 | of}, n)
+	list := func(field byte, n uint64, kind byte, element ...byte) []byte {
+		b := binary.AppendUvarint([]byte{field<<4 | 9, 0xF0 | kind}, n)
 		return append(append(b, bytes.Repeat(element, int(n))...), 0)
 	}
 	inGroup := []byte{0x29, 0x1C, 0x48, 1, 'a', 0, 0x16, 0, 0x19, 0x1C} // a schema of a root, rows, a row group

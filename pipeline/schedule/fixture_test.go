@@ -226,9 +226,9 @@ type taken struct {
 }
 
 // Open reads only the columns, and no rows.
-func (of taken) Open(_ context.Context, c dataset.Choice) (dataset.Opened, error) {
-	if slices.Contains(c.Features, of.lacks) {
-		return nil, fmt.Errorf("%q is text", of.lacks)
+func (t taken) Open(_ context.Context, c dataset.Choice) (dataset.Opened, error) {
+	if slices.Contains(c.Features, t.lacks) {
+		return nil, fmt.Errorf("%q is text", t.lacks)
 	}
 	return noFiles{}, nil
 }

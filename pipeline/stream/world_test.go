@@ -273,9 +273,9 @@ func (w *world) train(ctx context.Context, job job.Job, rows dataset.Rows, out p
 }
 
 // certificateOf is one of a window.
-func certificateOf(at *certify.Sequence, model string, of dataset.Segment, parent *fit.Parent) certify.Certificate {
+func certificateOf(at *certify.Sequence, model string, segment dataset.Segment, parent *fit.Parent) certify.Certificate {
 	c := pipelinetest.SmallCertificate(model, "test")
-	c.Delta.Sequence, c.Sample.Segments = at, []certify.Segment{of}
+	c.Delta.Sequence, c.Sample.Segments = at, []certify.Segment{segment}
 	if parent != nil {
 		c.Publisher.Training.Parent = &parent.Parent
 	}
@@ -284,10 +284,10 @@ func certificateOf(at *certify.Sequence, model string, of dataset.Segment, paren
 
 func (w *world) Fills(int64) func(int64) { return func(int64) {} }
 
-func (w *world) Filled(of *Window) {
+func (w *world) Filled(window *Window) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.filled = append(w.filled, of.N)
+	w.filled = append(w.filled, window.N)
 }
 
 // A teller hears of what was published.

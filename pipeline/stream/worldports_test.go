@@ -11,7 +11,7 @@ import (
 )
 
 // Publisher publishes in one transaction, or in steps.
-func (w *world) Publisher(of *Window) Publisher { return publisher{w, of} }
+func (w *world) Publisher(window *Window) Publisher { return publisher{w, window} }
 
 type publisher struct {
 	w  *world

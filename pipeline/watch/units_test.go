@@ -67,7 +67,7 @@ func read(t *testing.T, k *kept, by []*score.Predictor, files []file, last int) 
 	s := k.state(t)
 	w := watch.NewWriter(watch.Config[[]row]{
 		Store: k, State: s, Delta: watch.DefaultDelta, Unit: []string{"day"},
-		UnitOf: func(of []row, i int) string { return of[i].day },
+		UnitOf: func(rows []row, i int) string { return rows[i].day },
 		Known: func(context.Context, score.Piece[[]row]) (func([]row, int) bool, error) {
 			return func([]row, int) bool { return false }, nil
 		},

@@ -51,14 +51,14 @@ func deadLettersAreSentOnce(t *testing.T, client *broker.Client, address string)
 		want = append(want, fmt.Sprintf("%04d", i))
 	}
 	killed := errors.New("killed")
-	send := func(most int) error {
+	send := func(last int) error {
 		cfg := kafkalog.DeadLettersConfig{Client: client, Topic: "dead", ID: "window", Source: "rows"}
 		return kafkalog.PutDeadLetters(t.Context(), cfg, map[int]int64{0: 800, 3: 900}, func(use func(int, broker.Record) error) error {
 			for i, key := range want {
 				switch i {
-				case most:
+				case last:
 					return killed
-				case -most:
+				case -last:
 					runtime.Goexit()
 				}
 				if err := use(i/900*3, broker.Record{Key: []byte(key), Value: []byte("as it was")}); err != nil {

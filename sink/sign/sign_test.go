@@ -69,9 +69,9 @@ func TestForgers(t *testing.T) {
 	trusted, err := ReadTrusted(public)
 	fatal.If(t, err)
 	good := alice.Sign(certificate, model)
-	changed := func(of []byte, change func(e *dsse.Envelope)) []byte {
+	changed := func(envelope []byte, change func(e *dsse.Envelope)) []byte {
 		var e dsse.Envelope
-		fatal.If(t, json.Unmarshal(of, &e))
+		fatal.If(t, json.Unmarshal(envelope, &e))
 		change(&e)
 		data, err := json.Marshal(e)
 		fatal.If(t, err)
