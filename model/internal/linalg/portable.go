@@ -20,7 +20,6 @@ var portable = kernelSet{
 	packRows:   packRowsPortable,
 	axpy:       axpyPortable,
 	substitute: substitutePortable,
-	combine:    combinePortable,
 	dot:        dotPortable,
 	sum:        sumPortable,
 	exp:        each(exp),
@@ -86,12 +85,6 @@ func packRowsPortable(k int, src []float64, ld int, dst []float64, width int, w 
 				row[j] *= w[i]
 			}
 		}
-	}
-}
-
-func combinePortable(n int, coef []float64, stride int, rows, y []float64) {
-	for k := range n {
-		axpyPortable(-coef[k*stride], rows[k*choleskyBlock:(k+1)*choleskyBlock], y)
 	}
 }
 

@@ -40,11 +40,6 @@ var avx2 = kernelSet{
 	substitute: func(n, count, panel int, coef, x []float64, backwards bool) {
 		substitutePanels(substitute8AVX2, substitute4AVX2, substitute1AVX2, 4, n, count, panel, coef, x, backwards)
 	},
-	combine: func(n int, coef []float64, stride int, rows, y []float64) {
-		if n > 0 {
-			combineAVX2(n, &coef[0], stride, &rows[0], &y[0])
-		}
-	},
 	dot:    func(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) },
 	sum:    func(x []float64) float64 { return sumAVX2(len(x), &x[0]) },
 	exp:    func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
@@ -121,7 +116,6 @@ func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store
 func packTransAVX2(k int, src *float64, ld int, dst *float64, stride int)
 func packRowsAVX2(k int, src *float64, ld int, dst *float64, width int, w *float64)
 func axpyAVX2(n int, alpha float64, x, y *float64)
-func combineAVX2(n int, coef *float64, stride int, rows, y *float64)
 func dotAVX2(n int, x, y *float64) float64
 func sumAVX2(n int, x *float64) float64
 func expAVX512(n int, dst, x, table *float64)
