@@ -62,22 +62,13 @@ func (t *training) resume(ctx context.Context) error {
 	if err := t.nominate(); err != nil {
 		return err
 	}
-	var other string
-	switch {
-	case stored.configuration != t.state.configuration:
-		other = "another configuration"
-	case stored.sample != t.state.sample:
-		other = "other rows (the files have changed, or another job here differs in nothing but its files)"
-	case stored.instructions != t.state.instructions:
-		other = "the instruction set " + stored.instructions
-	case !t.resumable(stored):
-		other = "another version of the trainer"
-	default:
-		t.state, t.resumed = stored, true
-		t.env.Observer.ReportEvent(fmt.Sprintf("resumed from the checkpoint after %s", words.Count(len(stored.trace), "step")))
+	steps := words.Count(len(stored.trace), "step")
+	if !ours || !t.resumable(stored) {
+		t.env.Observer.ReportWarning("the checkpoint after " + steps + " is of another job, version or instruction set, or the files have changed: training starts again and will replace it")
 		return nil
 	}
-	t.env.Observer.ReportWarning(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts again and will replace it", words.Count(len(stored.trace), "step"), other))
+	t.state, t.resumed = stored, true
+	t.env.Observer.ReportEvent("resumed from the checkpoint after " + steps)
 	return nil
 }
 
