@@ -141,7 +141,7 @@ func Footer(r io.ReaderAt, size, limit int64) ([]byte, error) {
 	case magicEncrypted:
 		return nil, errors.New("the file is encrypted, which is not read; decrypt it first")
 	default:
-		return nil, errors.New("the file does not end like a Parquet file; is it one, and was it written to its end?")
+		return nil, errors.New("the file does not end like a Parquet file: if it is one, it was not written to its end; rows in CSV, JSON or an Arrow stream have to be written as Parquet")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail[:]))
 	if length > size-TailLength-int64(len(Magic)) {
