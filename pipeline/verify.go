@@ -124,7 +124,7 @@ func (v *Verification) files(ctx context.Context, modelDigest string) error {
 	}
 	j = j.ForRows(c.Counts.Rows)
 	j.Numbering, j.Reuse, j.Repeats = c.Delta.Sequence, c.Delta.Reuse, c.Duplicates.Rows > 0
-	if err := j.Bears(v.model.Meta.Target); err != nil {
+	if err := j.CheckTarget(v.model.Meta.Target); err != nil {
 		return err
 	}
 	v.job = j

@@ -134,7 +134,7 @@ func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
 			fault(hintTooLong, c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in "+c.TooLong)
 		}
 		if c.Column == j.Target {
-			if err := j.BearsBetween(c.Least, c.Most); err != nil {
+			if err := j.CheckTargetRange(c.Least, c.Most); err != nil {
 				faults = append(faults, err)
 			}
 		}

@@ -35,7 +35,7 @@ func (j Job) CheckRows(columns []string, n int64) error {
 		return err
 	}
 	if j.Scaling == ScalingNone {
-		return j.Bears(Affine{Scale: 1})
+		return j.CheckTarget(Affine{Scale: 1})
 	}
 	return j.Scalable(n, ReferenceCount(n))
 }
@@ -49,8 +49,8 @@ func (j Job) Scalable(rows, reference int64) error {
 		ErrData, words.Count(rows, "row"), words.Count(reference, "prior row"))
 }
 
-// Bears returns an error if float64 is too coarse for the job's tolerance at values of the target with this scaling.
-func (j Job) Bears(target Affine) error {
+// CheckTarget returns an error if float64 is too coarse for the job's tolerance at values of the target with this scaling.
+func (j Job) CheckTarget(target Affine) error {
 	l := j.LossSpec(target)
 	if fineEnough(target, l) {
 		return nil
@@ -66,23 +66,23 @@ func (j Job) Bears(target Affine) error {
 		ErrData, j.Target, target.Centre, target.Scale, advice)
 }
 
-// BearsBetween is [Job.Bears] for a target of which only the least and the largest value are known. It returns an
+// CheckTargetRange is [Job.CheckTarget] for a target of which only the least and the largest value are known. It returns an
 // error only if float64 is too coarse whatever the distribution of the values between them.
-func (j Job) BearsBetween(least, most float64) error {
-	if !(least <= most) || j.Scaling == ScalingNone {
+func (j Job) CheckTargetRange(least, largest float64) error {
+	if !(least <= largest) || j.Scaling == ScalingNone {
 		return nil
 	}
-	if least == most {
+	if least == largest {
 		return fmt.Errorf("%w: the target %q has one value, %v, on all rows: there is nothing to learn", ErrData, j.Target, least)
 	}
 	// The mean is at least as far from 0 as the nearest value. The standard deviation, of which the tolerance may be
 	// a multiple, is at most half the range.
-	nearest := max(least, -most, 0)
-	widest := Affine{Centre: least + (most-least)/2, Scale: (most - least) / 2}
+	nearest := max(least, -largest, 0)
+	widest := Affine{Centre: least + (largest-least)/2, Scale: (largest - least) / 2}
 	if writable(nearest, j.LossSpec(widest), widest) {
 		return nil
 	}
-	return j.Bears(widest)
+	return j.CheckTarget(widest)
 }
 
 // fineEnough reports whether float64 represents raw predictions with a rounding error of at most 2⁻²³ of the

@@ -223,7 +223,7 @@ func (s *FirstPass) scale(j job.Job) error {
 			return fmt.Errorf("%w: the target %q has one value, %v, on all prior rows: there is nothing to learn", job.ErrData, name, a.Centre)
 		case i == last:
 			s.Target = a
-			if err := errors.Join(j.Bears(a), dataset.KnowsTarget(j.Mean, s.BaselineRows())); err != nil {
+			if err := errors.Join(j.CheckTarget(a), dataset.KnowsTarget(j.Mean, s.BaselineRows())); err != nil {
 				return err
 			}
 			s.Target.Centre = j.Mean.Centre(s.Target.Centre)
