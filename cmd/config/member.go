@@ -81,7 +81,7 @@ func (m *Member) Run(ctx context.Context, s stream.Stream) (err error) {
 	if err := files.MkdirAll(m.Output); err != nil {
 		return err
 	}
-	lock, err := files.Lock(filepath.Join(m.Output, ".stream.lock"))
+	lock, err := files.Lock(filepath.Join(m.Output, sinklake.StreamLock))
 	if err != nil {
 		return fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err)
 	}

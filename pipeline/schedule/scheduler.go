@@ -63,8 +63,10 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 	if errors.Is(err, errHold) { // only one of two schedulers gets the output, and checks again
 		r, err = pipeline.Holding(j.Output, func() (*pipeline.RunState, error) { return s.look(ctx, j, true, now) })
 	}
-	if err == nil && r == nil && s.lookFault == nil {
-		err = s.damaged(j)
+	if err == nil && r == nil && s.lookFault == nil { // which model is current, and can it be used?
+		if _, err = j.current(); err == nil && s.Damaged != nil {
+			err = s.Damaged(j)
+		}
 	}
 	switch {
 	case err == nil || errors.Is(err, job.ErrConfig):
@@ -75,15 +77,6 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		s.lookFailed(j, fmt.Errorf("%s: %w", j.Name, err))
 		return r, nil
 	}
-}
-
-// damaged returns why it is unknown which model of a job is current, or why that one cannot be used.
-func (s *Scheduler) damaged(j *Job) error {
-	_, err := j.current()
-	if err == nil && s.Damaged != nil {
-		err = s.Damaged(j)
-	}
-	return err
 }
 
 // look runs what is due. If the output is not held, it returns [errHold] instead of writing something.

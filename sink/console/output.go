@@ -212,8 +212,11 @@ func (o *output) explain(now time.Time, known bool) {
 		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Raised()+".", watch.Ends)
 	}
 	open := len(o.Runs) > 0 && o.Runs[0].State == pipeline.StateRunning
-	if open && !lake.AtWork(o.Folder) {
+	if held, _ := lake.AtWork(o.Folder, lake.OutputLock); open && !held {
 		o.find(bad, fmt.Sprintf("The run of %s UTC has not ended, and no process is at work.", minute(o.Runs[0].Began.UTC())), "Start it again: it goes on where it was.")
+	}
+	if held, ever := lake.AtWork(o.Folder, lake.StreamLock); ever && !held {
+		o.find(warn, "No process streams into this folder.", "If one is to, its log says why it ended.")
 	}
 	last := o.newest(func(r *pipeline.RunState) bool { return r.Ended != nil })
 	if last == nil {

@@ -75,17 +75,18 @@ func Open(path string, fsys durable.FS) (*Output, error) {
 // Folder is the path of the directory.
 func (o *Output) Folder() string { return o.path }
 
-// lockName names the lock file. If it were removed, two jobs could lock two files of that name.
-const lockName = ".lock"
+// OutputLock names the lock of an output, StreamLock that of a folder of a stream. If such a file were removed, two
+// processes could lock two files of that name.
+const OutputLock, StreamLock = ".lock", ".stream.lock"
 
-// AtWork reports whether a process holds the output in a folder; true if that is unknown.
-func AtWork(folder string) bool {
-	path := filepath.Join(folder, lockName)
+// AtWork reports whether a process holds a lock in a folder, true if that is unknown, and whether one ever did.
+func AtWork(folder, lock string) (held, ever bool) {
+	path := filepath.Join(folder, lock)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return false
+		return false, false
 	}
-	lock, err := durable.OS{}.Lock(path)
-	return err != nil || lock.Close() != nil
+	file, err := durable.OS{}.Lock(path)
+	return err != nil || file.Close() != nil, true
 }
 
 // Hold makes the directory if it is absent, locks it, and removes unfinished files of a killed job.
@@ -96,7 +97,7 @@ func (o *Output) Hold() (release func() error, err error) {
 		if o.key, err = o.Sign.Read(); err != nil {
 			return nil, err
 		}
-		if o.lock, err = lockIn(o.fs, o.path, lockName, "wait for the other process, or choose another output directory"); err != nil {
+		if o.lock, err = lockIn(o.fs, o.path, OutputLock, "wait for the other process, or choose another output directory"); err != nil {
 			return nil, err
 		}
 		o.staged = map[string]*durable.Pending{}
