@@ -61,6 +61,9 @@ type Plan struct {
 	// stops falling. Zero means 400,000/N, at least 60 and at most 120; for [Config.ELBO] it means three times
 	// 1,800,000/N, from 180 to 360. Negative means none: θ and Z stay where they start.
 	Joint int
+	// Coarse is the greatest number of joint steps with a quarter of the inducing points, if training starts with
+	// them. A sixth of Joint follows with all points. Zero means the rest of Joint, or twice that if Joint is zero.
+	Coarse int
 	// Batch is the number of rows of a joint step, at most N. N means full passes. Zero means max(min(N/5,
 	// 32,000), 2M, 2500), or 6000 instead of 2500 for [Config.ELBO].
 	Batch int
@@ -100,8 +103,8 @@ func (c Config) withDefaults() (Config, error) {
 	faults.when(c.Loss == nil, "no loss")
 	faults.when(c.Inducing < 0, "%d inducing points", c.Inducing)
 	faults.when(!(c.Jitter >= 0 && c.Jitter <= 0.1), "relative jitter is %g, want 0 (default) to 0.1", c.Jitter)
-	faults.when(c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0 || c.Plan.EstimateRows < 0, "a plan with %d rows a batch, %d steps of settling with batches of %d, and an estimate on %d rows: want no negative number",
-		c.Plan.Batch, c.Plan.Settle, c.Plan.SettleBatch, c.Plan.EstimateRows)
+	faults.when(c.Plan.Coarse < 0 || c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0 || c.Plan.EstimateRows < 0, "a plan with %d coarse steps, %d rows a batch, %d steps of settling with batches of %d, and an estimate on %d rows: want no negative number",
+		c.Plan.Coarse, c.Plan.Batch, c.Plan.Settle, c.Plan.SettleBatch, c.Plan.EstimateRows)
 	faults.when(!(c.Choice >= 0) || math.IsInf(c.Choice, 1), "the choice of the kernel costs %g nats", c.Choice)
 	faults.when(len(c.Grids) != c.Parameters(), "%d grids for %d hyper-parameters", len(c.Grids), c.Parameters())
 	for i, g := range c.Grids {
@@ -157,8 +160,10 @@ func (p Plan) withDefaults(n int64, m int, elbo bool) Plan {
 			rows, times = evidenceRows, evidenceSteps
 		}
 		p.Joint = int(times * min(jointMost, max(jointLeast, rows/max(1, n))))
+		p.Coarse = cmp.Or(p.Coarse, 2*(p.Joint-p.fine()))
 	}
 	p.Joint = max(0, p.Joint)
+	p.Coarse = cmp.Or(p.Coarse, p.Joint-p.fine())
 	if p.Batch == 0 {
 		least := int64(batchLeast)
 		if elbo {

@@ -168,7 +168,7 @@ func (t *Trainer) jointSteps() int {
 	case t.flatAt > 0:
 		return t.flatAt + t.cfg.Plan.windSteps()
 	case t.refineAt > 0:
-		return t.refineAt + t.fineSteps()
+		return t.refineAt + t.cfg.Plan.fine()
 	}
 	return t.cfg.Plan.Joint
 }
@@ -176,7 +176,7 @@ func (t *Trainer) jointSteps() int {
 // progress returns the completed part of the schedule of the joint phase, in [0, 1]. In training from coarse to
 // fine, the coarse steps run through the whole schedule, and the fine steps do so again.
 func (t *Trainer) progress() float64 {
-	from, steps := t.refineAt, t.fineSteps()
+	from, steps := t.refineAt, t.cfg.Plan.fine()
 	switch {
 	case t.refineAt == 0:
 		steps = t.cfg.Plan.Joint
