@@ -54,7 +54,7 @@ type sortedRun struct {
 	from, to int64       // the part of the file, in bytes
 }
 
-// A temporary is a file that is removed when it is closed.
+// A temporary is a file without a name.
 type temporary interface {
 	io.Writer
 	io.ReaderAt
@@ -299,26 +299,14 @@ func settle(heap []*reader, i int) {
 	}
 }
 
-// An unnamed file is removed as soon as it is open, so that it does not remain even if the process is killed. On systems
-// that do not allow this, it is removed when it is closed.
-type unnamed struct {
-	*os.File
-	gone bool // already removed
-}
-
+// createTemporary returns a file that is removed already, so that it does not remain even if the process is killed.
 func createTemporary(folder string) (temporary, error) {
 	f, err := os.CreateTemp(folder, "pacsgp-duplicates-*")
 	if err != nil {
 		return nil, err
 	}
-	return &unnamed{f, os.Remove(f.Name()) == nil}, nil
-}
-
-// Close closes and removes the file.
-func (f *unnamed) Close() error {
-	err := f.File.Close()
-	if !f.gone {
-		err = errors.Join(err, os.Remove(f.Name()))
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	return err
+	return f, nil
 }
