@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
@@ -92,10 +91,6 @@ func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 		current = err.Error()
 	} else if p != nil {
 		current = fmt.Sprintf("Current is certificate %.12s", p.ID)
-		if c, err := s.out.GetCertificate(ctx, p.ID); err == nil {
-			g := c.About(p.Predictor)
-			current += fmt.Sprintf(": its bound is %s (%s)", words.PercentUp(g.Bound), g.Status)
-		}
 		if o.Record.Exit == 0 {
 			current += fmt.Sprintf(". To make this one current: pacsgp promote %.12s DIR", o.Result.ID)
 		}
