@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/ingest/arrowipc"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -161,6 +163,9 @@ func messageLines(err error) []string {
 	}
 	if faults > mostFaults {
 		lines = append(lines, fmt.Sprintf("and %d more faults", faults-mostFaults))
+	}
+	if errors.Is(err, parquetmeta.ErrMalformed) || errors.Is(err, arrowipc.ErrDamaged) {
+		lines = append(lines, "hint: the file is damaged, or was written wrongly: restore it, or write it again")
 	}
 	if isUsage(err) {
 		lines = append(lines, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")

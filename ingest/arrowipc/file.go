@@ -51,14 +51,15 @@ type Batch struct {
 // A block is the position of a message: offset, and bytes of its description and its body.
 type block struct{ offset, description, body int64 }
 
-var errFile = errors.New("the Arrow file is damaged, or was not written to its end")
+// ErrDamaged says that a file is no whole Arrow file.
+var ErrDamaged = errors.New("the Arrow file is damaged, or was not written to its end")
 
 // Open reads the footer of a file of size bytes. If rows is true, it also reads the number of rows
 // of each record batch.
 func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	defer func() { // libraries panic on some damaged files
 		if p := recover(); p != nil {
-			f, err = nil, fmt.Errorf("%w: %v", errFile, p)
+			f, err = nil, fmt.Errorf("%w: %v", ErrDamaged, p)
 		}
 	}()
 	footer, err := readFooter(r, size)
@@ -69,7 +70,7 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	root, end := rootOf(footer), size-tailBytes-int64(len(footer))
 	schema, ok := below(root, 1)
 	if !ok || !columns(schema) {
-		return nil, errFile
+		return nil, ErrDamaged
 	}
 	if sha256.Sum256(footer) != f.Sum {
 		f.footer = footer
@@ -77,7 +78,7 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	dictionaries, good := blocks(root, 2, end)
 	batches, ok := blocks(root, 3, end)
 	if !good || !ok {
-		return nil, errFile
+		return nil, ErrDamaged
 	}
 	if err := apart(dictionaries, batches); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	// readers of streams, is not read: polars writes it without its prefix.
 	file, err := f.reader(r, f.room(stored, 0))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errFile, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	f.Schema = file.Schema()
 	return f, f.nameDecimals(schema)
@@ -115,7 +116,7 @@ func (f *File) nameDecimals(schema flatbuffers.Table) error {
 	at, n, _ := vector(schema, 1, 4)
 	all := f.Schema.Fields()
 	if n != len(all) {
-		return errFile
+		return ErrDamaged
 	}
 	for i := range all {
 		child := flatbuffers.Table{Bytes: schema.Bytes, Pos: schema.Indirect(at + flatbuffers.UOffsetT(4*i))}
@@ -168,7 +169,7 @@ func apart(dictionaries, batches []block) error {
 	slices.SortFunc(all, func(a, b block) int { return cmp.Compare(a.offset, b.offset) })
 	for i := 1; i < len(all); i++ {
 		if before := all[i-1]; all[i].offset < before.offset+before.description+before.body {
-			return fmt.Errorf("%w: two of its record batches share bytes, from %d on", errFile, all[i].offset)
+			return fmt.Errorf("%w: two of its record batches share bytes, from %d on", ErrDamaged, all[i].offset)
 		}
 	}
 	return nil
@@ -176,7 +177,7 @@ func apart(dictionaries, batches []block) error {
 
 func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	if size < headBytes+tailBytes {
-		return nil, errFile
+		return nil, ErrDamaged
 	}
 	tail := make([]byte, tailBytes)
 	if _, err := r.ReadAt(tail, size-tailBytes); err != nil && !errors.Is(err, io.EOF) {
@@ -184,7 +185,7 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
 	if string(tail[4:]) != Magic || n > maxFooter || n > size-headBytes-tailBytes {
-		return nil, errFile
+		return nil, ErrDamaged
 	}
 	footer := make([]byte, n)
 	if _, err := r.ReadAt(footer, size-tailBytes-n); err != nil && !errors.Is(err, io.EOF) {
@@ -226,7 +227,7 @@ func descriptionAt(r io.ReaderAt, at block, kind byte) (description, error) {
 	}
 	d, err := describe(text[prefix:])
 	if err == nil && (d.kind != kind || d.body != at.body) {
-		err = errFile
+		err = ErrDamaged
 	}
 	return d, err
 }
@@ -251,7 +252,7 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 		return nil, err
 	}
 	if d.rows != batch.Rows {
-		return nil, fmt.Errorf("%w: a record batch has %d rows, and had %d", errFile, d.rows, batch.Rows)
+		return nil, fmt.Errorf("%w: a record batch has %d rows, and had %d", ErrDamaged, d.rows, batch.Rows)
 	}
 	room := f.room(batch.Bytes, 2*f.rowBytes()*min(batch.Rows, unpackMost))
 	found, err := f.read(r, batch.index, room)
@@ -259,7 +260,7 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 	case err != nil && room.exceeded:
 		return nil, fmt.Errorf("unpacked it is too large: a record batch may have %d MiB (hint: write batches of fewer rows): %w", unpackMost>>20, err)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errFile, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	for _, column := range found.Columns() {
 		if err := held(column); err != nil {

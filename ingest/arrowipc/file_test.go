@@ -98,7 +98,7 @@ func TestBlocksMustNotShareBytes(t *testing.T) {
 		t.Fatal("the footer has no such block")
 	}
 	copy(data[at:], encoded(f.Batches[0].at))
-	if _, err := open(data); !errors.Is(err, errFile) || !strings.Contains(err.Error(), "share bytes") {
+	if _, err := open(data); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "share bytes") {
 		t.Errorf("error %v", err)
 	}
 }

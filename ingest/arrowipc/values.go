@@ -53,7 +53,7 @@ func Nulls(column arrow.Array) error {
 		}
 	}
 	if found != column.NullN() {
-		return fmt.Errorf("%d values are missing, and it states %d: %w", found, column.NullN(), errFile)
+		return fmt.Errorf("%d values are missing, and it states %d: %w", found, column.NullN(), ErrDamaged)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func held(column arrow.Array) error {
 			have = b.Len()
 		}
 		if n < 0 || have < (n*bits+7)/8 {
-			return fmt.Errorf("a buffer of %d bytes for %d values of %d bits: %w", have, n, bits, errFile)
+			return fmt.Errorf("a buffer of %d bytes for %d values of %d bits: %w", have, n, bits, ErrDamaged)
 		}
 	}
 	return nil
