@@ -59,7 +59,7 @@ func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	found := &Found{Evidence: certify.Evidence{
 		LossSums: p.lossSums.Clone(), Dependence: p.dependence(),
 		Counts: certify.Counts{Rows: p.of.rows, Rejected: p.of.bad, Outside: p.of.outside},
-		Sample: certify.Sample{Shards: int64(p.of.shards), Columns: columns},
+		Sample: certify.Sample{Shards: int64(p.of.shards)},
 	}}
 	err := p.count(ctx, found, j)
 	if err != nil {
