@@ -46,7 +46,7 @@ func Cron(text, zone string) (Moments, error) {
 		}
 		alone := []string{"*", "*", "*", "*", "*"}
 		alone[i], fields[i] = f, f
-		if _, err := cron.ParseStandard(strings.Join(alone, " ")); err != nil {
+		if _, err := cron.ParseStandard(strings.Join(alone, " ")); err != nil || strings.Contains(f, "*-") { // which it takes for *
 			return nil, fmt.Errorf("%q: want %s, not %q", text, cronFields[i], f)
 		}
 	}

@@ -60,6 +60,7 @@ func TestCronWhereClocksChange(t *testing.T) {
 		{"0 0 L * *", "UTC", "day of the month"},
 		{"0 0 5-1 * *", "UTC", "day of the month"},
 		{"0 0 * * 8", "UTC", "day of the week, 0 to 7"},
+		{"0 0 * * *-5", "UTC", "day of the week, 0 to 7"},
 		{"0 0 30 2 *", "UTC", "no year has such a day"},
 		{"0 0 * * *", "Mars/Base", "time zone"},
 		{"TZ=UTC 0 0 * *", "UTC", "minute"},
