@@ -213,7 +213,7 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	alarm := e.follow && t.Alarm.Raised > 0 && e.alarmed != by.ID
 	if e.log(alarm); alarm {
 		e.alarmed = by.ID
-		e.show.warning(fmt.Sprintf("ALARM, certificate %.12s…: %s", by.ID, r.Alarm))
+		e.show.warning(fmt.Sprintf("ALARM, certificate %.12s…: %s (hint: docs/howto/monitor.md says what ends an alarm)", by.ID, r.Alarm))
 	}
 }
 
