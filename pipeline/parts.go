@@ -140,6 +140,27 @@ func TrainForParts(ctx context.Context, j job.Job, rows dataset.Rows, out Output
 	return s.state.End(out, StateFinished, new(int), "", time.Now())
 }
 
+// Try is [Train] without the last pass, artifacts and record: it returns what [fit.Try] finds.
+func Try(ctx context.Context, j job.Job, rows dataset.Rows, out Output, how RunConfig) (o fit.Trial, err error) {
+	s, err := newStage(j, rows, out, how)
+	if err := errors.Join(err, j.Sequenced()); err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, rows.Release(false)) }()
+	release, err := s.begin(ctx)
+	if err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if o, err = fit.Try(ctx, j, s.environment()); errors.Is(err, context.Canceled) {
+		err = s.interruption()
+	}
+	if err != nil {
+		return o, err
+	}
+	return o, s.at.Clear(context.WithoutCancel(ctx))
+}
+
 // CertifyParts publishes the result of [TrainForParts], with the model m of the training state, after all parts of the last
 // pass are merged. If the rows cannot be opened here, it writes no manifest.
 func CertifyParts(ctx context.Context, h *pass.TrainingState, m pass.Model, all *pass.Pass, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {

@@ -19,7 +19,7 @@ import (
 )
 
 func trainCommand(w system) *cobra.Command {
-	var asJSON, noPass bool
+	var asJSON, noPass, dryRun bool
 	cmd := onJob(w, &cobra.Command{
 		Use:   "train job.yaml",
 		Short: "Fit a model to a lake, certify it and publish both",
@@ -27,6 +27,9 @@ func trainCommand(w system) *cobra.Command {
 			"to the output directory. Killed and started again, it resumes from its last checkpoint and writes the " +
 			"same bytes. docs/reference/job.md explains the job file.",
 	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error {
+		if dryRun {
+			return try(ctx, w, p, asJSON)
+		}
 		outcome, err := train(ctx, w, p, noPass)
 		if err != nil || outcome == nil {
 			return err
@@ -36,7 +39,33 @@ func trainCommand(w system) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass and certify")
+	f.BoolVar(&dryRun, "dry-run", false, "train and show estimates, without held-out rows and artifacts")
+	cmd.MarkFlagsMutuallyExclusive("no-pass", "dry-run")
 	return cmd
+}
+
+// try trains a job and prints what training shows without the held-out rows.
+func try(ctx context.Context, w system, p config.Task, asJSON bool) error {
+	show, out := newDisplay(w), p.Destination(w.fs)
+	defer show.end()
+	o, err := pipeline.Try(ctx, p.Job, p.Rows(), out, howTo(w, show, p, out, nil))
+	if err != nil {
+		return err
+	}
+	show.end()
+	if asJSON {
+		return printJSON(w.stdout, o)
+	}
+	verb := "mean loss"
+	if p.Job.Loss.Kind.Counts() {
+		verb = "missed"
+	}
+	fmt.Fprintf(w.stdout, "draws        bound about %s\n", words.PercentUp(o.Bound))
+	if o.PriorRows > 0 {
+		fmt.Fprintf(w.stdout, "predictions  %s %s of %s\n", verb, words.PercentNear(o.PriorLoss), words.Count(int64(o.PriorRows), "prior row"))
+	}
+	fmt.Fprintln(w.stdout, "dry run      nothing is certified, and no held-out row was tested")
+	return nil
 }
 
 // train runs a job. The outcome is nil if noPass leaves the last pass to other commands.

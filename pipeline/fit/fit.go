@@ -45,6 +45,37 @@ func Fit(ctx context.Context, j job.Job, env Environment) (*pass.TrainingState, 
 	return h, err
 }
 
+// A Trial is what training shows without the held-out rows. It certifies nothing.
+type Trial struct {
+	Bound     float64 `json:"bound"`      // of a draw, from the training rows or enough of them
+	PriorRows int     `json:"prior_rows"` // rows on which the predictor was chosen
+	PriorLoss float64 `json:"prior_loss"` // mean loss of predictions on them, in [0, 1]; 0 if there are none
+}
+
+// Try trains as [Fit] does, but stores no model, and no loss of a held-out row is computed. It needs Open and Log of env.
+// The attempt is recorded: whoever changes the job afterwards has seen something of the training rows.
+func Try(ctx context.Context, j job.Job, env Environment) (o Trial, err error) {
+	began := time.Now()
+	src, s, h, err := begin(ctx, j, env)
+	if err != nil {
+		return o, err
+	}
+	j.Repeats = h.Repeats
+	t, err := newTraining(ctx, src, s, j, env, began, nil)
+	if err != nil {
+		return o, err
+	}
+	m, _, err := t.run(ctx)
+	if err != nil {
+		return o, err
+	}
+	if o.PriorRows = len(t.choice.y); o.PriorRows > 0 {
+		o.PriorLoss = t.choice.loss(m.Meta.Predictor.Part) / float64(o.PriorRows)
+	}
+	o.Bound, err = t.bound(ctx, m)
+	return o, err
+}
+
 // begin makes the first pass of a job, and records the attempt before there is any result.
 func begin(ctx context.Context, j job.Job, env Environment) (src dataset.Source, s *pass.FirstPass, h *pass.TrainingState, err error) {
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseFirstPass})

@@ -29,6 +29,11 @@ func Train(ctx context.Context, src dataset.Source, s *pass.FirstPass, j job.Job
 	if err != nil {
 		return m, how, err
 	}
+	return t.run(ctx)
+}
+
+// run fits the candidates, and returns the best with its predictor.
+func (t *training) run(ctx context.Context) (m pass.Model, how pass.Training, err error) {
 	for t.state.candidate < len(t.candidates) {
 		if t.state.stoppedAfter > 0 && len(t.state.finished) > 0 {
 			c := t.candidates[t.state.candidate]
@@ -59,6 +64,7 @@ type training struct {
 	saved      time.Time
 	resumed    bool
 	late       func() bool // whether the time limit has been reached
+	choice     *Choice     // of the predictor; nil before it is made
 }
 
 // newTraining prepares a training for [Train].
@@ -393,6 +399,7 @@ func (t *training) predictor(ctx context.Context, m *pass.Model) error {
 	if err != nil {
 		return err
 	}
+	t.choice = c
 	if c.fit.Least {
 		t.env.Observer.ReportWarning("the rows show no noise: the model has the least that its arithmetic can carry")
 	}
