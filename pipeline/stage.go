@@ -204,6 +204,12 @@ func (s *stage) environment() fit.Environment {
 			if err != nil {
 				return nil, err
 			}
+			before := s.first.Files()
+			for i, f := range src.Files() { // objects of a store have tags
+				if i < len(before) && f.Path == before[i].Path && f.Tag != before[i].Tag {
+					return nil, fmt.Errorf("%w: %s was written again while this run was reading it", job.ErrChanged, f.Path)
+				}
+			}
 			s.last = src
 			return src, nil
 		},
