@@ -53,7 +53,7 @@ type Trial struct {
 }
 
 // Try trains as [Fit] does, but stores no model, and no loss of a held-out row is computed. It needs Open and Log of env.
-// The attempt is recorded: whoever changes the job afterwards has seen something of the training rows.
+// The attempt is recorded, because a job that is changed afterwards depends on the training rows.
 func Try(ctx context.Context, j job.Job, env Environment) (o Trial, err error) {
 	began := time.Now()
 	src, s, h, err := begin(ctx, j, env)
