@@ -35,6 +35,8 @@ type File struct {
 	Batches []Batch
 	Sum     [sha256.Size]byte // SHA-256 of the stored footer
 
+	dictionaries []block
+
 	size   int64
 	footer []byte // with decimals of 32 and 64 bits changed to bytes; nil if there are none
 }
@@ -83,6 +85,7 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	if err := apart(dictionaries, batches); err != nil {
 		return nil, err
 	}
+	f.dictionaries = dictionaries
 	stored := int64(0)
 	for _, at := range dictionaries {
 		if _, err := descriptionAt(r, at, headerDictionary); err != nil {
@@ -268,7 +271,28 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 			return nil, err
 		}
 	}
+	if err := f.checksums(r, batch, d); err != nil {
+		found.Release()
+		return nil, err
+	}
 	return found, nil
+}
+
+// checksums compares checksums in a record batch that could be read, and with the first batch those of dictionaries.
+func (f *File) checksums(r io.ReaderAt, batch Batch, d description) error {
+	if err := d.checksums(r, batch.at); err != nil || batch.index > 0 {
+		return err
+	}
+	for _, at := range f.dictionaries {
+		d, err := descriptionAt(r, at, headerDictionary)
+		if err == nil {
+			err = d.checksums(r, at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *File) read(r io.ReaderAt, index int, room *allowance) (found arrow.Record, err error) {

@@ -26,6 +26,9 @@ type description struct {
 	kind byte
 	rows int64 // of a record batch
 	body int64 // bytes
+
+	codec  int8    // of packed
+	packed []block // buffers, by position and size in the body; nil if they are not packed
 }
 
 // describe reads the description of a message and checks its claims, since the library would
@@ -48,6 +51,14 @@ func describe(b []byte) (d description, err error) {
 	}
 	if !ok {
 		return d, errLength
+	}
+	if compression, is := below(header, 3); is && (d.kind == headerDictionary || d.kind == headerBatch) {
+		d.codec = compression.GetInt8Slot(slot(0), 0)
+		at, n, _ := vector(header, 2, 16)
+		for i := range n {
+			position := at + flatbuffers.UOffsetT(16*i)
+			d.packed = append(d.packed, block{offset: header.GetInt64(position), body: header.GetInt64(position + 8)})
+		}
 	}
 	return d, nil
 }
