@@ -302,6 +302,9 @@ func (s *FirstPass) filled() (all []string) {
 	for i, name := range s.columns {
 		if e := s.encode.Of(name); e.Fills() {
 			n := len(slices.DeleteFunc(raw.Column(i), func(v float64) bool { return !job.Missing(v) }))
+			if n == 0 {
+				continue
+			}
 			all = append(all, fmt.Sprintf("%q is missing in %d of %s; missing values become %.4g", name, n, words.Count(int64(s.Reference.N), "prior row"), *e.Fill.With))
 		}
 	}
