@@ -107,7 +107,9 @@ func (c *Choice) at(part float64) []float64 {
 }
 
 // loss returns the sum of the losses on the prior rows with one of the parts that are compared.
-func (c *Choice) loss(part float64) float64 { return c.losses[slices.Index(leastSquaresParts[:], part)] }
+func (c *Choice) loss(part float64) float64 {
+	return c.losses[slices.Index(leastSquaresParts[:], part)]
+}
 
 // Predictor returns the predictor whose part has the least loss on the prior rows, and among equal ones the least capped
 // squared error. If a stated part is as good, up to rounding, Predictor uses it. Without held-out rows the predictor is the
