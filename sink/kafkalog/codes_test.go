@@ -63,7 +63,7 @@ func TestCodes(t *testing.T) {
 					t.Fatal("the request was not made")
 				}
 				for _, topic := range []string{"pacsgp-certificates", "pacsgp-models"} {
-					if got := counted(t, c, topic, 1); len(got) != 1 {
+					if got := counted(t, c.ListenAddrs()[0], topic, 1); len(got) != 1 {
 						t.Errorf("%d records in %s, want 1", len(got), topic)
 					}
 				}

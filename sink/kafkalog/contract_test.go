@@ -96,7 +96,7 @@ func TestSignaturesOnTopics(t *testing.T) {
 		fatal.If(t, p.Commit(t.Context()))
 		a, err := kafkalog.Pull(t.Context(), client, topics, id)
 		fatal.If(t, err)
-		if got := counted(t, c, "pacsgp-certificates", at.records); len(a.Signatures) != at.signatures || len(got) != at.records {
+		if got := counted(t, c.ListenAddrs()[0], "pacsgp-certificates", at.records); len(a.Signatures) != at.signatures || len(got) != at.records {
 			t.Errorf("publication %d: %d signatures and %d records, want %d and %d", i, len(a.Signatures), len(got), at.signatures, at.records)
 		}
 	}

@@ -80,7 +80,7 @@ func deadLettersAreSentOnce(t *testing.T, client *broker.Client, address string)
 	for range 3 {
 		fatal.If(t, send(n))
 	}
-	got := countedAt(t, address, "dead", n)
+	got := counted(t, address, "dead", n)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%d dead letters, want %d, each once", len(got), n)

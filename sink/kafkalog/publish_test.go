@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/allocated"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -44,12 +45,7 @@ func cluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 
 // counted reads what a transactional consumer sees of a topic, with another client: so many records, and
 // what else comes soon after.
-func counted(t *testing.T, c *kfake.Cluster, topic string, want int) (keys []string) {
-	t.Helper()
-	return countedAt(t, c.ListenAddrs()[0], topic, want)
-}
-
-func countedAt(t *testing.T, address, topic string, want int) (keys []string) {
+func counted(t *testing.T, address, topic string, want int) (keys []string) {
 	t.Helper()
 	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
@@ -81,10 +77,10 @@ func TestLostAcknowledgements(t *testing.T) {
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 4})
 	fatal.If(t, p.PutBytes(t.Context(), stream.Artifact{Document: []byte("{}"), Model: model}))
 	fatal.If(t, p.Commit(t.Context()))
-	if got := counted(t, c, "pacsgp-models", 6); len(got) != 6 {
+	if got := counted(t, c.ListenAddrs()[0], "pacsgp-models", 6); len(got) != 6 {
 		t.Errorf("%d pieces of the model, want 6: %q", len(got), got)
 	}
-	if got := counted(t, c, "pacsgp-certificates", 1); len(got) != 1 {
+	if got := counted(t, c.ListenAddrs()[0], "pacsgp-certificates", 1); len(got) != 1 {
 		t.Errorf("%d certificates, want 1", len(got))
 	}
 }
@@ -108,7 +104,7 @@ func TestUnfinishedIsNotSeen(t *testing.T) {
 	if err := first.Commit(t.Context()); err == nil || !strings.Contains(err.Error(), "another process has begun") {
 		t.Errorf("the first process commits after the second one has begun: %v", err)
 	}
-	if got := counted(t, c, "pacsgp-certificates", 1); len(got) != 1 {
+	if got := counted(t, c.ListenAddrs()[0], "pacsgp-certificates", 1); len(got) != 1 {
 		t.Errorf("%d certificates, want 1", len(got))
 	}
 }
@@ -144,12 +140,16 @@ func TestRecordsOfTheFormats(t *testing.T) {
 	producer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
 	fatal.If(t, err)
 	defer producer.Close()
-	piece := func(i string, data []byte) *kgo.Record {
-		return &kgo.Record{Topic: "pacsgp-models", Key: []byte(digest + "/" + i), Value: data, Headers: []kgo.RecordHeader{{Key: "number", Value: []byte(i)}, {Key: "count", Value: []byte("2")}, {Key: "sha256", Value: []byte(digest)}}}
+	piece := func(i, count string, data []byte) *kgo.Record {
+		return &kgo.Record{Topic: "pacsgp-models", Key: []byte(digest + "/" + i), Value: data, Headers: []kgo.RecordHeader{{Key: "number", Value: []byte(i)}, {Key: "count", Value: []byte(count)}, {Key: "sha256", Value: []byte(digest)}}}
 	}
-	fatal.If(t, producer.ProduceSync(t.Context(), piece("0", model[:1000]), piece("1", model[1000:]),
+	for i := range 10 { // others claim many pieces
+		fatal.If(t, producer.ProduceSync(t.Context(), piece("0", strconv.Itoa(1<<20-i), nil)).FirstErr())
+	}
+	fatal.If(t, producer.ProduceSync(t.Context(), piece("0", "2", model[:1000]), piece("1", "2", model[1000:]),
 		&kgo.Record{Topic: "pacsgp-certificates", Key: []byte(id), Value: document}, &kgo.Record{Topic: "pacsgp-current", Key: []byte("m"), Value: []byte(pointer)}).FirstErr())
-	a, err := kafkalog.Pull(t.Context(), client, topics, id)
+	var a stream.Artifact
+	allocated.Within(t, 64<<20, func() { a, err = kafkalog.Pull(t.Context(), client, topics, id) })
 	if err != nil || !bytes.Equal(a.Document, document) || !bytes.Equal(a.Model, model) {
 		t.Errorf("%d and %d bytes, %v", len(a.Document), len(a.Model), err)
 	}

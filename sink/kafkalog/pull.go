@@ -66,39 +66,38 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 
 // model reads the pieces of a model's file and joins them.
 func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byte, error) {
-	var pieces [][]byte
-	var size int64
+	pieces, count, size := map[int][]byte{}, 0, int64(0)
 	err := scan(ctx, client, topic, false, func(_ int, r *broker.Record) error {
 		text, ok := strings.CutPrefix(string(r.Key), sum+"/")
 		if !ok {
 			return nil
 		}
 		i, err := strconv.Atoi(text)
-		count, bad := strconv.Atoi(header(r, headerCount))
-		if err != nil || bad != nil || i < 0 || i >= count || count > maxPieces {
+		of, bad := strconv.Atoi(header(r, headerCount))
+		if err != nil || bad != nil || i < 0 || i >= of || of > maxPieces {
 			return fmt.Errorf("topic %q: %q is no piece of a model", topic, r.Key)
 		}
-		if pieces != nil && len(pieces) != count {
+		if of != count {
 			// A later publication uses another size, and sends all pieces again.
-			pieces, size = nil, 0
-		}
-		if pieces == nil {
-			pieces = make([][]byte, count)
+			pieces, count, size = map[int][]byte{}, of, 0
 		}
 		size += int64(len(r.Value) - len(pieces[i]))
 		if size > sink.MaxModelBytes {
 			return fmt.Errorf("topic %q: the pieces of model %s have more than %d MiB", topic, sum, sink.MaxModelBytes>>20)
 		}
-		pieces[i] = append(make([]byte, 0, len(r.Value)), r.Value...) // not nil, even if empty
+		pieces[i] = bytes.Clone(r.Value)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if pieces == nil || slices.ContainsFunc(pieces, func(p []byte) bool { return p == nil }) {
+	if count == 0 || len(pieces) < count {
 		return nil, fmt.Errorf("topic %q: model %s, or a piece of it: %w", topic, sum, ErrNotFound)
 	}
-	data := slices.Concat(pieces...)
+	data := make([]byte, 0, size)
+	for i := range count {
+		data = append(data, pieces[i]...)
+	}
 	if found := digest.Of(data); found != sum {
 		return nil, fmt.Errorf("topic %q: the pieces of model %s have the SHA-256 %s", topic, sum, found)
 	}
