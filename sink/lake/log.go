@@ -1,11 +1,13 @@
 package lake
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 )
 
@@ -32,6 +34,11 @@ func (o *Output) Log() (fit.Log, error) {
 	}
 	if err == nil && log.Format != logFormat {
 		err = fmt.Errorf("its format is %q, this program knows %q", log.Format, logFormat)
+	}
+	for _, u := range log.Uses {
+		if u.Count < 1 || u.Count > certify.MaxNumber || u.Groups < 0 || u.Groups > certify.MaxGroupValues+1 {
+			err = cmp.Or(err, fmt.Errorf("it has a use of %d held-out rows in %d groups", u.Count, u.Groups))
+		}
 	}
 	if err != nil {
 		return log.Log, fmt.Errorf("%s: %w (hint: it counts what was tried on the same rows: restore it from a copy, or choose another output)", path, err)
