@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -162,7 +163,7 @@ func checkPages(rest []byte, column parquet.LeafColumn) (values int64, err error
 				return 0, fmt.Errorf("levels of %d bytes in %d", n, len(body))
 			}
 			if most > 0 {
-				if _, err := parquetmeta.Runs(body[:n], 0, 1, int(h.Values)); err != nil {
+				if _, err := parquetmeta.Runs(body[:n], 0, uint(bits.Len(uint(most))), int(h.Values)); err != nil {
 					return 0, err
 				}
 			}

@@ -33,8 +33,8 @@ def read_plain(data, what):
         for c in range(meta.num_columns):
             chunk = group.column(c)
             left -= chunk.total_compressed_size
-            need(chunk.compression == "UNCOMPRESSED" and not chunk.has_dictionary_page and 0 <= chunk.num_values <= len(data)
-                 and 0 <= chunk.total_uncompressed_size == chunk.total_compressed_size and left >= 0, f"the {what} file is compressed, has a dictionary, or claims more than its bytes")
+            need(chunk.compression == "UNCOMPRESSED" and {*chunk.encodings} <= {"PLAIN", "RLE", "BIT_PACKED"} and not chunk.has_dictionary_page and 0 <= chunk.num_values <= len(data)
+                 and 0 <= chunk.total_uncompressed_size == chunk.total_compressed_size and left >= 0, f"the {what} file is compressed, has a dictionary or another encoding, or claims more than its bytes")
     return file.read(), meta.metadata
 
 
