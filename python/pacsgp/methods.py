@@ -164,7 +164,7 @@ class Holdout(Losses):
             return self.near(whole(units(high, True)), 0, proven, AGREEMENT, int((most - high).sum() + 1) * UNIT)
         small, large = high - np.minimum(2 * (high - least), WIDEST) - AGREEMENT, most + AGREEMENT  # what its errors add
         if ids is not None:
-            small, large = (np.array([part.mean() for part in unit.by_unit(ids, each)]) for each in (least - WIDEST, large))
+            small, large = (np.array([part.mean() for part in unit.by_unit(ids, each)]) for each in (small, large))
         if not self.ended:
             betting.agree(small, large, self.loss_sum["bound"], self.n, float(self.stated("holdout")["ln_inverse_delta"]))
 
