@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -145,4 +147,9 @@ func CertificateIn(folder, begin string) (string, error) {
 	default:
 		return "", fmt.Errorf("%s: there is no certificate with the id %s (hint: ls %s lists all, and pacsgp schedule FILE --runs --json those of a schedule)", folder, begin, filepath.Join(folder, "certificate-*.json"))
 	}
+}
+
+// Malformed reports whether an error is about the bytes of a data file.
+func Malformed(err error) bool {
+	return errors.Is(err, parquetmeta.ErrMalformed) || errors.Is(err, arrowipc.ErrDamaged)
 }

@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/ingest/arrowipc"
-	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -164,7 +162,7 @@ func messageLines(err error) []string {
 	if faults > mostFaults {
 		lines = append(lines, fmt.Sprintf("and %d more faults", faults-mostFaults))
 	}
-	if errors.Is(err, parquetmeta.ErrMalformed) || errors.Is(err, arrowipc.ErrDamaged) {
+	if config.Malformed(err) {
 		lines = append(lines, "hint: the file is damaged, or was written wrongly: restore it, or write it again")
 	}
 	if isUsage(err) {

@@ -156,7 +156,8 @@ func TestErrorConstants(t *testing.T) {
 			name             string
 			got, want, times float64
 		}{
-			{"Shift", e.Shift, shift, 1.01}, {"Scale", e.Scale, scale, 1.01},
+			{"Shift", e.Shift, shift, 1.01},
+			{"Scale", e.Scale, scale, 1.01},
 			{"RowScale", e.RowScale, plain / 2, 1.005}, // half of what t is off by
 		} {
 			if !(k.want*k.times <= k.got && k.got <= k.want*1.05) {

@@ -77,7 +77,10 @@ func (o *Output) Folder() string { return o.path }
 
 // OutputLock names the lock of an output, StreamLock that of a folder of a stream. If such a file were removed, two
 // processes could lock two files of that name.
-const OutputLock, StreamLock = ".lock", ".stream.lock"
+const (
+	OutputLock = ".lock"
+	StreamLock = ".stream.lock"
+)
 
 // AtWork reports whether a process holds a lock in a folder, true if that is unknown, and whether one ever did.
 func AtWork(folder, lock string) (held, ever bool) {
