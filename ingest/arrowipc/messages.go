@@ -10,15 +10,17 @@ var errLength = errors.New("a length lies outside of its message")
 
 // Kinds of message headers, by number in the format.
 const (
+	headerSchema     = 1
 	headerDictionary = 2
 	headerBatch      = 3
 )
 
 const (
-	typeDecimal = 7
-	typeUnion   = 14
-	typeBytes   = 15 // bytes of fixed width
-	maxDepth    = 64 // of nested columns
+	typeDecimal  = 7
+	typeUnion    = 14
+	typeBytes    = 15 // bytes of fixed width
+	typeDuration = 18
+	maxDepth     = 64 // of nested columns
 )
 
 // A description has what is read of a message's description.

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -87,8 +88,11 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 		return nil, fmt.Errorf("footer: %w", err)
 	}
 	for _, kv := range meta.Keys {
-		if string(kv.Key) == pandasKey {
+		switch string(kv.Key) {
+		case pandasKey:
 			markIndex(f.columns, kv.Value)
+		case arrowKey:
+			refuseDurations(f.columns, arrowipc.Durations(kv.Value))
 		}
 	}
 	for i := range f.columns {

@@ -26,7 +26,7 @@ func TestWritersRefuse(t *testing.T) {
 		{file: "date32", column: "day", sum: 40 * 1362096000},
 		{file: "decimal-38", column: "d", byDefault: true, sum: 4.93827156049383e26},
 		{file: "duplicate-name", column: "temp", why: "2 columns"},
-		{file: "duration", column: "du", byDefault: true, sum: 40},
+		{file: "duration", column: "du", why: "a duration"},
 		{file: "float16", column: "h", byDefault: true, sum: 780},
 		{file: "int64-beyond-2to53", column: "big", fault: ingest.TooLong, byDefault: true},
 		{file: "list-column", column: "l", why: "a list"},

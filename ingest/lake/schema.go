@@ -160,6 +160,18 @@ func markIndex(columns []column, description []byte) {
 	}
 }
 
+// arrowKey is the key under which Arrow's writers describe their columns.
+const arrowKey = "ARROW:schema"
+
+// refuseDurations makes columns unusable: their files do not say in which unit their integers are.
+func refuseDurations(columns []column, names []string) {
+	for i := range columns {
+		if c := &columns[i]; c.leaf >= 0 && slices.Contains(names, c.Name) {
+			c.Type, c.Use, c.Why = "a duration", ingest.Unusable, "Parquet has no unit for it: store it as a number, such as seconds"
+		}
+	}
+}
+
 // aGroup is the type of a group whose leaves are columns.
 const aGroup = "a nested group"
 

@@ -25,7 +25,7 @@ class Column:
         t = kind.value_type if pa.types.is_dictionary(kind) else getattr(kind, "storage_type", kind)
         self.name, self.depth, self.meaning, self.int96 = name, depth, "", False
         self.use, self.text = f"of type {kind}", parquet and t in TEXTS and not isinstance(kind, pa.BaseExtensionType)
-        if pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_boolean(t) or pa.types.is_decimal128(t) or parquet and (pa.types.is_decimal(t) or pa.types.is_duration(t)):
+        if pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_boolean(t) or pa.types.is_decimal128(t) or parquet and pa.types.is_decimal(t):
             self.use, self.meaning = "numeric" if depth == 1 else "request", "boolean" if pa.types.is_boolean(t) else ""
         elif pa.types.is_date(t):
             self.use, self.meaning = "request", "date"
@@ -162,7 +162,7 @@ def numbers(column):
     elif pa.types.is_timestamp(t):
         found = seconds(column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), UNITS[t.unit])
     else:
-        ints = (column.cast(pa.int64()) if pa.types.is_duration(t) else column).fill_null(0).to_numpy(zero_copy_only=False)
+        ints = column.fill_null(0).to_numpy(zero_copy_only=False)
         ints = ints if ints.dtype == np.uint64 else ints.astype(np.int64)
         found = np.where((ints <= EXACT) & (ints >= (-EXACT if ints.dtype == np.int64 else 0)), ints.astype(float), np.nan)
     return np.where(valid, found, np.nan)

@@ -1,0 +1,50 @@
+package arrowipc
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+)
+
+// Durations returns the columns of durations in a schema that writers of Parquet files have put into the footer, in
+// base64. A column in groups has its path with dots. Parquet itself has no durations: they are integers without a unit.
+// Without a schema that can be read, Durations returns nothing.
+func Durations(schema []byte) (names []string) {
+	defer func() { // libraries panic on some damaged messages
+		if recover() != nil {
+			names = nil
+		}
+	}()
+	b, err := base64.StdEncoding.DecodeString(string(schema))
+	if err != nil || len(b) < 8 {
+		return nil
+	}
+	prefix := 8
+	if binary.LittleEndian.Uint32(b) != 0xFFFFFFFF {
+		prefix = 4
+	}
+	m := rootOf(b[prefix:])
+	root, ok := below(m, 2)
+	if !ok || m.GetUint8Slot(slot(1), 0) != headerSchema || !columns(root) {
+		return nil
+	}
+	return durations(root, 1, "", nil)
+}
+
+// durations appends the durations among the columns of a schema, or the children of a column.
+func durations(t flatbuffers.Table, field int, path string, names []string) []string {
+	at, n, _ := vector(t, field, 4)
+	for i := range n {
+		child := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + flatbuffers.UOffsetT(4*i))}
+		name := path
+		if to := flatbuffers.UOffsetT(child.Offset(slot(0))); to != 0 {
+			name += string(child.ByteVector(to + child.Pos))
+		}
+		if child.GetUint8Slot(slot(2), 0) == typeDuration {
+			names = append(names, name)
+		}
+		names = durations(child, 5, name+".", names)
+	}
+	return names
+}
