@@ -333,7 +333,7 @@ func testLog(t *testing.T, next func(*testing.T) pipeline.Output) {
 			t.Errorf("Log() = %v, %v, want %v", got, err, want)
 		}
 		want.Attempts = append(want.Attempts, fit.Attempt{Targets: job.Digest{i}, Configuration: job.Digest{31: 1}})
-		want.Uses = append(want.Uses, fit.Use{Rows: job.Digest{i}, Count: int64(i), Curve: i == 1, Groups: int(i)})
+		want.Uses = append(want.Uses, fit.Use{Rows: job.Digest{i}, Count: int64(i) + 1, Curve: i == 1, Groups: int(i)})
 		must(t, "PutLog", o.PutLog(want))
 		o = next(t)
 	}
