@@ -39,7 +39,7 @@ func trainCommand(w system) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass and certify")
-	f.BoolVar(&dryRun, "dry-run", false, "train and show estimates, without held-out rows and artifacts")
+	f.BoolVar(&dryRun, "dry-run", false, "train and show estimates, without held-out rows")
 	cmd.MarkFlagsMutuallyExclusive("no-pass", "dry-run")
 	return cmd
 }
