@@ -248,3 +248,14 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 		})
 	}
 }
+
+// Differences whose squares are 0 are no reason to say that a column has one value.
+func TestSmallDifferencesAreNoSingleValue(t *testing.T) {
+	small := make([]float64, 40)
+	for i := range small {
+		small[i] = float64(i) * 1e-200
+	}
+	dir := t.TempDir()
+	lines(40).with("x2", small).write(t, lakeFile(dir, 0))
+	pacsgp(t, "train", "-c", tiny(nil).write(t, dir)).says(t, exitFailure, `column "x2"`, "change its unit")
+}

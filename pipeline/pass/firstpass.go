@@ -215,7 +215,10 @@ func (s *FirstPass) scale(j job.Job) error {
 			s.used = append(s.used, i)
 			continue
 		}
-		a, constant := s.affine(j, i)
+		a, constant, err := s.affine(j, i)
+		if err != nil {
+			return err
+		}
 		a.Name = name
 		encoded := s.encode.Of(name) != nil
 		switch {
@@ -263,19 +266,25 @@ func (s *FirstPass) BaselineRows() dataset.RawRows {
 }
 
 // affine returns the scaling of column i, and whether the column is constant on the prior rows.
-func (s *FirstPass) affine(j job.Job, i int) (a job.Affine, constant bool) {
+func (s *FirstPass) affine(j job.Job, i int) (a job.Affine, constant bool, err error) {
 	if j.Scaling == job.ScalingNone {
-		return job.Affine{Scale: 1}, false
+		return job.Affine{Scale: 1}, false, nil
 	}
 	x := slices.DeleteFunc(s.Reference.Column(i), math.IsNaN) // only unused columns have NaN
 	if len(x) == 0 {
-		return a, true
+		return a, true, nil
 	}
 	a = dataset.Standardise(x)
 	if i == len(s.columns)-1 {
 		a.Centre = dataset.Centre(x, a.Centre)
 	}
-	return a, !(a.Scale > 0)
+	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {
+		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", job.ErrData, s.columns[i])
+	}
+	if a.Scale == 0 && slices.Min(x) < slices.Max(x) {
+		return a, false, fmt.Errorf("%w: column %q: its differences, up to %.3g, vanish in float64 when squared; change its unit", job.ErrData, s.columns[i], slices.Max(x)-slices.Min(x))
+	}
+	return a, !(a.Scale > 0), nil
 }
 
 // Scaler returns a scaler for rows of the source.
