@@ -189,10 +189,44 @@ func (c *counter) sorted() (runs [][]rowRecord) {
 	var running sync.WaitGroup
 	for part := range slices.Chunk(c.kept, max(leastRecords, (len(c.kept)+c.workers-1)/c.workers)) {
 		runs = append(runs, part)
-		running.Go(func() { slices.SortFunc(part, rowRecord.compare) })
+		running.Go(func() { sortRecords(part, 0) })
 	}
 	running.Wait()
 	return runs
+}
+
+// sortRecords sorts records whose marks are equal in the bytes before the byte digit, from the highest (McIlroy, Bostic
+// and McIlroy, 1993, "American flag sort").
+func sortRecords(records []rowRecord, digit int) {
+	const few = 128
+	if len(records) <= few || digit == 8 {
+		slices.SortFunc(records, rowRecord.compare)
+		return
+	}
+	of := func(r rowRecord) int { return int(r[0] >> (56 - 8*digit) & 0xff) }
+	var next, ends [256]int
+	for _, r := range records {
+		ends[of(r)]++
+	}
+	total := 0
+	for i, n := range ends {
+		next[i], ends[i] = total, total+n
+		total += n
+	}
+	from := 0
+	for i, end := range ends {
+		for next[i] < end {
+			r := records[next[i]]
+			for at := of(r); at != i; at = of(r) { // move records to their buckets until one belongs here
+				r, records[next[at]] = records[next[at]], r
+				next[at]++
+			}
+			records[next[i]] = r
+			next[i]++
+		}
+		sortRecords(records[from:end], digit+1)
+		from = end
+	}
 }
 
 // mergeBuffers is the memory for reading files in a merge, in bytes.
