@@ -60,13 +60,30 @@ func (s Secret) mark(dst []uint64, columns [][]float64, used []int) {
 		for i := range h {
 			h[i] = seed
 		}
-		for _, c := range used {
-			for i, v := range columns[c][from:to] {
-				h[i] = fold(NumberBits(v)^secret, h[i])
-			}
+		j := 0
+		for ; j+1 < len(used); j += 2 {
+			absorbTwo(h, secret, columns[used[j]][from:to], columns[used[j+1]][from:to])
+		}
+		if j < len(used) {
+			absorb(h, secret, columns[used[j]][from:to])
 		}
 	}
 }
 
 // NumberBits returns the bits of a number, and for -0 those of 0.
 func NumberBits(v float64) uint64 { return math.Float64bits(v + 0) }
+
+func absorb(h []uint64, secret uint64, a []float64) {
+	a = a[:len(h)]
+	for i, x := range h {
+		h[i] = fold(NumberBits(a[i])^secret, x)
+	}
+}
+
+// absorbTwo absorbs two columns in one step, at half the cost.
+func absorbTwo(h []uint64, secret uint64, a, b []float64) {
+	a, b = a[:len(h)], b[:len(h)]
+	for i, x := range h {
+		h[i] = fold(NumberBits(a[i])^secret, NumberBits(b[i])^x)
+	}
+}
