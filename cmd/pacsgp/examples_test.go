@@ -197,19 +197,13 @@ func TestCompose(t *testing.T) {
 // Plan refuses what train refuses before it trains, as far as footers tell it, with
 // the same status.
 func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
-	long, high, around := make([]int64, 40), make([]float64, 40), make([]float64, 40)
+	long, moments, nothing := make([]int64, 40), make([]int64, 40), make([]any, 40)
+	one, high, around := make([]float64, 40), make([]float64, 40), make([]float64, 40)
 	for i := range long {
-		long[i], high[i], around[i] = 1<<53-int64(i), 1e15+float64(i), 1000+float64(i)
+		long[i], moments[i], nothing[i] = 1<<53-int64(i), 1_700_000_000+int64(i), float64(i)
+		high[i], around[i] = 1e15+float64(i), 1000+float64(i)
 	}
-	long[17] = 1<<53 + 1
-	one, nothing := make([]float64, 40), make([]any, 40)
-	for i := range nothing[1:] {
-		nothing[i] = float64(i)
-	}
-	moments := make([]int64, 40)
-	for i := range moments {
-		moments[i] = 1_700_000_000 + int64(i)
-	}
+	long[17], nothing[39] = 1<<53+1, nil
 	for name, c := range map[string]struct {
 		rows   table
 		change jobFile
