@@ -47,7 +47,7 @@ func mutated(r *rand.Rand, document string) (changed, how string) {
 		}
 	case err == nil:
 		other = pick(r,
-			strconv.FormatFloat(number*(1+1e-13), 'g', -1, 64), strconv.FormatFloat(number*(1-1e-13), 'g', -1, 64), strconv.FormatFloat(number*(1+1e-6), 'g', -1, 64), strconv.FormatFloat(number*(1-1e-6), 'g', -1, 64),
+			strconv.FormatFloat(number*(1+1e-13), 'g', -1, 64), strconv.FormatFloat(number*(1-1e-13), 'g', -1, 64), strconv.FormatFloat(number*(1+2e-5), 'g', -1, 64), strconv.FormatFloat(number*(1-2e-5), 'g', -1, 64),
 			strconv.FormatFloat(number*1.1, 'g', -1, 64), strconv.FormatFloat(number*0.9, 'g', -1, 64), strconv.FormatFloat(math.Nextafter(number, 0), 'g', -1, 64), strconv.FormatFloat(number+1, 'g', -1, 64),
 			"-"+old, "0", old+"e0", "NaN", "Infinity", "1e999", "null", "true", `"`+old+`"`, "["+old+"]")
 	default:
