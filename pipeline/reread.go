@@ -14,7 +14,7 @@ import (
 // A reread is a source that reads each shard once. Later readings of a shard are from memory, so that they do not see
 // changes of the data.
 type reread struct {
-	dataset.Source
+	dataset.Opened
 
 	mu    sync.Mutex
 	whole map[int]shardRead
@@ -34,7 +34,7 @@ func (s *reread) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	if ok {
 		return &rereading{shardRead: read}, nil
 	}
-	b, err := s.Source.Open(ctx, i)
+	b, err := s.Opened.Open(ctx, i)
 	if err != nil {
 		return nil, err
 	}

@@ -63,8 +63,8 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 			return nil, fmt.Errorf("%w: %s has %s, the segment that the certificate names has %d", job.ErrRefused, shard.Name, words.Count(shard.Rows, "row"), all[i].Rows)
 		}
 	}
-	if n*int64(len(src.Columns()))*8 <= v.res.Memory/2 {
-		src = &reread{Source: src, whole: map[int]shardRead{}}
+	if opened, ok := src.(dataset.Opened); ok && n*int64(len(src.Columns()))*8 <= v.res.Memory/2 {
+		src = &reread{Opened: opened, whole: map[int]shardRead{}}
 	}
 	found, err := pass.Last(ctx, src, m, v.job, c.Constant.Value, c.GroupValues(), v.res)
 	if err != nil {

@@ -427,7 +427,7 @@ func TestVerifyReadsTheRowsOnce(t *testing.T) {
 		var opened int
 		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, func(ctx context.Context, c dataset.Choice) (dataset.Source, error) {
 			src, err := p.lake.open(ctx, c.Features)
-			return counting{src, &opened}, err
+			return counting{src.(dataset.Opened), &opened}, err
 		}, job.Resources{Workers: 1, Memory: memory})
 		fatal.If(t, err)
 		if once := opened == 2; once != want {
@@ -438,11 +438,11 @@ func TestVerifyReadsTheRowsOnce(t *testing.T) {
 
 // counting counts how often shards are opened.
 type counting struct {
-	dataset.Source
+	dataset.Opened
 	opened *int
 }
 
 func (s counting) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	*s.opened++
-	return s.Source.Open(ctx, i)
+	return s.Opened.Open(ctx, i)
 }

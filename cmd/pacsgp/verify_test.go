@@ -173,6 +173,7 @@ func TestOtherMeaningsAreRefused(t *testing.T) {
 			meant(t, path, other.typ, other.value)
 			said := fmt.Sprintf(`"t" is a %s in the model and a %s in these rows`, stated, given)
 			pacsgp(t, "predict", a.model, a.certificate, path, "-o", filepath.Join(dir, "q.parquet")).says(t, exitFailure, said)
+			pacsgp(t, "verify", a.model, a.certificate, path).says(t, exitFailure, said)
 			if stated != "local time" {
 				continue
 			}
