@@ -56,13 +56,13 @@ func try(ctx context.Context, w system, p config.Task, asJSON bool) error {
 	if asJSON {
 		return printJSON(w.stdout, o)
 	}
-	verb := "mean loss"
+	found := "mean loss %s on %s"
 	if p.Job.Loss.Kind.Counts() {
-		verb = "missed"
+		found = "missed %s of %s"
 	}
 	fmt.Fprintf(w.stdout, "draws        bound about %s\n", words.PercentUp(o.Bound))
 	if o.PriorRows > 0 {
-		fmt.Fprintf(w.stdout, "predictions  %s %s of %s\n", verb, words.PercentNear(o.PriorLoss), words.Count(int64(o.PriorRows), "prior row"))
+		fmt.Fprintf(w.stdout, "predictions  "+found+"\n", words.PercentNear(o.PriorLoss), words.Count(int64(o.PriorRows), "prior row"))
 	}
 	fmt.Fprintln(w.stdout, "dry run      nothing is certified, and no held-out row was tested")
 	return nil
