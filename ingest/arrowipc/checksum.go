@@ -18,16 +18,17 @@ const (
 
 // checksums compares the packed buffers of a message with the checksums of their frames. The library does not reach
 // these: it reads a buffer up to its length, and the checksum is at the end of the frame. pyarrow and polars write none.
-func (d description) checksums(r io.ReaderAt, at block) error {
+// Unpacked, the buffers may have left bytes, which are taken off: a message may claim buffers that the library never reads.
+func (d description) checksums(r io.ReaderAt, at block, left *int64) error {
 	for _, b := range d.packed {
-		if err := d.checksum(io.NewSectionReader(r, at.offset+at.description+b.offset, b.body)); err != nil {
+		if err := d.checksum(io.NewSectionReader(r, at.offset+at.description+b.offset, max(0, b.body)), left); err != nil {
 			return fmt.Errorf("%w: the buffer at %d: %w", ErrDamaged, at.offset+at.description+b.offset, err)
 		}
 	}
 	return nil
 }
 
-func (d description) checksum(buffer *io.SectionReader) error {
+func (d description) checksum(buffer *io.SectionReader, left *int64) error {
 	head := make([]byte, min(buffer.Size(), 8+zstd.HeaderMaxSize))
 	if _, err := buffer.ReadAt(head, 0); err != nil && len(head) > 0 {
 		return err
@@ -44,6 +45,10 @@ func (d description) checksum(buffer *io.SectionReader) error {
 	if length == unpacked || !has {
 		return nil
 	}
+	if length < 0 || length > *left {
+		return fmt.Errorf("it claims to unpack to %d bytes", length)
+	}
+	*left -= length
 	packed := io.NewSectionReader(buffer, 8, buffer.Size()-8)
 	var values io.Reader = lz4.NewReader(packed)
 	if d.codec == codecZstd {

@@ -258,6 +258,7 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 		return nil, fmt.Errorf("%w: a record batch has %d rows, and had %d", ErrDamaged, d.rows, batch.Rows)
 	}
 	room := f.room(batch.Bytes, 2*f.rowBytes()*min(batch.Rows, unpackMost))
+	allowed := int64(room.left)
 	found, err := f.read(r, batch.index, room)
 	switch {
 	case err != nil && room.exceeded:
@@ -271,7 +272,7 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 			return nil, err
 		}
 	}
-	if err := f.checksums(r, batch, d); err != nil {
+	if err := f.checksums(r, batch, d, allowed); err != nil {
 		found.Release()
 		return nil, err
 	}
@@ -279,14 +280,15 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 }
 
 // checksums compares checksums in a record batch that could be read, and with the first batch those of dictionaries.
-func (f *File) checksums(r io.ReaderAt, batch Batch, d description) error {
-	if err := d.checksums(r, batch.at); err != nil || batch.index > 0 {
+// Together they may unpack to allowed bytes.
+func (f *File) checksums(r io.ReaderAt, batch Batch, d description, allowed int64) error {
+	if err := d.checksums(r, batch.at, &allowed); err != nil || batch.index > 0 {
 		return err
 	}
 	for _, at := range f.dictionaries {
 		d, err := descriptionAt(r, at, headerDictionary)
 		if err == nil {
-			err = d.checksums(r, at)
+			err = d.checksums(r, at, &allowed)
 		}
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package arrowipc
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 )
@@ -29,22 +30,30 @@ func Durations(schema []byte) (names []string) {
 	if !ok || m.GetUint8Slot(slot(1), 0) != headerSchema || !columns(root) {
 		return nil
 	}
-	return durations(root, 1, "", nil)
+	left := 4 * len(b)
+	return durations(root, 1, "", nil, &left)
 }
 
-// durations appends the durations among the columns of a schema, or the children of a column.
-func durations(t flatbuffers.Table, field int, path string, names []string) []string {
+var errNames = errors.New("the names of the columns are too long")
+
+// durations appends the durations among the columns of a schema, or the children of a column. It panics if the paths
+// have more than left bytes together: columns may share a name, so that a few bytes can describe any number of them.
+func durations(t flatbuffers.Table, field int, path string, names []string, left *int) []string {
 	at, n, _ := vector(t, field, 4)
 	for i := range n {
 		child := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + flatbuffers.UOffsetT(4*i))}
 		name := path
 		if to := flatbuffers.UOffsetT(child.Offset(slot(0))); to != 0 {
-			name += string(child.ByteVector(to + child.Pos))
+			own := child.ByteVector(to + child.Pos)
+			if *left -= len(path) + len(own); *left < 0 {
+				panic(errNames)
+			}
+			name += string(own)
 		}
 		if child.GetUint8Slot(slot(2), 0) == typeDuration {
 			names = append(names, name)
 		}
-		names = durations(child, 5, name+".", names)
+		names = durations(child, 5, name+".", names, left)
 	}
 	return names
 }
