@@ -22,7 +22,7 @@ const (
 	ranksPerDouble = 256     // the rank after k is k + max(1, ⌊k/ranksPerDouble⌋)
 	mostDraws      = 1 << 17 // with more draws there are fewer ranks, and the level is that of a union bound over them
 	fewRanks       = 64      // replaces ranksPerDouble for more than mostDraws draws
-	leastDigits    = 200     // a part of δ below 10^−leastDigits, or below 10⁻ⁿ, gives an empty band
+	leastDigits    = 20      // a part of δ below 10^−leastDigits, or below 10⁻ⁿ, gives an empty band
 	mostRows       = 1e9     // more draws give an empty band
 	bandRoom       = 0x1p-20 // the computed crossing probability must be below the part of δ by this share
 	ratiosPerTwo   = 16      // the tried ratios δ/level are powers of 2^(1/ratiosPerTwo)

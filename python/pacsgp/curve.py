@@ -8,7 +8,7 @@ from .refusal import need
 
 RATIOS = (1, 1.0443, 1.0905, 1.1388, 1.1892, 1.2419, 1.2968, 1.3543, 1.4142, 1.4768, 1.5422, 1.6105, 1.6818, 1.7562, 1.834, 1.9152)
 MOST_DRAWS = 1 << 17      # of more the levels of fewer ranks are added up
-LEAST_DIGITS = 200        # of a smaller part of delta than 10 to the minus this, or than 10^-n, there is no curve
+LEAST_DIGITS = 20         # of a smaller part of delta than 10 to the minus this, or than 10^-n, there is no curve
 MOST_ROWS = 10 ** 9       # nor of more
 TOLERANCES, OWN = 512, 320
 CURVE_SHARE = 0.9         # the share of new rows whose interval shows what a curve is worth
