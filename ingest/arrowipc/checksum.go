@@ -16,19 +16,32 @@ const (
 	lz4Checksum = 1 << 2
 )
 
-// checksums compares the packed buffers of a message with the checksums of their frames. The library does not reach
-// these: it reads a buffer up to its length, and the checksum is at the end of the frame. pyarrow and polars write none.
-// Unpacked, the buffers may have left bytes, which are taken off: a message may claim buffers that the library never reads.
-func (d description) checksums(r io.ReaderAt, at block, left *int64) error {
-	for _, b := range d.packed {
-		if err := d.checksum(io.NewSectionReader(r, at.offset+at.description+b.offset, max(0, b.body)), left); err != nil {
-			return fmt.Errorf("%w: the buffer at %d: %w", ErrDamaged, at.offset+at.description+b.offset, err)
+// checksums compares the packed buffers of a record batch, and of the dictionaries with the first one, with the
+// checksums of their frames. The library does not reach these: it reads a buffer up to its length, and the checksum is
+// at the end of the frame. pyarrow and polars write none. Unpacked, the buffers may have left bytes: a message may
+// claim buffers that the library never reads.
+func (f *File) checksums(r io.ReaderAt, batch Batch, left int64) error {
+	messages, kind := []block{batch.at}, byte(headerBatch)
+	if batch.index == 0 {
+		messages = append(messages, f.dictionaries...)
+	}
+	for _, at := range messages {
+		d, err := descriptionAt(r, at, kind)
+		if err != nil {
+			return err
 		}
+		for _, b := range d.packed {
+			start := at.offset + at.description + b.offset
+			if err := checksum(io.NewSectionReader(r, start, b.body), d.codec, &left); err != nil {
+				return fmt.Errorf("%w: the buffer at %d: %w", ErrDamaged, start, err)
+			}
+		}
+		kind = headerDictionary
 	}
 	return nil
 }
 
-func (d description) checksum(buffer *io.SectionReader, left *int64) error {
+func checksum(buffer *io.SectionReader, codec int8, left *int64) error {
 	head := make([]byte, min(buffer.Size(), 8+zstd.HeaderMaxSize))
 	if _, err := buffer.ReadAt(head, 0); err != nil && len(head) > 0 {
 		return err
@@ -39,7 +52,7 @@ func (d description) checksum(buffer *io.SectionReader, left *int64) error {
 	length, frame := int64(binary.LittleEndian.Uint64(head)), head[8:] //nolint:gosec // the format has a signed number
 	var header zstd.Header
 	has := frame[4]&lz4Checksum != 0
-	if d.codec == codecZstd {
+	if codec == codecZstd {
 		has = header.Decode(frame) == nil && header.HasCheckSum
 	}
 	if length == unpacked || !has {
@@ -51,7 +64,7 @@ func (d description) checksum(buffer *io.SectionReader, left *int64) error {
 	*left -= length
 	packed := io.NewSectionReader(buffer, 8, buffer.Size()-8)
 	var values io.Reader = lz4.NewReader(packed)
-	if d.codec == codecZstd {
+	if codec == codecZstd {
 		z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return err

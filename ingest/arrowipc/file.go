@@ -71,7 +71,7 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	f = &File{Sum: sha256.Sum256(footer), size: size}
 	root, end := rootOf(footer), size-tailBytes-int64(len(footer))
 	schema, ok := below(root, 1)
-	if !ok || !columns(schema) {
+	if !ok || !columns(schema) || !readable(root) {
 		return nil, ErrDamaged
 	}
 	if sha256.Sum256(footer) != f.Sum {
@@ -224,12 +224,12 @@ func descriptionAt(r io.ReaderAt, at block, kind byte) (description, error) {
 	} else if err != nil {
 		return description{}, err
 	}
-	prefix := 8
-	if binary.LittleEndian.Uint32(text) != 0xFFFFFFFF {
-		prefix = 4
+	if binary.LittleEndian.Uint32(text) == 0xFFFFFFFF { // older writers leave this out
+		text = text[4:]
 	}
-	d, err := describe(text[prefix:])
-	if err == nil && (d.kind != kind || d.body != at.body) {
+	length, text := binary.LittleEndian.Uint32(text), text[4:]
+	d, err := describe(text)
+	if err == nil && (d.kind != kind || d.body != at.body || int64(length) > int64(len(text))) {
 		err = ErrDamaged
 	}
 	return d, err
@@ -272,29 +272,11 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 			return nil, err
 		}
 	}
-	if err := f.checksums(r, batch, d, allowed); err != nil {
+	if err := f.checksums(r, batch, allowed); err != nil {
 		found.Release()
 		return nil, err
 	}
 	return found, nil
-}
-
-// checksums compares checksums in a record batch that could be read, and with the first batch those of dictionaries.
-// Together they may unpack to allowed bytes.
-func (f *File) checksums(r io.ReaderAt, batch Batch, d description, allowed int64) error {
-	if err := d.checksums(r, batch.at, &allowed); err != nil || batch.index > 0 {
-		return err
-	}
-	for _, at := range f.dictionaries {
-		d, err := descriptionAt(r, at, headerDictionary)
-		if err == nil {
-			err = d.checksums(r, at, &allowed)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (f *File) read(r io.ReaderAt, index int, room *allowance) (found arrow.Record, err error) {

@@ -103,6 +103,24 @@ func TestBlocksMustNotShareBytes(t *testing.T) {
 	}
 }
 
+// What pyarrow does not read is not read either, also where the library does not need it.
+func TestDescriptionsMustFit(t *testing.T) {
+	data := twoBatches(t)
+	f, err := open(data)
+	fatal.If(t, err)
+	start := int(f.Batches[0].at.offset)
+	m := rootOf(data[start+8:])
+	batch, _ := below(m, 2)
+	buffers, _, _ := vector(batch, 2, 16)
+	for name, at := range map[string]int{"length": 6, "version": 8 + int(m.Pos) + int(m.Offset(slot(0))), "buffer's offset": 24 + int(buffers), "buffer's length": 34 + int(buffers)} {
+		damaged := bytes.Clone(data)
+		damaged[start+at] += 4
+		if _, err := open(damaged); err == nil {
+			t.Errorf("another %s is no error", name)
+		}
+	}
+}
+
 // equalValues is a file of one batch of zeros, a three thousandth of its size packed.
 func equalValues(t testing.TB, rows int) []byte {
 	t.Helper()

@@ -39,7 +39,7 @@ func describe(b []byte) (d description, err error) {
 	m := rootOf(b)
 	d = description{kind: m.GetUint8Slot(slot(1), 0), body: m.GetInt64Slot(slot(3), 0)}
 	header, ok := below(m, 2)
-	if !ok || d.body < 0 {
+	if !ok || d.body < 0 || !readable(m) {
 		return d, errLength
 	}
 	switch d.kind {
@@ -50,19 +50,31 @@ func describe(b []byte) (d description, err error) {
 	case headerBatch:
 		d.rows = header.GetInt64Slot(slot(0), 0)
 		ok = d.rows >= 0 && views(header)
+	default:
+		return d, nil
 	}
 	if !ok {
 		return d, errLength
 	}
-	if compression, is := below(header, 3); is && (d.kind == headerDictionary || d.kind == headerBatch) {
-		d.codec = compression.GetInt8Slot(slot(0), 0)
-		at, n, _ := vector(header, 2, 16)
-		for i := range n {
-			position := at + flatbuffers.UOffsetT(16*i)
-			d.packed = append(d.packed, block{offset: header.GetInt64(position), body: header.GetInt64(position + 8)})
+	compression, packed := below(header, 3)
+	at, n, _ := vector(header, 2, 16)
+	for i := range n {
+		position := at + flatbuffers.UOffsetT(16*i)
+		b := block{offset: header.GetInt64(position), body: header.GetInt64(position + 8)}
+		if b.body != 0 && (b.offset < 0 || b.offset%8 != 0 || b.body < 0 || b.offset > d.body || b.body > d.body-b.offset) {
+			return d, errLength
+		}
+		if packed {
+			d.packed, d.codec = append(d.packed, b), compression.GetInt8Slot(slot(0), 0)
 		}
 	}
 	return d, nil
+}
+
+// readable reports whether the footer or message has a version of the format that pyarrow reads: 4 or 5, since 2017.
+func readable(t flatbuffers.Table) bool {
+	version := t.GetInt16Slot(slot(0), 0) + 1
+	return version == 4 || version == 5
 }
 
 // slot returns the position of a field in the field list of a table.
@@ -144,7 +156,7 @@ func narrow(kind flatbuffers.Table) int32 {
 	return 0
 }
 
-// views reports whether the view columns claim at most as many buffers as the record batch has.
+// views reports whether a record batch has columns, and its view columns claim at most as many buffers as it has.
 func views(batch flatbuffers.Table) bool {
 	_, buffers, ok := vector(batch, 2, 16)
 	at, n, good := vector(batch, 4, 8)
@@ -152,5 +164,5 @@ func views(batch flatbuffers.Table) bool {
 		count := batch.GetInt64(at + flatbuffers.UOffsetT(8*i))
 		good = count >= 0 && count <= int64(buffers)
 	}
-	return ok && good
+	return ok && good && batch.Offset(slot(1)) != 0
 }
