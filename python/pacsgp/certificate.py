@@ -1,6 +1,5 @@
 """Reads a certificate and the statements in it."""
 import hashlib
-import json
 import os
 import re
 from decimal import ROUND_CEILING, Context, Decimal
@@ -9,7 +8,7 @@ from . import dependence, unit
 from .curve import CURVE_SHARE, within
 from .forms import CERTIFICATE
 from .job import check_job, for_rows, mean_column, reference_count
-from .jsontext import canonical, fits
+from .jsontext import canonical, fits, parse
 from .methods import total
 from .model import read_plain
 from .refusal import content, need, plain
@@ -33,7 +32,7 @@ def read_certificate(path, wanted):
     for expected in filter(None, (wanted, named and named.group(1))):
         need(found == expected, f"the certificate's id is {found}, not {expected}")
     document = data.decode()
-    cert = json.loads(document)
+    cert = parse(document)
     fits(cert, CERTIFICATE, "the certificate")
     values = canonical(cert["job"]["values"], 2).translate(ESCAPED).replace("\n", "\n    ")
     need(document == canonical({**cert, "job": {**cert["job"], "values": 0}}, 2).replace('"values": 0', f'"values": {values}') + "\n", "the certificate is not in canonical form: was the file edited?")

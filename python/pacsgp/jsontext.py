@@ -8,6 +8,7 @@ from .refusal import need
 
 integer = lambda v: isinstance(v, int) and not isinstance(v, bool)
 count = lambda v: integer(v) and 0 <= v < 1 << 63
+parse = lambda text: json.loads(text, parse_int=lambda digits: int(digits) if digits != "-0" else -0.0)
 number = lambda v: math.isfinite(v) if isinstance(v, float) else integer(v) and abs(v) < 10 ** 21 and v == Decimal(repr(float(v)))
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][-+.0-9e]*')
 

@@ -1,6 +1,5 @@
 """The model file (formats.md, 2)."""
 import hashlib
-import json
 import math
 from decimal import Decimal
 
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 from .encode import inputs, right, width
 from .forms import METADATA, ROW_RULES
 from .job import affine, mean_column, members
-from .jsontext import canonical, fits
+from .jsontext import canonical, fits, parse
 from .losses import KINDS
 from .refusal import content, need
 
@@ -48,7 +47,7 @@ class Model:
         table, keys = read_plain(data, "model")
         need(b"pacsgp" in keys, "the model file has no metadata")
         text = keys[b"pacsgp"].decode()
-        self.meta = meta = json.loads(text)
+        self.meta = meta = parse(text)
         fits(meta, METADATA, "the model's metadata")
         need(canonical(meta) == text, "the model's metadata are not in canonical form")
         need(table.schema.equals(COLUMNS), f"the model file has the columns {table.schema}")
