@@ -121,11 +121,7 @@ func TestDocumentRoundTrip(t *testing.T) {
 
 func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
-	fatal.If(t, err)
-	compiler := jsonschema.NewCompiler()
-	fatal.If(t, compiler.AddResource("certificate.json", value))
-	schema, err := compiler.Compile("certificate.json")
+	schema, err := jsonschema.NewCompiler().Compile("schema.json")
 	fatal.If(t, err)
 	return schema
 }

@@ -3,7 +3,6 @@ package certify
 import (
 	"bytes"
 	"cmp"
-	_ "embed" // for the schema
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,12 +12,6 @@ import (
 	"slices"
 	"strings"
 )
-
-//go:embed schema.json
-var schema []byte
-
-// Schema returns the JSON Schema (draft 2020-12) of the document.
-func Schema() []byte { return bytes.Clone(schema) }
 
 // Marshal returns the canonical bytes of the certificate: indented JSON with fields in a fixed order, and a
 // newline at the end. NaN and infinite numbers are an error.
