@@ -98,7 +98,7 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 			return newLake(c, 100, 100)
 		},
 		"feature":        func(c [][]float64) *lake { c[1][trainingRow] += 1e-9; return newLake(c, 100, 100) },
-		"prior row":      func(c [][]float64) *lake { c[2][priorRow()] += 1e-9; return newLake(c, 100, 100) },
+		"prior row":      func(c [][]float64) *lake { c[2][splitOf(200, 0).PriorRows[3]] += 1e-9; return newLake(c, 100, 100) },
 		"rows exchanged": func(c [][]float64) *lake { swap(c, trainingRow, trainingRow+1); return newLake(c, 100, 100) },
 		"row groups":     func(c [][]float64) *lake { return newLake(c, 99, 101) },
 		"a row less":     func(c [][]float64) *lake { return newLake([][]float64{c[0][:199], c[1][:199], c[2][:199]}, 100, 99) },
@@ -127,10 +127,6 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 
 // trainingRow and the next one are training rows of 200.
 const trainingRow = 57
-
-func priorRow() int64 {
-	return splitOf(200, 0).PriorRows[3]
-}
 
 func swap(columns [][]float64, i, j int) {
 	for _, c := range columns {

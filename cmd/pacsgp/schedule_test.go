@@ -64,12 +64,6 @@ func (s *stage) at(t *testing.T, now time.Time) *pipeline.RunState {
 	return run
 }
 
-// addFile adds rows to the lake of dir.
-func addFile(t *testing.T, dir, name string, first, rows int64) {
-	t.Helper()
-	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "lake", name), 1, first, rows))
-}
-
 var someDay = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 func current(t *testing.T, out string) *pipeline.Current {

@@ -93,7 +93,7 @@ func holds(t *testing.T, text string, words ...string) {
 // A manifest is believed in nothing.
 func TestManifestThatLiesIsRefused(t *testing.T) {
 	a := trained(t)
-	addFile(t, a.dir, "later", 180, 60)
+	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(a.dir, "lake", "later"), 1, 180, 60))
 	manifest := filepath.Join(a.out, sinklake.ManifestName(a.id))
 	good := readFile(t, manifest)
 	lie := func(what string, change func(m *pipeline.Manifest), want string) {
