@@ -1,7 +1,6 @@
 """A published model: predictions for rows in memory, and the statements of its certificate."""
 import contextlib
 import io
-import json
 import math
 import os
 import re
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 
 from .certificate import model_warnings, claim, headline, read_certificate, row_of
 from .curve import covers, within
+from .jsontext import canonical, parse
 from .model import Model as ModelFile
 from .predict import Predictor, rows_for
 from .refusal import content, here, need, outside, plain
@@ -137,13 +137,13 @@ def current(folder):
     need(os.path.isdir(folder), f"{folder} is no output directory: give one, or a model file and its certificate as in Model('model.parquet', 'certificate.json'); rows go to predict")
     need(os.path.exists(path), f"{folder}: there is no current.json, so that nothing in it is certified and current: name a model file and its certificate")
     try:
-        pointer = json.loads(content(path, 1 << 20))
-        names = [pointer["model"], f"certificate-{pointer['id']}.json"]
-        known = re.fullmatch(r"model-[0-9a-f]{64}\.parquet certificate-[0-9a-f]{64}\.json pacsgp-current/1", " ".join([*names, pointer["format"]]))
+        text = content(path, 1 << 20).decode()
+        names = [(pointer := parse(text))["model"], f"certificate-{pointer['id']}.json"]
+        known = canonical(pointer, 2) + "\n" == text and re.fullmatch(r"model-[0-9a-f]{64}\.parquet certificate-[0-9a-f]{64}\.json pacsgp-current/1", " ".join([*names, pointer["format"]]))
     except (ValueError, KeyError, TypeError):  # damaged, or no text
         known = None
     need(known and names[1] == pointer["certificate"], f"{path} is no pointer")
     model, certificate = (os.path.join(folder, name) for name in names)
-    row, of = row_of(json.loads(content(certificate, 16 << 20)), "", ""), "draw_" * (pointer["predictor"] == "draw")
+    row, of = row_of(parse(content(certificate, 16 << 20)), "", ""), "draw_" * (pointer["predictor"] == "draw")
     need(pointer["bound"] == row[of + "bound"] and pointer.get("status") in (None, row[of + "status"]), f"{path} states another bound or status than its certificate")
     return model, certificate

@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,12 +41,20 @@ type pointer struct {
 func (o *Output) Current() (*pipeline.Current, error) {
 	path := o.Path(CurrentFile)
 	var p pointer
-	err := readJSON(o.fs, path, maxPointer, &p)
+	data, err := readAtMost(o.fs, path, maxPointer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && p.Format != pointerFormat {
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	again, _ := json.MarshalIndent(p, "", "  ")
+	switch {
+	case err != nil:
+	case p.Format != pointerFormat:
 		err = fmt.Errorf("its format is %q", p.Format)
+	case string(data) != string(again)+"\n": // it may state two bounds
+		err = errors.New("it was edited")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: it is no pointer of the format %s: %w", path, pointerFormat, err)
