@@ -70,10 +70,6 @@ type columnSum struct {
 	gSelf  float64    // Σ_i dF/dk(x_i, x_i)
 }
 
-func newColumnSum(m, d int) columnSum {
-	return columnSum{gx: linalg.NewMat(m, d+1), gx2: make([]float64, d)}
-}
-
 func (c *columnSum) reset() {
 	clear(c.gx.Data)
 	clear(c.gx2)

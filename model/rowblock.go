@@ -19,10 +19,6 @@ type rowBlock struct {
 	y    []float64
 }
 
-func newRowBlock(d int) rowBlock {
-	return rowBlock{dim: d, x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: make([]float64, sweepBlock)}
-}
-
 // collect copies rows into the block. It calls full, which must empty the block, whenever it is full. For a far
 // row it calls far instead.
 func (b *rowBlock) collect(x, y []float64, p *prior, far, full func()) {

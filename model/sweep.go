@@ -51,10 +51,11 @@ type sweep struct {
 func newSweep(p *prior, l loss.Loss, m, d int) *sweep {
 	vec := func() []float64 { return make([]float64, sweepBlock) }
 	s := &sweep{
-		prior: p, loss: l, rowBlock: newRowBlock(d),
-		a: make([]float64, m), bigA: linalg.NewMat(m, m),
+		prior: p, loss: l,
+		rowBlock: rowBlock{dim: d, x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec()},
+		a:        make([]float64, m), bigA: linalg.NewMat(m, m),
 		h: make([]float64, m), bigH: linalg.NewMat(m, m),
-		columnSum: newColumnSum(m, d),
+		columnSum: columnSum{gx: linalg.NewMat(m, d+1), gx2: make([]float64, d)},
 		k:         linalg.NewMat(sweepBlock, m), p: linalg.NewMat(sweepBlock, m),
 		mu: vec(), g: vec(), w: vec(), e: vec(), square: vec(), rowSums: vec(), curvature: vec(), total: vec(),
 		keepNegative: 1,

@@ -13,8 +13,9 @@ import (
 // hide text or reverse the reading order become JSON escapes such as \u001b.
 func Escape(words string) string { return escape(words, "") }
 
-// Shell quotes a word for a shell if it needs quotes.
+// Shell quotes a word for a shell if it needs quotes. Characters of globs need none, since the program expands them too.
 func Shell(word string) string {
+	special := func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`\\$&|;<>(){}!#~", r) }
 	if word != "" && !strings.ContainsFunc(word, special) {
 		return word
 	}
@@ -28,12 +29,6 @@ func Shells(parts []string, between string) string {
 		words[i] = Shell(part)
 	}
 	return strings.Join(words, between)
-}
-
-// special reports whether a character can have a meaning for a shell. Those of globs do not count,
-// since the program expands them too.
-func special(r rune) bool {
-	return r <= ' ' || strings.ContainsRune("\"'`\\$&|;<>(){}!#~", r)
 }
 
 // escape is [Escape], but leaves the characters in keep as they are.
