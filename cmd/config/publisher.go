@@ -189,9 +189,6 @@ func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required 
 	defer func() { err = errors.Join(err, client.Close()) }()
 	a, err := (&kafkalog.Pointers{Client: client, Topics: s.Topics, Name: name}).Artifact(ctx, pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id}})
 	if err == nil {
-		err = certify.Recompute(a.Certificate)
-	}
-	if err == nil {
 		err = schedule.Promotable(ctx, a.Certificate, a.Model, id, required)
 	}
 	if err == nil {
