@@ -9,7 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -56,19 +56,14 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 	for _, text := range config.Alarms(path, id) {
 		newDisplay(w).warning(text)
 	}
-	return inspectCertificate(w, path, c, asJSON)
-}
-
-// inspectCertificate prints a certificate, if its numbers follow from its evidence.
-func inspectCertificate(w system, path string, c certify.Certificate, asJSON bool) error {
-	if err := certify.Recompute(c); err != nil {
-		return fmt.Errorf("%s: %w: %w", path, job.ErrRefused, err)
+	if err := config.OutputIn(objects.Dir(path), nil).CheckCertificate(ctx, c, c.Model.Digest); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if !asJSON {
 		if err := report.WriteCertificate(w.paper, c, w.style); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(w.stdout, "\nnext       pacsgp verify (inspect compares the certificate only with itself)")
+		_, err := fmt.Fprintln(w.stdout, "\nnext       pacsgp verify (inspect reads no rows, and no model of another folder)")
 		return err
 	}
 	doc, err := certify.Marshal(c)

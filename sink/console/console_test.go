@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"html"
 	"image"
 	"image/png"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -35,19 +33,21 @@ func write(t testing.TB, path string, data []byte) {
 	fatal.If(t, os.WriteFile(path, data, 0o600))
 }
 
-// model is the file of every model.
-var model = lake.ModelName(digest.Of([]byte("a model")))
+// model is the name of the file of the model that was put last.
+var model string
 
-// put writes a certificate with a model into a folder, makes it current, and returns its id.
-func put(t testing.TB, folder string, change func(*certify.Evidence)) (id string) {
+// put writes a certificate, edited, with its model into a folder, makes it current, and returns its id.
+func put(t testing.TB, folder string, edits ...string) (id string) {
 	t.Helper()
-	data, err := certify.Marshal(certifytest.Certificate(t, change))
-	fatal.If(t, err)
-	id = digest.Of(data)
+	const of = "../../cmd/pacsgp/testdata/corpus/zero-one/"
+	file, err := os.ReadFile(of + "model.parquet")
+	text, fault := os.ReadFile(of + "certificate.json")
+	fatal.If(t, errors.Join(err, fault))
+	data := []byte(strings.NewReplacer(edits...).Replace(string(text)))
+	id, model = digest.Of(data), lake.ModelName(digest.Of(file))
 	write(t, filepath.Join(folder, lake.CertificateName(id)), data)
-	write(t, filepath.Join(folder, model), []byte("a model"))
-	write(t, filepath.Join(folder, lake.CurrentFile), fmt.Appendf(nil, `{"format":"pacsgp-current/1","id":%q,"certificate":%q,"model":%q,"predictor":"mean","bound":0.1,"since":%q}`,
-		id, lake.CertificateName(id), model, noon.Format(time.RFC3339)))
+	write(t, filepath.Join(folder, model), file)
+	fatal.If(t, lake.NewOutput(folder, nil).Point(pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id, Model: digest.Of(file)}, Bound: 0.1, Since: noon}))
 	return id
 }
 
@@ -87,7 +87,7 @@ func counted(t testing.TB, folder, id string, rows, misses int) {
 func anOutput(t testing.TB) (folder string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "out")
-	id := put(t, folder, nil)
+	id := put(t, folder)
 	picture, err := os.Create(filepath.Join(folder, lake.PlotFile))
 	fatal.If(t, err)
 	fatal.If(t, png.Encode(picture, image.NewGray(image.Rect(0, 0, 30, 20))))
@@ -146,10 +146,10 @@ func TestPageOfAnOutput(t *testing.T) {
 // Several outputs are a list, the worst first.
 func TestListOfOutputs(t *testing.T) {
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "a"), nil)
-	put(t, filepath.Join(dir, "b"), nil)
+	put(t, filepath.Join(dir, "a"))
+	put(t, filepath.Join(dir, "b"))
 	fatal.If(t, os.Remove(filepath.Join(dir, "b", model)))
-	put(t, filepath.Join(dir, "c"), nil)
+	put(t, filepath.Join(dir, "c"))
 	write(t, filepath.Join(dir, "_hidden", lake.CurrentFile), []byte("{}"))
 	_, page := get(t, handled(dir), "/")
 	links := regexp.MustCompile(`/output\?folder=([^"]*)"`).FindAllStringSubmatch(page, -1)
@@ -181,7 +181,7 @@ func begun(r *pipeline.RunState) { r.State, r.Ended, r.Exit = pipeline.StateRunn
 // Where the pointer cannot be read, no run is said to be current or not; a run of a process at work is open.
 func TestWhatIsUnknownIsNotSaid(t *testing.T) {
 	folder := t.TempDir()
-	put(t, folder, nil)
+	put(t, folder)
 	write(t, filepath.Join(folder, lake.CurrentFile), []byte("{}"))
 	ran(t, folder, 2, func(r *pipeline.RunState) { promoted(r, "the first") })
 	ran(t, folder, 1, begun)
@@ -206,6 +206,7 @@ func TestFaultsOfAnOutput(t *testing.T) {
 		"contradict its certificate":                        func(folder, id string) { counted(t, folder, id, 30, 30) },
 		"in new/day=3/part.parquet":                         func(folder, id string) { counted(t, folder, id, 30, 30) },
 		"The alarm ends when another model becomes current": func(folder, id string) { counted(t, folder, id, 30, 30) },
+		".loss.epsilon is 0.06, but":                        func(folder, _ string) { put(t, folder, "\n    \"epsilon\": 0.6", "\n    \"epsilon\": 0.06") },
 		"none has begun": func(folder, _ string) {
 			due := noon.Add(-time.Hour)
 			ran(t, folder, 1, func(r *pipeline.RunState) { r.Scheduled = &pipeline.Scheduled{Due: &due} })
@@ -238,7 +239,7 @@ func TestFaultsOfAnOutput(t *testing.T) {
 		},
 	} {
 		folder := t.TempDir()
-		spoil(folder, put(t, folder, nil))
+		spoil(folder, put(t, folder))
 		if _, page := get(t, handled(folder), "/"); !strings.Contains(page, want) {
 			t.Errorf("no %q in %s", want, page)
 		}
@@ -267,13 +268,12 @@ func TestFaultsOfAService(t *testing.T) {
 func TestNamesAreEscaped(t *testing.T) {
 	const evil = "<script>alert(1)</script>"
 	folder := filepath.Join(t.TempDir(), "<img src=x>")
-	put(t, folder, func(ev *certify.Evidence) {
-		ev.Loss.Target, ev.Sample.Columns[len(ev.Sample.Columns)-1] = evil, evil
-	})
+	put(t, folder, "\n    \"target\": \"y\"", "\n    \"target\": \""+evil+"\"", "\"y\"\n", "\""+evil+"\"\n")
+	fatal.If(t, os.Remove(filepath.Join(folder, model))) // which is about y
 	ran(t, folder, 1, func(r *pipeline.RunState) { r.State, r.Fault = pipeline.StateFailed, evil+"\x1b[31m\u202e" })
 	w := httptest.NewRecorder()
 	handled(folder).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-	if page := w.Body.String(); strings.Contains(page, "<script") || strings.Contains(page, "<img src=x") || strings.ContainsAny(page, "\x1b\u202e") || !strings.Contains(page, "&lt;script&gt;") {
+	if page := w.Body.String(); strings.Contains(page, "<script") || strings.Contains(page, "<img src=x") || strings.ContainsAny(page, "\x1b\u202e") || !strings.Contains(page, "Predictions of &#34;&lt;script&gt;") {
 		t.Error(page)
 	}
 }

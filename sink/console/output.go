@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -25,7 +24,6 @@ import (
 const (
 	maxNames = 100_000
 	maxDepth = 16
-	maxFile  = 16 << 20
 	maxRuns  = 20
 )
 
@@ -141,18 +139,12 @@ func (o *output) find(l level, words, hint string) {
 }
 
 // promise reads the current certificate. Its content must have the digest in its name, and its
-// numbers must follow from its evidence.
+// numbers must follow from its evidence and its model.
 func (o *output) promise(folder string) error {
-	data, err := durable.ReadSmall(filepath.Join(folder, lake.CertificateName(o.Current.ID)), "a certificate", maxFile)
-	if err != nil {
-		return err
-	}
-	if digest.Of(data) != o.Current.ID {
-		return errors.New("its content is not what its name says: it is damaged, or was edited")
-	}
-	c, err := certify.Parse(data)
+	out := lake.NewOutput(folder, nil)
+	c, err := out.GetCertificate(context.Background(), o.Current.ID)
 	if err == nil {
-		err = certify.Recompute(c)
+		err = out.CheckCertificate(context.Background(), c, o.Current.Model)
 	}
 	if err != nil {
 		return err
