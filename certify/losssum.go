@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -23,11 +22,6 @@ type LossKey struct {
 // MarshalText writes the key for messages about a map of loss sums.
 func (k LossKey) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s on %s rows", k.Predictor, k.Subset), nil
-}
-
-// compareKeys orders loss sums as in files.
-func compareKeys(a, b LossKey) int {
-	return cmp.Or(cmp.Compare(slices.Index(predictors, a.Predictor), slices.Index(predictors, b.Predictor)), cmp.Compare(slices.Index(subsets, a.Subset), slices.Index(subsets, b.Subset)))
 }
 
 // A LossSum holds the exact sum of one predictor's losses on the rows of one subset, and what some bounds need

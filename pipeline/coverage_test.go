@@ -27,11 +27,6 @@ type nature struct {
 	noise  float64 // > 0
 }
 
-// sines has something to learn, and noise that no predictor escapes.
-func sines() nature {
-	return nature{func(x float64) float64 { return math.Sin(2 * x) }, 0.3}
-}
-
 // noise has nothing to learn.
 func noise() nature { return nature{func(float64) float64 { return 0 }, 1} }
 
@@ -360,7 +355,7 @@ func count(b bool) int {
 // that knows no rows, the same Q is never above its bound.
 func TestCoverageFailsWithAPriorFittedToTheRows(t *testing.T) {
 	const rows, delta, epsilon = 300, 0.3, 0.6
-	law := sines()
+	law := nature{func(x float64) float64 { return math.Sin(2 * x) }, 0.3} // something to learn, and noise
 	type violation struct{ fitted, honest bool }
 	runs := simulations(t, 1000)
 	violations := simulate(t, runs, func(_ context.Context, rng *rand.Rand, _ int) (violation, error) {

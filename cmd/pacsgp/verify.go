@@ -169,17 +169,15 @@ func (v verification) again(ctx context.Context, w system, out *verified, open d
 		}
 		parent = &began
 	}
-	err := out.Found.Retrain(ctx, open, modelDigest, parent, config.Software(), res, show.observer(nil))
+	digestOf := func(m pass.Model) (string, error) {
+		data, err := sink.EncodeModel(m)
+		return digest.Of(data), err
+	}
+	err := out.Found.Retrain(ctx, open, digestOf, parent, config.Software(), res, show.observer(nil))
 	if errors.Is(err, pipeline.ErrNotRepeatable) {
 		out.Unrepeated, err = err, nil
 	}
 	return err
-}
-
-// modelDigest returns the SHA-256 of a model's file.
-func modelDigest(m pass.Model) (string, error) {
-	data, err := sink.EncodeModel(m)
-	return digest.Of(data), err
 }
 
 // A verdictDocument is the JSON output of verify.

@@ -168,9 +168,6 @@ func (f *Feed) Shuffled(seed uint64, buffer int, taken int64) *Shuffled {
 	return &Shuffled{feed: f, buffer: buffer, seed: seed, taken: taken}
 }
 
-// Taken returns the reader's position.
-func (r *Shuffled) Taken() int64 { return r.taken }
-
 // Take returns the next n rows. They are valid until the next call.
 func (r *Shuffled) Take(ctx context.Context, n int) (x, y []float64, err error) {
 	r.x, r.y = r.x[:0], r.y[:0]

@@ -12,9 +12,6 @@ __dir__ = lambda: __all__
 def __getattr__(name):
     """Loads the module of the names that need scikit-learn at their first use."""
     if name in __all__:
-        try:
-            from . import regressor
-        except ModuleNotFoundError as err:
-            raise ImportError(f"{name} needs scikit-learn: pip install scikit-learn", name=err.name) from err
+        from . import regressor
         return getattr(regressor, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -90,8 +90,7 @@ def check_default_features(model, job, lake, first_pass):
         return
     columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job), model.encode) if name not in model.inputs[len(model.features):] + group_column(job)]
     more = [name for name in columns if name not in model.features]
-    need([name for name in columns if name in model.features] == model.features,
-         f"the model has features that are not among the default ones, {columns}")
+    need([name for name in columns if name in model.features] == model.features, f"the model has features that are not among the default ones, {columns}")
     if more:
         found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), first_pass.reference)] for first, block in lake.blocks(more)], axis=1)
         for name, column in zip(more, found):
