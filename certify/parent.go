@@ -3,6 +3,7 @@ package certify
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -28,6 +29,11 @@ type Span struct {
 // String names the topic, the partition and the offsets.
 func (s Span) String() string {
 	return fmt.Sprintf("topic %s, partition %d, offsets %d to %d", s.Topic, s.Partition, s.First, s.End-1)
+}
+
+// valid reports whether a log can have the range: Kafka numbers partitions with 32 bits, and has no topics . and ..
+func (s Span) valid() bool {
+	return topicForm.MatchString(s.Topic) && s.Topic != "." && s.Topic != ".." && 0 <= s.Partition && s.Partition <= math.MaxInt32 && 0 <= s.First && s.First < s.End
 }
 
 func (s Span) compare(other Span) int {
@@ -82,7 +88,7 @@ func (a *Parent) validate(sample Sample, holdout int64) error {
 	faults.when(!digestForm.MatchString(a.Certificate) || !digestForm.MatchString(a.Model), "training began with the model %q of the certificate %q: want two SHA-256", a.Model, a.Certificate)
 	faults.when(len(a.Rows) == 0, "training began with a model whose rows are not named")
 	for i, s := range a.Rows {
-		if !topicForm.MatchString(s.Topic) || s.Partition < 0 || s.First < 0 || s.End <= s.First {
+		if !s.valid() {
 			faults.add(fmt.Errorf("rows of a parent: %v is no range of a log", s))
 			continue
 		}
