@@ -21,7 +21,7 @@ type Evaluation struct {
 // Evaluate returns the mean losses over all rows of a source, whose columns must be the model's inputs and then the
 // target. Losses are upper bounds, as in a certificate.
 func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int) (e Evaluation, err error) {
-	if err := pass.SameColumns(src, m.Meta, job.Job{Mean: job.MeanDecl{Column: m.Meta.Mean}}); err != nil {
+	if err := pass.SameColumns(src, m.Meta, job.Job{Mean: job.MeanDecl{Column: m.Meta.Mean}}, false); err != nil {
 		return e, err
 	}
 	s, err := pass.NewScorer(m, workers)

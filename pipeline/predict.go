@@ -76,7 +76,7 @@ func (p *Ready) Predict(ctx context.Context, src dataset.Source, order []int, us
 	if columns, want := src.Columns(), p.of.Meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
 	}
-	if err := p.of.Meta.Means(src); err != nil {
+	if err := p.of.Meta.Means(src, false); err != nil {
 		return err
 	}
 	var free sync.Pool // of *[]Prediction

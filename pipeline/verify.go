@@ -221,7 +221,7 @@ func (v *Verification) features(ctx context.Context, open dataset.OpenData) erro
 	if err != nil {
 		return err
 	}
-	if pass.SameColumns(src, meta, j) != nil {
+	if pass.SameColumns(src, meta, j, true) != nil {
 		s, err := pass.First(ctx, src, j, v.res, nil)
 		if err != nil {
 			return err

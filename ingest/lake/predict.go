@@ -114,7 +114,7 @@ func (f unpredictedFile) open(ctx context.Context, m pass.Model) (*Source, error
 	if err != nil {
 		return nil, m.Meta.Lacks(err)
 	}
-	return src, m.Meta.Means(src)
+	return src, m.Meta.Means(src, false)
 }
 
 // Cut calls next for the whole file, or for each batch after it was predicted.

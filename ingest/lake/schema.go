@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -148,15 +149,23 @@ func schemaColumn(meta *parquetmeta.File, e *parquetmeta.Element, leaf int, grou
 // pandasKey is the key of the metadata of files under which pandas describes its frame.
 const pandasKey = "pandas"
 
-// markIndex marks the columns that are the index of a frame, by its description.
+var (
+	levelOfIndex = `(?:"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"|\{[^{}]*\})` // a name, or what is no column
+	levels       = regexp.MustCompile(levelOfIndex)
+	indexColumns = regexp.MustCompile(`"index_columns":[ \t\r\n]*\[((?:[ \t\r\n,]*` + levelOfIndex + `)*)`)
+)
+
+// markIndex marks the columns that are the index of a frame, by its description. That need not be JSON: pandas writes
+// NaN for a NaN among the attributes of a frame.
 func markIndex(columns []column, description []byte) {
-	var frame map[string]json.RawMessage
-	var index []any // names, and descriptions of what is no column
-	if json.Unmarshal(description, &frame) != nil || json.Unmarshal(frame["index_columns"], &index) != nil {
-		return // others write what they like
-	}
-	for i := range columns {
-		columns[i].Index = slices.Contains(index, any(columns[i].Name))
+	if found := indexColumns.FindSubmatch(description); found != nil {
+		for _, text := range levels.FindAll(found[1], -1) {
+			var name string
+			err := json.Unmarshal(text, &name)
+			for i := range columns {
+				columns[i].Index = columns[i].Index || err == nil && columns[i].Name == name
+			}
+		}
 	}
 }
 

@@ -113,14 +113,15 @@ func meanings(src dataset.Source) []job.Meaning {
 	return nil
 }
 
-// Means returns an error if the meaning of a feature in a source does not match that in the model.
-func (m ModelMeta) Means(src dataset.Source) error {
+// Means returns an error if the meaning of a feature in a source does not match that in the model. Rows that the model
+// is verified with must state exactly the same; new rows may state less of a time, or more.
+func (m ModelMeta) Means(src dataset.Source, exactly bool) error {
 	found := meanings(src)
 	for i, f := range m.Features[:min(len(m.Features), len(found))] {
 		if found[i] == job.MeansText && f.Values == job.MeansNumber && m.Encode.Of(f.Name) != nil { // the model was trained on records of a topic, which do not state meanings
 			continue
 		}
-		if _, ok := f.Values.With(found[i]); !ok || (f.Values == job.MeansBoolean) != (found[i] == job.MeansBoolean) {
+		if _, ok := f.Values.With(found[i]); !ok || f.Values != found[i] && (exactly || f.Values == job.MeansBoolean || found[i] == job.MeansBoolean) {
 			return fmt.Errorf("%w: %q is %s in the model and %s in these rows: write the column as it was in training", job.ErrData, f.Name, f.Values, found[i])
 		}
 	}
@@ -143,11 +144,11 @@ func (m ModelMeta) Other(x []float64) string {
 	return ""
 }
 
-// SameColumns returns an error unless the source has the columns that model and job need, in their order.
-func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
+// SameColumns returns an error unless the source has the columns that model and job need, in their order, as [ModelMeta.Means].
+func SameColumns(src dataset.Source, meta ModelMeta, job job.Job, exactly bool) error {
 	columns := src.Columns()
 	if want := columnsOf(job, meta); !slices.Equal(columns, want) {
 		return fmt.Errorf("the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
 	}
-	return meta.Means(src)
+	return meta.Means(src, exactly)
 }

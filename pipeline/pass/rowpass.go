@@ -92,7 +92,7 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 
 // Prepare prepares the last pass over a source. The training state has what the pass needs from training.
 func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, h *TrainingState, res job.Resources) (*Prepared, error) {
-	if err := SameColumns(src, m.Meta, job); err != nil {
+	if err := SameColumns(src, m.Meta, job, true); err != nil {
 		return nil, err
 	}
 	p, err := beginPass(ctx, src, job, dataset.Indices(len(src.Columns())), h, res)

@@ -29,9 +29,8 @@ AFFINE = {"name": word, "centre": number, "scale": positive, "values?": {"boolea
 PARAMETER = {"name": text, "grid": {
     "min": number, "step": positive, "count": count, "prior": {"flat", "peaked"}, "centre?": count, "width?": positive}, "index": count}
 ENCODING = {"column": word, "one_hot?": [number], "cyclic?": [positive], "scaled?": flag, "fill??": {"with??": number, "flag?": flag}}
-METADATA = {
-    "format": {"pacsgp-model/3"}, "kernel": {*FAMILIES}, "isotropic": flag, "theta": [PARAMETER],
-    "features": [AFFINE], "encode?": [ENCODING], "target": AFFINE, "mean?": word, "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
+METADATA = {"format": {"pacsgp-model/3"}, "kernel": {*FAMILIES}, "isotropic": flag, "theta": [PARAMETER],
+    "features": [AFFINE], "encode?": [ENCODING], "target": {k: v for k, v in AFFINE.items() if k != "values?"}, "mean?": word, "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
     "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "prediction": {"part": share, "noise": positive, "factor": positive}}
 
 SETTINGS = {
@@ -45,9 +44,8 @@ SETTINGS = {
     "guarantees?": [{*METHODS}], "sequence?": true}
 
 SUM = {"n": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}", v)}
-SPAN = {"topic": lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v), "partition": count, "first": count, "end": count}
-CERTIFICATE = {
-    "format": {"pacsgp-certificate/4"},
+SPAN = {"topic": lambda v: text(v) and v not in (".", "..") and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v), "partition": lambda v: count(v) and v < 1 << 31, "first": count, "end": count}
+CERTIFICATE = {"format": {"pacsgp-certificate/4"},
     "claims": [{"id": text, "predictor": text, "subset": text, "status": text, "bound": share, "baseline": number, "delta": number, "n": count, "risk??": share, "misses??": count, "ln_inverse_weight?": number, "ln_xi?": number,
                 "ln_inverse_delta": number, "exponent?": number, "bound_pinsker?": share, "curve?": {"level": share, "steps": [{"tolerance": positive, "misses": count, "bound": share}]}, "by_group?": [{"n": count, "misses": count, "bound": share}]}],
     "assumptions": [{"id": text, "checked": text, "fails?": flag}], "warnings": [{"code": text, "count?": count, "of?": count, "value?": number}],

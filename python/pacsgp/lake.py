@@ -1,4 +1,5 @@
 """Rows of the files of a lake (formats.md, 4)."""
+import json
 import re
 
 import numpy as np
@@ -10,6 +11,8 @@ from .listing import hive_keys, hive_number, listing
 from .refusal import Refused, need
 from .unit import label
 
+LEVEL = r'(?:"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"|\{[^{}]*\})'  # of the index of pandas: a name, or what is no column
+INDEX = re.compile(rf'"index_columns":[ \t\r\n]*\[((?:[ \t\r\n,]*{LEVEL})*)')  # in what need not be JSON
 PANDAS_INDEX = re.compile("__index_level_[0-9]+__")  # no default feature
 BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
 
@@ -25,8 +28,8 @@ class Lake:
     are tolerated, the first one is an error. Of labels, columns that may be text, numbers are read (formats.md, 4.4); fills are
     those that may have missing values; and grouped has, by column, the texts of its groups or levels by their numbers."""
 
-    def __init__(self, paths, model, tolerant, labels, fills, grouped):
-        self.model, self.tolerant, self.labels, self.fills, self.grouped = model, tolerant, labels, fills, grouped
+    def __init__(self, paths, model, tolerant, labels, fills, grouped, exactly=False):
+        self.model, self.tolerant, self.labels, self.fills, self.grouped, self.exactly = model, tolerant, labels, fills, grouped, exactly
         tables = [data_file(path) for path in listing(paths)]
         self.tables = [table for table in tables if any(table.groups)] or tables  # without rows a file may have any columns
         self.keys = [hive_keys(table.path) for table in self.tables]
@@ -57,11 +60,11 @@ class Lake:
         return found
 
     def fits(self, features):
-        """The features mean what they meant in training; records of topics do not state that they are text."""
+        """The features mean what they meant in training, and exactly that in verification; records of topics do not state that they are text."""
         for feature in features:
             name, stated, mine = feature["name"], feature.get("values", ""), self.meanings.get(feature["name"], feature.get("values", ""))
             if not (mine == "text" and not stated and name in self.model.encode):
-                need((mine == "boolean") == (stated == "boolean") and both(stated, mine) is not None, f"{name!r} is {stated or 'number'!r} in the model and {mine or 'number'!r} in these rows: write the column as it was in training")
+                need(mine == stated or not self.exactly and "boolean" not in (mine, stated) and both(stated, mine) is not None, f"{name!r} is {stated or 'number'!r} in the model and {mine or 'number'!r} in these rows: write the column as it was in training")
 
     def blocks(self, names):
         """Yields (first ordinal, values [len(names), rows]) in the order of the rows."""
@@ -107,7 +110,7 @@ class Lake:
     def default_columns(self, target, exclude, encoded):
         """The numeric columns that all files have, sorted bytewise, without the target
         and what is excluded, and the encoded ones; times have to be asked for."""
-        common, index = None, {name for table in self.tables for named in [(table.schema.pandas_metadata or {}).get("index_columns")] if isinstance(named, list) for name in named if isinstance(name, str)}
+        common, index = None, {json.loads(name) for table in self.tables for found in [INDEX.search((table.schema.metadata or {}).get(b"pandas", b"").decode(errors="replace"))] if found for name in re.findall(LEVEL, found[1]) if name[0] == '"'}
         for table, keys in zip(self.tables, self.keys):
             every = [c.name for c in table.columns] + list(keys)
             usable = {c.name for c in table.columns if c.use == "numeric"} | (keys.keys() - self.texts)

@@ -1,6 +1,7 @@
 """The model file (formats.md, 2)."""
 import hashlib
 import math
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -45,7 +46,7 @@ class Model:
         self.digest = hashlib.sha256(data).hexdigest()
         need(data[:1] != b"{", "it is no model, but may be a certificate: are MODEL and CERTIFICATE swapped?")
         table, keys = read_plain(data, "model")
-        need(b"pacsgp" in keys, "the model file has no metadata")
+        need(len(re.findall(rb"pacsgp[\x00-\x1f]", data[-8 - int.from_bytes(data[-8:-4], "little"):])) == 1, "the model file has no metadata, or has them twice")
         text = keys[b"pacsgp"].decode()
         self.meta = meta = parse(text)
         fits(meta, METADATA, "the model's metadata")

@@ -42,7 +42,7 @@ def check_rows(model, cert, job, methods, holds, paths):
     """Checks what follows from the rows."""
     data, columns, encoded = cert["dataset"], cert["dataset"]["columns"], job.get("encode", [])
     grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
-    lake = Lake(paths, model, "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(encoded), fills(encoded), grouped)
+    lake = Lake(paths, model, "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(encoded), fills(encoded), grouped, True)
     found, stated = (lake.rows, len(lake.groups)), (cert["counts"]["rows"], data["shards"])
     need(found == stated, f"the data have {found[0]} rows in {found[1]} shards, the certificate says {stated[0]} in {stated[1]}")
     first_pass = FirstPass(lake, columns, job)
