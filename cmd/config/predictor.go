@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 // A Predictor is a model with a certificate. They were checked, but without the rows.
@@ -194,14 +195,14 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 			remedy = "train with a larger epsilon"
 		}
 		return &Interval{Share: share, Deviations: z, Statement: fmt.Sprintf("lower and upper are not certified: they are the prediction ± %.3f predictive deviations, "+
-			"for no claim in units of the target covers %s of new rows (hint: a smaller share, or %s)", z, words.PercentDeclared(share), remedy)}, nil
+			"for no claim in units of the target covers %s of %s (hint: a smaller share, or %s)", z, words.PercentDeclared(share), report.NewRows(c), remedy)}, nil
 	}
 	ends := "± " + words.AtMostDigits(below)
 	if below != above {
 		ends = "− " + words.AtMostDigits(below) + " and the prediction + " + words.AtMostDigits(above)
 	}
-	return &Interval{share, true, below, above, 0, fmt.Sprintf("lower and upper are the prediction %s: they cover at least %s of new rows (%s confidence)",
-		ends, words.PercentDeclared(share), words.Confidence(by.Delta))}, nil
+	return &Interval{share, true, below, above, 0, fmt.Sprintf("lower and upper are the prediction %s: they cover at least %s of %s (%s confidence)",
+		ends, words.PercentDeclared(share), report.NewRows(c), words.Confidence(by.Delta))}, nil
 }
 
 // A Passthrough reads columns of the predicted files, which are copied next to the predictions.

@@ -16,6 +16,7 @@ from .first_pass import ranked_rows
 
 quoted = lambda text, plain: text if plain else f'"{text}"'  # what is not plain could be read as a part of the sentence around it
 column = lambda name: quoted(name, name.isascii() and name.isidentifier())
+new_rows = lambda cert: (f"the rows of a new unit of {' and '.join(map(column, cert['counts']['units']['columns']))}" if "units" in cert["counts"] else "new rows") + " of the partitions that the certificate names" * ("segments" in cert["dataset"])
 ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}  # in the settings of a job
 
 
@@ -69,7 +70,7 @@ def headline(cert):
     amount = lambda v: f"{up(v)} {quoted(unit, re.sub('[°%/]', 'x', unit or 'x').isalpha())}".strip()
     off = {"zero-one": lambda: f"off by more than {amount(loss['epsilon'])}", "band": lambda: f"more than {amount(loss['below'])} too low or more than {amount(loss['above'])} too high",
            "relative-zero-one": lambda: f"off by more than {up(loss['epsilon'], 100)} % of the target"}.get(loss["kind"])
-    rows = f"the rows of a new unit of {' and '.join(map(column, cert['counts']['units']['columns']))}" if "units" in cert["counts"] else "new rows"
+    rows = new_rows(cert)
     if "curve" in g and "tolerance" in loss:
         lost = f"are within {amount(within(g['curve'], CURVE_SHARE))} of the target in at least 90 % of {rows}"
     else:
@@ -102,8 +103,9 @@ def check_segments(cert):
     need(not stated or len(stated) == cert["dataset"]["shards"] and sum(s["rows"] for s in stated) == cert["counts"]["rows"], "the segments are not the shards of the dataset")
     for s in stated:
         at = s["topic"], s["partition"]
-        need(ends.get(at, s["first"]) == s["first"] < s["end"] and s["rows"] >= 1, "the segments of a partition overlap or leave offsets out, or one has no rows")
+        need(ends.get(at, s["first"]) == s["first"] < s["end"] and 1 <= s["rows"] <= s["end"] - s["first"], "the segments of a partition overlap or leave offsets out, or one has no rows or more than offsets")
         ends[at] = s["end"]
+    need(not parent or (spans := [tuple(r.values()) for r in parent["ranges"]]) and all(s[2] < s[3] for s in spans) and all(a[:2] < b[:2] or a[:2] == b[:2] and a[3] < b[2] for a, b in zip(spans, spans[1:])), "the ranges of the model that training began with are none, or out of order")
     if parent and cert["counts"]["holdout"]:
         apart = lambda a, b: (a["topic"], a["partition"]) != (b["topic"], b["partition"]) or a["end"] <= b["first"] or b["end"] <= a["first"]
         need(stated and parent["ranges"] and all(apart(a, b) for a in parent["ranges"] for b in stated), "training began with a model that may have seen held-out rows")

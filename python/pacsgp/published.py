@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .certificate import model_warnings, claim, headline, read_certificate, row_of
+from .certificate import claim, headline, model_warnings, new_rows, read_certificate, row_of
 from .curve import covers, within
 from .jsontext import canonical, parse
 from .model import Model as ModelFile
@@ -77,14 +77,11 @@ class Model:
         (mean, deviation), y = self.predict(X, True), np.asarray(y, dtype=float)
         low, high = (mean + off for off in self._offsets(share_of(share), deviation))
         if axes is None:
-            try:
-                from matplotlib import pyplot
-            except ImportError as err:
-                raise ImportError("plot needs matplotlib: pip install matplotlib") from err
+            from matplotlib import pyplot
             axes = pyplot.subplots()[1]
         axes.errorbar(y, mean, yerr=[mean - low, high - mean], fmt=".", alpha=0.4)
         axes.axline((y.mean(), y.mean()), slope=1, color="black")
-        axes.set(xlabel=f"observed {self.target}", ylabel=f"predicted {self.target}", title=f"intervals that cover {100 * share_of(share):g} % of new rows")
+        axes.set(xlabel=f"observed {self.target}", ylabel=f"predicted {self.target}", title=f"intervals that cover {100 * share_of(share):g} % of {new_rows(self.certificate)}")
         return axes
 
     def _offsets(self, share, deviation):
@@ -94,9 +91,12 @@ class Model:
         found = [(-off, off) for g in claims if "curve" in g for off in [within(g["curve"], share)] if off < math.inf]
         if loss["kind"] in ("zero-one", "band"):
             found += [(-loss.get("above", loss.get("epsilon")), loss.get("below", loss.get("epsilon"))) for g in claims if covers(g["bound"], share)]
+        about = f"{100 * share:g} % of {new_rows(self.certificate)}"
         if not found:
-            warnings.warn(f"the intervals are not certified, for no claim in units of the target covers {100 * share:g} % of new rows: ask for a smaller share, or train with loss: {{tolerance: any}}", stacklevel=outside())
+            warnings.warn(f"the intervals are not certified, for no claim in units of the target covers {about}: ask for a smaller share, or train with loss: {{tolerance: any}}", stacklevel=outside())
             return [NormalDist().inv_cdf(0.5 + side * share / 2) * deviation for side in (-1, 1)]
+        if "units" in self.certificate["counts"]:
+            warnings.warn(f"the intervals cover {about}, on average over units, which may have few rows or many", stacklevel=outside())
         return min(found, key=lambda ends: ends[1] - ends[0])
 
     def _blocks(self, rows):
@@ -137,13 +137,13 @@ def current(folder):
     need(os.path.isdir(folder), f"{folder} is no output directory: give one, or a model file and its certificate as in Model('model.parquet', 'certificate.json'); rows go to predict")
     need(os.path.exists(path), f"{folder}: there is no current.json, so that nothing in it is certified and current: name a model file and its certificate")
     try:
-        text = content(path, 1 << 20).decode()
-        names = [(pointer := parse(text))["model"], f"certificate-{pointer['id']}.json"]
-        known = canonical(pointer, 2) + "\n" == text and re.fullmatch(r"model-[0-9a-f]{64}\.parquet certificate-[0-9a-f]{64}\.json pacsgp-current/1", " ".join([*names, pointer["format"]]))
-    except (ValueError, KeyError, TypeError):  # damaged, or no text
-        known = None
-    need(known and names[1] == pointer["certificate"], f"{path} is no pointer")
-    model, certificate = (os.path.join(folder, name) for name in names)
+        pointer = parse(text := content(path, 1 << 20).decode())
+        known = canonical(pointer, 2) + "\n" == text and re.fullmatch(r"format id certificate model predictor bound( status)? since pacsgp-current/1 "
+            r"([0-9a-f]{64}) certificate-\2\.json model-[0-9a-f]{64}\.parquet (prediction|draw)", " ".join([*pointer, *[*pointer.values()][:5]]))
+    except (ValueError, TypeError, RecursionError):  # damaged, or no text
+        known = False
+    need(known, f"{path} is no pointer")
+    model, certificate = (os.path.join(folder, pointer[name]) for name in ("model", "certificate"))
     row, of = row_of(parse(content(certificate, 16 << 20)), "", ""), "draw_" * (pointer["predictor"] == "draw")
     need(pointer["bound"] == row[of + "bound"] and pointer.get("status") in (None, row[of + "status"]), f"{path} states another bound or status than its certificate")
     return model, certificate

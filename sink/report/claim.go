@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,16 +29,16 @@ func Headline(c certify.Certificate, g certify.Claim) string {
 	case g.Groups != nil:
 		return upper(fmt.Sprintf("%s are %s in at most %s %s.", of, off, byGroup(c, g), sure))
 	case c.Loss.Kind.Counts():
-		return upper(fmt.Sprintf("%s are %s in at most %s of %s %s.", of, off, limit(c, g.Bound), newRows(c), sure))
+		return upper(fmt.Sprintf("%s are %s in at most %s of %s %s.", of, off, limit(c, g.Bound), NewRows(c), sure))
 	case c.Loss.Kind == certify.LossRelative:
-		return upper(fmt.Sprintf("%s are off by at most %s of the target on average over %s, each counted as 100 %% at most %s.", of, limit(c, g.Bound), newRows(c), sure))
+		return upper(fmt.Sprintf("%s are off by at most %s of the target on average over %s, each counted as 100 %% at most %s.", of, limit(c, g.Bound), NewRows(c), sure))
 	}
-	return upper(fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s %s.", of, limit(c, g.Bound), newRows(c), off, sure))
+	return upper(fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s %s.", of, limit(c, g.Bound), NewRows(c), off, sure))
 }
 
 // within returns the headline of a curve: the interval that covers 90 % of new rows.
 func within(c certify.Certificate, g certify.Claim, predictions string) string {
-	rows := words.PercentDeclared(certify.CurveShare) + " of " + newRows(c)
+	rows := words.PercentDeclared(certify.CurveShare) + " of " + NewRows(c)
 	switch t, ok := g.Curve.Within(certify.CurveShare); {
 	case !ok:
 		return fmt.Sprintf("Nothing is certified about %s: no interval covers %s.", predictions, rows)
@@ -107,8 +108,8 @@ func miss(c certify.Certificate) string {
 	return "|e| / |target|, but at most 1"
 }
 
-// newRows returns the name of the new rows that the certificate is about.
-func newRows(c certify.Certificate) string {
+// NewRows returns the name of the new rows that the certificate is about.
+func NewRows(c certify.Certificate) string {
 	rows := "new rows"
 	if u := c.Counts.Units; u != nil {
 		rows = "the rows of a new unit of " + columns(u.Columns)
@@ -166,13 +167,10 @@ func group(c certify.Certificate, i int) string {
 // "" for rows that are not from a log.
 func partitions(segments []certify.Segment) string {
 	byTopic := map[string][]int64{}
-	var topics []string
 	for _, g := range segments {
-		if byTopic[g.Topic] == nil {
-			topics = append(topics, g.Topic)
-		}
 		byTopic[g.Topic] = append(byTopic[g.Topic], g.Partition)
 	}
+	topics := slices.Sorted(maps.Keys(byTopic))
 	for i, topic := range topics {
 		all := slices.Compact(slices.Sorted(slices.Values(byTopic[topic])))
 		switch last := len(all) - 1; {

@@ -61,7 +61,7 @@ func PageOf(c certify.Certificate) (Page, error) {
 	}
 	p.Sections = append(p.Sections, rests,
 		section{Title: "Does not promise", Fields: []field{
-			{"one row", "a bound is an average over all new rows, not about one of them or a part of them"},
+			{"one " + example(c), "a bound is an average over all new " + example(c) + "s, not about one of them or a part of them"},
 			{"another source", "a bound does not hold after the source has changed"},
 			{"certainty", "of many such certificates, each from rows of its own, a share of up to delta may have a bound that is too low"},
 		}},
