@@ -35,10 +35,10 @@ func (all LossSums) MarshalJSON() ([]byte, error) { return json.Marshal(all.list
 // list returns the JSON forms in the order of files, with spreads if spreads is set.
 func (all LossSums) list(spreads bool) []lossSumJSON {
 	list := []lossSumJSON{}
-	place := func(k LossKey) int {
+	position := func(k LossKey) int {
 		return slices.Index(predictors, k.Predictor)*len(subsets) + slices.Index(subsets, k.Subset)
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b LossKey) int { return cmp.Compare(place(a), place(b)) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b LossKey) int { return cmp.Compare(position(a), position(b)) }) {
 		j, spread := all[key].form(key), all[key].Spread
 		if spreads && spread != nil {
 			j.Spread = map[int]uint64{}
