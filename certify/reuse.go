@@ -12,8 +12,8 @@ import "math/big"
 // rows only.
 type Reuse struct {
 	Earlier []int64 `json:"earlier"` // the number n of held-out rows in each earlier use
-	// Ended says that an earlier use showed a curve, which shows far more than a count. Then claims from these
-	// rows are void, with a bound of 1.
+	// Ended says that an earlier use showed a curve, which shows far more than a count, or that there were
+	// [MaxUses] or more, of which Earlier has the first. Then claims from these rows are void, with a bound of 1.
 	Ended bool `json:"ended,omitempty"`
 }
 
@@ -37,7 +37,7 @@ func (l *Reuse) share() Share {
 	return Share{new(big.Rat).SetFrac(big.NewInt(1), paths)}
 }
 
-// ended reports whether an earlier use showed a curve: no share of δ pays for this one.
+// ended reports whether the rows are used up: no share of δ pays for this one.
 func (l *Reuse) ended() bool { return l != nil && l.Ended }
 
 // validate reports all faults. A nil l is valid.

@@ -118,7 +118,7 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 func Useless(c certify.Certificate, g certify.Claim) string {
 	switch used := c.Delta.Reuse; {
 	case g.Subset == certify.SubsetHoldout && used != nil && used.Ended:
-		return "an earlier job in this output had tolerance: any, which has used these held-out rows up: use its interval, or train on new rows"
+		return "earlier jobs in this output have used these held-out rows up: train on new rows, or use the interval of a job with tolerance: any"
 	case g.Status == certify.StatusVoid:
 		return "an assumption fails, see FAILS among those of the certificate"
 	}

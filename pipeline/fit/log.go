@@ -36,16 +36,13 @@ type Attempt struct {
 // attempt records the attempt of a job on the rows of its first pass, unless it is recorded, and returns the counts of
 // attempts up to it. It warns if an earlier curve has shown the held-out rows.
 func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, err error) {
-	configuration, err := j.Digest()
-	if err != nil {
-		return n, err
-	}
+	configuration, fault := j.Digest()
 	log, err := env.Log.Log()
-	if err != nil {
+	if err = cmp.Or(fault, err); err != nil {
 		return n, err
 	}
-	if j.Split.Holdout > 0 && slices.ContainsFunc(log.Uses, func(o Use) bool { return o.Curve && o.Rows == s.Held.Digest() }) {
-		env.Observer.ReportWarning("an earlier job in this output had tolerance: any, which has used these held-out rows up: they can certify no other model (hint: use its interval, train on new rows, or use guarantees: [pac-bayes])")
+	if paid := earlier(log.Uses, s.Held.Digest()); paid != nil && paid.Ended {
+		env.Observer.ReportWarning("earlier jobs in this output have used these held-out rows up: they can certify no other model (hint: train on new rows, use guarantees: [pac-bayes], or use the interval of a job with tolerance: any)")
 	}
 	var all []Attempt
 	log.Attempts, all = upTo(log.Attempts, Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration})
@@ -98,13 +95,18 @@ func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *
 	}
 	var uses []Use
 	log.Uses, uses = upTo(log.Uses, u)
-	for _, o := range uses[:len(uses)-1] {
-		if o.Rows != u.Rows {
-			continue
+	return earlier(uses[:len(uses)-1], u.Rows), in.PutLog(log)
+}
+
+// earlier returns what a use of rows has to pay for these uses before it; nil if none was of the same rows.
+func earlier(uses []Use, rows job.Digest) (paid *certify.Reuse) {
+	for _, o := range uses {
+		if o.Rows == rows {
+			paid = cmp.Or(paid, &certify.Reuse{})
+			paid.Earlier = append(paid.Earlier, certify.GroupUses(o.Count, max(1, o.Groups))...)
+			paid.Ended = paid.Ended || o.Curve || len(paid.Earlier) >= certify.MaxUses
+			paid.Earlier = paid.Earlier[:min(len(paid.Earlier), certify.MaxUses-1)]
 		}
-		paid = cmp.Or(paid, &certify.Reuse{})
-		paid.Earlier = append(paid.Earlier, certify.GroupUses(o.Count, max(1, o.Groups))...)
-		paid.Ended = paid.Ended || o.Curve
 	}
-	return paid, in.PutLog(log)
+	return paid
 }

@@ -27,7 +27,7 @@ def total(stated, n):
 
 
 def ended(cert):
-    """Whether an earlier use showed a curve, so that no part of delta pays for another (formats.md, 6.6)."""
+    """Whether earlier uses have used the held-out rows up, so that no part of delta pays for another (formats.md, 6.6)."""
     return "ended" in cert["delta"].get("holdout_reuse", {})
 
 

@@ -77,7 +77,7 @@ func failure(c certify.Certificate, g certify.Claim) string {
 	case !c.Model.Jitter.Holds:
 		return "rounding errors in the model file are too large"
 	case g.Subset == certify.SubsetHoldout:
-		return "an earlier job in this output had tolerance: any, which has used these held-out rows up"
+		return "earlier jobs in this output have used these held-out rows up"
 	case c.Mean != nil:
 		return "the column " + words.Name(c.Mean.Column) + " may have been fitted on the training rows"
 	}
