@@ -59,17 +59,16 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 	if err := config.OutputIn(objects.Dir(path), nil).CheckCertificate(ctx, c, c.Model.Digest); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if !asJSON {
-		if err := report.WriteCertificate(w.paper, c, w.style); err != nil {
-			return err
+	if asJSON {
+		doc, err := certify.Marshal(c)
+		if err == nil {
+			_, err = w.stdout.Write(doc)
 		}
-		_, err := fmt.Fprintln(w.stdout, "\nnext       pacsgp verify (inspect reads no rows, and no model of another folder)")
 		return err
 	}
-	doc, err := certify.Marshal(c)
-	if err != nil {
-		return err
+	err = report.WriteCertificate(w.paper, c, w.style)
+	if err == nil {
+		_, err = fmt.Fprintln(w.stdout, "\nnext       pacsgp verify (inspect reads no rows, and no model of another folder)")
 	}
-	_, err = w.stdout.Write(doc)
 	return err
 }
