@@ -141,8 +141,8 @@ func (v *Verification) files(ctx context.Context, modelDigest string) error {
 		v.compare(&pass.Found{Evidence: c.Evidence}))
 }
 
-// countableRows is the largest number of rows that a check without rows hashes, which takes some seconds.
-const countableRows = 10_000_000
+// countableRows is the largest number of rows that a check without rows hashes, which takes some tenths of a second.
+const countableRows = 1 << 20
 
 // statedApart checks the number got of rows of a subset, which follows from n. It may be smaller if the job leaves out
 // duplicates or rejected rows. For n above countableRows only a check with rows checks the number.
