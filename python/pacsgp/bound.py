@@ -120,16 +120,18 @@ def ln_factorial(n):
     return (m + Decimal("0.5")) * m.ln() - m + two_pi.ln() / 2 + sum(Decimal(a) / b / m ** (2 * j + 1) for j, (a, b) in enumerate(series))
 
 
-SUMMABLE = 10 ** 10  # held-out rows: of more the tail takes more than some seconds
+LONGEST = 1 << 18  # terms of a tail after its first: a longer one is not summed (formats.md, 6.4)
 
 
 def ln_tail(k, n, p):
     """ln P(at most k of n), summed from its largest term down, in units of 2^-128 that are rounded down; 0 < p < 1.
-    Where p is no less than k/n, some 12 √k terms are all that count."""
+    Where p is no less than k/n, some 12 √k terms are all that count. Of a longer tail it is infinite."""
     term = total = one = 1 << 128
     over, under = p.as_integer_ratio()
     for j in range(k, 0, -1):
+        if k - j > LONGEST:
+            return Decimal("inf")
         total += (term := term * (j * (under - over)) // ((n - j + 1) * over))
-        if term < total >> 100:
+        if term.bit_length() < total.bit_length() - 100:
             break
     return ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k) + k * p.ln() + (n - k) * (1 - p).ln() + (Decimal(total) / one).ln()

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from . import betting, unit
-from .bound import SUMMABLE, WIDER, close, gaussian_kl, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of, per_example, upward
+from .bound import WIDER, close, gaussian_kl, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of, per_example, upward
 from .curve import LOOSE, OWN, TOLERANCES, check_level, limits, ranks, tolerances
 from .groups import LEAST, group_of
 from .kernels import U
@@ -114,15 +114,14 @@ class PacBayesMean(PacBayes):
 
 
 def check_limit(k, n, p, inverse):
-    """p is the upper limit of Clopper and Pearson for k of n rows, as bisection finds it."""
-    need(n <= SUMMABLE, f"{n} held-out rows are more than this program can check")
+    """p is the upper limit of Clopper and Pearson for k of n rows, as bisection from Chernoff's bound finds it."""
     if k == n:
         return need(p == 1, "the bound of held-out rows that are all wrong is not 1")
     mean = k / n if Fraction(k / n) == Fraction(k, n) else math.nextafter(k / n, 1)
-    below, far = lambda at: ln_tail(k, n, Decimal(at)) < -Decimal(upward(inverse)), p * 0.99999999999
-    need(k / n <= p and (p == 1 or below(p)), f"the bound of the held-out rows, {p:.17g}, is below the limit of Clopper and Pearson")
-    need(far * n <= k or not below(far), f"the bound of the held-out rows, {p:.17g}, is far from the limit of Clopper and Pearson")
     low, high = mean, kl_inverse(Decimal(mean), per_example(inverse, n))
+    below, far = lambda at: ln_tail(k, n, Decimal(at)) < -Decimal(upward(inverse)), p * 0.99999999999
+    need(k / n <= p and (p in (1, high) or below(p)), f"the bound of the held-out rows, {p:.17g}, is below the limit of Clopper and Pearson")
+    need(far * n <= k or not below(far), f"the bound of the held-out rows, {p:.17g}, is far from the limit of Clopper and Pearson")
     while low < (middle := low + (high - low) / 2) < high and high - low > 2.0 ** -42 * high:
         low, high = (low, middle) if middle >= p or middle > far and below(middle) else (middle, high)
     need(p == high, f"the bound of the held-out rows is stated as {p:.17g}, and is {high:.17g}")
