@@ -85,11 +85,11 @@ func (s *server) missing(w http.ResponseWriter) {
 }
 
 // first shows the only output, or a list of outputs with the worst state first.
-func (s *server) first(w http.ResponseWriter, _ *http.Request) {
+func (s *server) first(w http.ResponseWriter, r *http.Request) {
 	folders, warnings := find(s.roots)
 	p := page{Title: "Models", Warnings: warnings}
 	for _, folder := range folders {
-		p.List = append(p.List, read(folder, s.now()))
+		p.List = append(p.List, read(r.Context(), folder, s.now()))
 	}
 	switch {
 	case len(p.List) == 0 && warnings == nil:
@@ -109,7 +109,7 @@ func (s *server) asked(r *http.Request) (*output, bool) {
 	if !slices.Contains(folders, folder) {
 		return nil, false
 	}
-	return read(folder, s.now()), true
+	return read(r.Context(), folder, s.now()), true
 }
 
 func (s *server) output(w http.ResponseWriter, r *http.Request) {

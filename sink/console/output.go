@@ -100,7 +100,7 @@ func find(roots []string) (folders, warnings []string) {
 }
 
 // read reads an output. now decides whether a scheduled run is overdue.
-func read(folder string, now time.Time) *output {
+func read(ctx context.Context, folder string, now time.Time) *output {
 	o := &output{Folder: folder}
 	o.addRuns(folder)
 	promoted := o.newest(func(r *pipeline.RunState) bool { return r.Promoted() != "" })
@@ -114,7 +114,7 @@ func read(folder string, now time.Time) *output {
 		o.find(bad, "Which model is current is unknown: "+err.Error(), again+" writes the pointer again.")
 	case current != nil:
 		o.Current = *current
-		if err := o.promise(folder); err != nil {
+		if err := o.promise(ctx, folder); err != nil {
 			o.find(bad, "The current certificate cannot be read: "+err.Error(), "Restore it from a copy, or make another one current: pacsgp promote ID "+report.Shell(folder))
 		}
 		if err := lake.Damaged(folder); err != nil {
@@ -140,11 +140,11 @@ func (o *output) find(l level, words, hint string) {
 
 // promise reads the current certificate. Its content must have the digest in its name, and its
 // numbers must follow from its evidence and its model.
-func (o *output) promise(folder string) error {
+func (o *output) promise(ctx context.Context, folder string) error {
 	out := lake.NewOutput(folder, nil)
-	c, err := out.GetCertificate(context.Background(), o.Current.ID)
+	c, err := out.GetCertificate(ctx, o.Current.ID)
 	if err == nil {
-		err = out.CheckCertificate(context.Background(), c, o.Current.Model)
+		err = out.CheckCertificate(ctx, c, o.Current.Model)
 	}
 	if err != nil {
 		return err
