@@ -16,11 +16,7 @@ func ScaledLoss(spec certify.Loss, target job.Affine) (loss.Loss, error) {
 	if spec.Kind.Tolerances() == certify.ShareTolerance {
 		epsilon = spec.Epsilon
 	}
-	l, err := loss.New(loss.Kind(spec.Kind), epsilon, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return loss.New(loss.Kind(spec.Kind), epsilon, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
 }
 
 // A Scorer computes predictions and losses of a model. Several goroutines may use it, each with its own [Workspace]. They
