@@ -115,6 +115,7 @@ func TestForgers(t *testing.T) {
 		}
 	}
 	several := changed(good, func(e *dsse.Envelope) {
+		e.Signatures[0].KeyID = "as another program names it"
 		e.Signatures = append([]dsse.Signature{{KeyID: alice.id, Sig: "AAAA"}, {KeyID: "", Sig: ""}}, e.Signatures...)
 	})
 	if _, err := trusted.Check(t.Context(), certificate, model, [][]byte{several}); err != nil {
