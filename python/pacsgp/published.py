@@ -139,8 +139,8 @@ def current(folder):
     try:
         pointer = parse(text := content(path, 1 << 20).decode())
         known = canonical(pointer, 2) + "\n" == text and re.fullmatch(r"format id certificate model predictor bound( status)? since pacsgp-current/1 "
-            r"([0-9a-f]{64}) certificate-\2\.json model-[0-9a-f]{64}\.parquet (prediction|draw)", " ".join([*pointer, *[*pointer.values()][:5]]))
-    except (ValueError, TypeError, RecursionError):  # damaged, or no text
+            r"([0-9a-f]{64}) certificate-\2\.json model-[0-9a-f]{64}\.parquet (prediction|draw) [0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}(\.[0-9]{0,8}[1-9])?Z", " ".join([*pointer, *[*pointer.values()][:5], pointer["since"]]))
+    except (KeyError, ValueError, TypeError, RecursionError):  # damaged, or no text
         known = False
     need(known, f"{path} is no pointer")
     model, certificate = (os.path.join(folder, pointer[name]) for name in ("model", "certificate"))

@@ -53,7 +53,7 @@ func (o *Output) Current() (*pipeline.Current, error) {
 	case err != nil:
 	case p.Format != pointerFormat:
 		err = fmt.Errorf("its format is %q", p.Format)
-	case string(data) != string(again)+"\n" || p.Predictor != certify.PredictorMean && p.Predictor != certify.PredictorDraw: // it may state two bounds
+	case string(data) != string(again)+"\n" || p.Predictor != certify.PredictorMean && p.Predictor != certify.PredictorDraw || time.Until(p.Since) > time.Hour:
 		err = errors.New("it was edited")
 	}
 	if err != nil {
