@@ -136,10 +136,10 @@ func number(value float64, column int) parquet.Value {
 }
 
 // CanKeep returns an error if name cannot be that of a kept column or member: it is empty, not
-// UTF-8, a column of predictions, or one of positions, the columns with a row's position.
-func CanKeep(name string, positions ...string) error {
-	if slices.Contains(positions, name) || slices.ContainsFunc(predictionFields, func(f Kept) bool { return f.Name == name }) {
-		return fmt.Errorf("%q is a column of predictions", name)
+// UTF-8, a column of predictions or intervals, or one of others, such as a row's position.
+func CanKeep(name string, others ...string) error {
+	if slices.Contains(others, name) || name == "lower" || name == "upper" || slices.ContainsFunc(predictionFields, func(f Kept) bool { return f.Name == name }) {
+		return fmt.Errorf("%q is already a column of the predictions", name)
 	}
 	if name == "" || !utf8.ValidString(name) {
 		return fmt.Errorf("%q cannot be the name of a column", name)

@@ -223,8 +223,8 @@ func OpenPassthrough(ctx context.Context, from Origin, src dataset.Opened, names
 	if _, ok := from.(Lake); !ok {
 		return nil, Argument(errors.New("--passthrough: the rows are of a topic; pacsgp score has passthrough for these"))
 	}
-	for _, name := range names {
-		if err := sink.CanKeep(name); err != nil {
+	for i, name := range names {
+		if err := sink.CanKeep(name, names[:i]...); err != nil {
 			return nil, Argument(fmt.Errorf("--passthrough: %w", err))
 		}
 	}

@@ -156,6 +156,6 @@ func TestPredictPassesColumnsThrough(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("passed through %q, want %q", got, want)
 	}
-	pacsgp(t, "predict", filepath.Join(dir, "out"), filepath.Join(dir, "new"), "-o", to, "--passthrough", "mean").says(t, exitUsage, `"mean" is a column of predictions`)
+	pacsgp(t, "predict", filepath.Join(dir, "out"), filepath.Join(dir, "new"), "-o", to, "--passthrough", "mean").says(t, exitUsage, `"mean" is already a column of the predictions`)
 	pacsgp(t, "predict", filepath.Join(dir, "out"), filepath.Join(dir, "new"), "-o", to, "--passthrough", "none").says(t, exitFailure, "none")
 }
