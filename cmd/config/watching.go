@@ -282,9 +282,13 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 	if err != nil {
 		return false, err
 	}
+	sample, err := f.manifest(by)
+	if err != nil {
+		return false, err
+	}
 	res := f.of.scoring().Resources()
 	choice := dataset.Choice{Features: by.Model.Meta.Inputs(), Encoded: by.Model.Meta.Encode, Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()}
-	src, err := ingestlake.Rows{file.Path}.Open(ctx, choice)
+	src, err := ingestlake.Open(ctx, ingestlake.Config{Paths: []string{file.Path}, Sample: sample.Files, Choice: choice.WithLabels(by.Certificate.Sample)})
 	if err != nil {
 		return false, by.Model.Meta.Lacks(err)
 	}
@@ -300,17 +304,12 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 		f.warning(file.Path + " was written again since it was counted: its rows are not counted (hint: put rows that come into new files)")
 		return true, nil
 	}
-	if choice = choice.WithLabels(by.Certificate.Sample); choice.Labels != nil {
-		if src, err = (ingestlake.Rows{file.Path}).Open(ctx, choice); err != nil {
-			return false, fmt.Errorf("it is unknown whether its rows are of the sample: %w", err)
-		}
-	}
-	return f.sampled(ctx, src, by, res.Workers)
+	return sample.Holds(ctx, src, res.Workers)
 }
 
-// sampled reports whether rows are those of a file of the dataset. Without a manifest it returns
-// false, which assumes that rows came after the model.
-func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *score.Predictor, workers int) (bool, error) {
+// manifest returns the manifest of a certificate. Without one it is empty, which assumes that rows came
+// after the model.
+func (f *watchedFiles) manifest(by *score.Predictor) (pipeline.Manifest, error) {
 	folder, name := f.of.Model.Folder, sinklake.ManifestName(by.ID)
 	if f.of.Files.Certificate != "" {
 		folder = objects.Dir(f.of.Files.Certificate)
@@ -318,12 +317,9 @@ func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *scor
 	list, err := sinklake.NewOutput(folder, f.of.FS).GetManifest(by.Certificate, by.ID)
 	if folder == "" || errors.Is(err, fs.ErrNotExist) {
 		f.warning(fmt.Sprintf("certificate %.12s…: there is no %s next to it, so that files of its sample would be counted as if they came later", by.ID, name))
-		return false, nil
+		return list, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	return list.Holds(ctx, src, workers)
+	return list, err
 }
 
 // warning calls Warned once for each text.

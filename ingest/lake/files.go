@@ -33,7 +33,7 @@ type File struct {
 // reads their footers, but no row. The warnings say
 // which files were skipped.
 func Files(ctx context.Context, paths []string) (files []File, warnings []string, err error) {
-	found, warnings, err := listWithFooters(ctx, objects.NewView(), paths)
+	found, warnings, err := listWithFooters(ctx, objects.NewView(), paths, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,12 +69,16 @@ type group struct {
 // fits into 64 bits.
 const maxSample = 1 << 50
 
-func listWithFooters(ctx context.Context, from *objects.View, paths []string) ([]*dataFile, []string, error) {
+func listWithFooters(ctx context.Context, from *objects.View, paths []string, sample []dataset.ManifestFile) ([]*dataFile, []string, error) {
 	found, warnings, err := listFiles(ctx, from, paths)
 	if err != nil {
 		return nil, nil, err
 	}
-	textKeys := textKeys(found)
+	all := slices.Clone(found)
+	for _, f := range sample {
+		all = append(all, f.Path)
+	}
+	textKeys := textKeys(all)
 	files := make([]*dataFile, len(found))
 	for i := 0; i < len(found); {
 		group := found[i : i+1]

@@ -24,6 +24,9 @@ type Config struct {
 	// sorted by name. Text is read as a number: see [job.Label]. Pages bounds the pages of as many
 	// readers as Decoders. If there are fewer row groups, these divide the columns of one.
 	dataset.Choice
+	// Sample are the files of the dataset that these files may be of: a key in paths that is no number
+	// in one of them is text here too.
+	Sample []dataset.ManifestFile
 	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer with more
 	// than 128 columns.
 	BatchRows int
@@ -71,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if cfg.BatchRows < 0 {
 		return nil, fmt.Errorf("batches of %d rows", cfg.BatchRows)
 	}
-	files, warnings, err := listWithFooters(ctx, from, cfg.Paths)
+	files, warnings, err := listWithFooters(ctx, from, cfg.Paths, cfg.Sample)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,6 @@ import (
 // Rows are the rows of these files, directories and globs.
 type Rows []string
 
-var _ dataset.Rows = Rows(nil)
-
 // Open opens the files as [Open] does.
 func (r Rows) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	src, err := Open(ctx, Config{Paths: r, Choice: want})
@@ -29,8 +27,6 @@ type Listing struct {
 	Paths  Rows
 	Folder string // the names of files are relative to it
 }
-
-var _ schedule.Lake = Listing{}
 
 // Files lists the files with their footers.
 func (l Listing) Files(ctx context.Context) ([]schedule.File, error) {

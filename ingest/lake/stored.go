@@ -42,7 +42,7 @@ const leastStored = 16 << 20
 // are errors.
 func OpenStored(ctx context.Context, path string, names []string, limit int64) (*Stored, error) {
 	from := objects.NewView()
-	files, _, err := listWithFooters(ctx, from, []string{path})
+	files, _, err := listWithFooters(ctx, from, []string{path}, nil)
 	if err != nil {
 		return nil, err
 	}

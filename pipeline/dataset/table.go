@@ -35,8 +35,6 @@ type Table struct {
 	shards []Shard
 }
 
-var _ Rows = (*Table)(nil)
-
 // Columns returns a table whose column j has the name names[j] and the values data[j]. The first shards have the given
 // numbers of rows, and the remaining rows are divided into shards of 4,096. Columns of different lengths, duplicate
 // names and shards that do not fit are errors.
