@@ -14,9 +14,9 @@ func TestSeenDoesNotGrow(t *testing.T) {
 	if got, want := c.Seen(), []Span{{"rows", 0, 0, 800}, {"rows", 1, 0, 100}}; !slices.Equal(got, want) {
 		t.Errorf("seen are %v, want %v", got, want)
 	}
-	for _, s := range []Segment{{"rows", 1 << 31, 0, 9, 9}, {".", 0, 0, 9, 9}} {
+	for _, s := range []Segment{{"rows", 0, 0, 1, 60}, {"rows", 1 << 31, 0, 9, 9}, {".", 0, 0, 9, 9}} {
 		if (Sample{Shards: 1, Segments: []Segment{s}}).validateSegments(s.Rows) == nil {
-			t.Errorf("a log is believed to have %v", s)
+			t.Errorf("a log is believed to have %d rows in %v", s.Rows, s)
 		}
 	}
 }

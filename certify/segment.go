@@ -25,7 +25,7 @@ func (s Sample) validateSegments(all int64) error {
 	ends := map[Span]int64{} // offset after the last segment so far, by partition
 	rows := int64(0)
 	for i, g := range s.Segments {
-		if !(Span{g.Topic, g.Partition, g.First, g.End}).valid() || g.Rows < 1 {
+		if !(Span{g.Topic, g.Partition, g.First, g.End}).valid() || g.Rows < 1 || g.Rows > g.End-g.First {
 			return fmt.Errorf("segment %d: %v, with %d rows, is no range of a topic with rows", i, g, g.Rows)
 		}
 		of := Span{Topic: g.Topic, Partition: g.Partition}

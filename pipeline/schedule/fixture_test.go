@@ -307,11 +307,11 @@ func (k *topic) Rows(w pipeline.TopicWindow) dataset.Rows {
 	for _, p := range w.Partitions {
 		of.name += fmt.Sprintf("%04x%04x", p.First, p.End)
 		if p.First < p.End {
-			of.segments = append(of.segments, certify.Segment{Topic: k.name, Partition: int64(p.Partition), First: p.First, End: p.End, Rows: 1})
+			of.segments = append(of.segments, certify.Segment{Topic: k.name, Partition: int64(p.Partition), First: 2000 * p.First, End: 2000 * p.End, Rows: 1})
 		}
 	}
 	if n := len(of.segments); n > 0 {
-		of.segments[n-1].Rows = 2001 - int64(n) // all together the 2,000 rows of the certificate
+		of.segments[n-1].Rows = 2001 - int64(n) // all together the 2,000 rows of the certificate, which fit into any segment
 	}
 	if len(k.left) > 0 && k.left[0] == "markers" {
 		of.rows = 0

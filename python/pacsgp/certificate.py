@@ -103,7 +103,7 @@ def check_segments(cert):
     need(not stated or len(stated) == cert["dataset"]["shards"] and sum(s["rows"] for s in stated) == cert["counts"]["rows"], "the segments are not the shards of the dataset")
     for s in stated:
         at = s["topic"], s["partition"]
-        need(ends.get(at, s["first"]) == s["first"] < s["end"] and s["rows"] >= 1, "the segments of a partition overlap or leave offsets out, or one has no rows")
+        need(ends.get(at, s["first"]) == s["first"] < s["end"] and 1 <= s["rows"] <= s["end"] - s["first"], "the segments of a partition overlap or leave offsets out, or one has no rows or more than offsets")
         ends[at] = s["end"]
     need(not parent or (spans := [tuple(r.values()) for r in parent["ranges"]]) and all(s[2] < s[3] for s in spans) and all(a[:2] < b[:2] or a[:2] == b[:2] and a[3] < b[2] for a, b in zip(spans, spans[1:])), "the ranges of the model that training began with are none, or out of order")
     if parent and cert["counts"]["holdout"]:
