@@ -3,7 +3,6 @@ package arrowipc
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 )
@@ -12,8 +11,9 @@ import (
 // base64. A column in groups has its path with dots. Parquet itself has no durations: they are integers without a unit.
 // Without a schema that can be read, Durations returns nothing.
 func Durations(schema []byte) (names []string) {
-	defer func() { // libraries panic on some damaged messages
-		if recover() != nil {
+	left := 3 * len(schema) // bytes of all paths together
+	defer func() {          // libraries panic on some damaged messages
+		if recover() != nil || left < 0 {
 			names = nil
 		}
 	}()
@@ -30,14 +30,11 @@ func Durations(schema []byte) (names []string) {
 	if !ok || m.GetUint8Slot(slot(1), 0) != headerSchema || !columns(root) {
 		return nil
 	}
-	left := 4 * len(b)
 	return durations(root, 1, "", nil, &left)
 }
 
-var errNames = errors.New("the names of the columns are too long")
-
-// durations appends the durations among the columns of a schema, or the children of a column. It panics if the paths
-// have more than left bytes together: columns may share a name, so that a few bytes can describe any number of them.
+// durations appends the durations among the columns of a schema, or the children of a column. It stops, with left
+// negative, if the paths have more than left bytes: columns may share a name, so that a few bytes can describe many.
 func durations(t flatbuffers.Table, field int, path string, names []string, left *int) []string {
 	at, n, _ := vector(t, field, 4)
 	for i := range n {
@@ -45,10 +42,11 @@ func durations(t flatbuffers.Table, field int, path string, names []string, left
 		name := path
 		if to := flatbuffers.UOffsetT(child.Offset(slot(0))); to != 0 {
 			own := child.ByteVector(to + child.Pos)
-			if *left -= len(path) + len(own); *left < 0 {
-				panic(errNames)
-			}
+			*left -= len(path) + len(own)
 			name += string(own)
+		}
+		if *left < 0 {
+			return nil
 		}
 		if child.GetUint8Slot(slot(2), 0) == typeDuration {
 			names = append(names, name)
