@@ -46,12 +46,12 @@ const (
 
 // A Choice compares values of the part a, by the errors of predictions on the prior rows.
 type Choice struct {
-	q               *model.Posterior
-	fit             *model.Fit
-	y               []float64 // of the prior rows, scaled
-	mean, least     []float64 // predictions by Q and by least squares
-	variance        []float64 // of f
-	losses, squares []float64 // for each value of parts
+	q              *model.Posterior
+	fit            *model.Fit
+	y              []float64 // of the prior rows, scaled
+	mean, least    []float64 // predictions by Q and by least squares
+	variance       []float64 // of f
+	losses, errors []float64 // for each value of parts; errors are losses and capped squared errors together
 }
 
 var leastSquaresParts = [...]float64{0, 0.25, 0.5, 0.75, 1}
@@ -79,14 +79,14 @@ func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass
 	for _, part := range leastSquaresParts {
 		var losses, squares float64
 		for i, mean := range c.at(part) {
-			point := l.Point(rows.Y[i], mean)
-			if math.IsNaN(point) {
-				point = 1
-			}
 			off := (rows.Y[i] - mean) / tolerance
-			losses, squares = losses+point, squares+min(off*off, 1)
+			point, square := l.Point(rows.Y[i], mean), min(off*off, 1)
+			if math.IsNaN(point) {
+				point, square = 1, 1
+			}
+			losses, squares = losses+point, squares+square
 		}
-		c.losses, c.squares = append(c.losses, losses), append(c.squares, squares)
+		c.losses, c.errors = append(c.losses, losses), append(c.errors, losses+squares)
 	}
 	return c, nil
 }
@@ -111,9 +111,9 @@ func (c *Choice) loss(part float64) float64 {
 	return c.losses[slices.Index(leastSquaresParts[:], part)]
 }
 
-// Predictor returns the predictor whose part has the least loss on the prior rows, and among equal ones the least capped
-// squared error. If a stated part is as good, up to rounding, Predictor uses it. Without held-out rows the predictor is the
-// mean of Q; without prior rows it is least squares.
+// Predictor returns the predictor whose part has the least errors on the prior rows: few losses differ between parts, so
+// that squares count too. If a stated part is as good, up to rounding, Predictor uses it. Without held-out rows the predictor
+// is the mean of Q; without prior rows it is least squares.
 func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model.Posterior) {
 	best := 0
 	switch {
@@ -122,13 +122,13 @@ func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model
 		best = len(leastSquaresParts) - 1
 	default:
 		for i := range leastSquaresParts {
-			if c.losses[i] < c.losses[best] || c.losses[i] == c.losses[best] && c.squares[i] < c.squares[best] {
+			if c.errors[i] < c.errors[best] {
 				best = i
 			}
 		}
 		if stated != nil {
 			const alike = 1 + 1e-9
-			if i := slices.Index(leastSquaresParts[:], *stated); i >= 0 && c.losses[i] <= c.losses[best]*alike && c.squares[i] <= c.squares[best]*alike {
+			if i := slices.Index(leastSquaresParts[:], *stated); i >= 0 && c.errors[i] <= c.errors[best]*alike {
 				best = i
 			}
 		}

@@ -70,11 +70,11 @@ def check_predictor(model, first_pass, regression):
         mean = weights(part) @ phi
         lost = constant_loss(loss, rows[-1], mean * target["scale"] + model.centre_of(rows)).sum()
         with np.errstate(all="ignore"):
-            return lost, np.minimum(((y - mean) / tolerance) ** 2, 1).sum()
+            square = ((y - mean) / tolerance) ** 2
+            return lost + np.where(square < 1, square, 1).sum()
     part = stated["part"]
     parts = (0,) if not len(first_pass.holdout) else PARTS if len(y) else (1,)
-    best = min(map(worth, parts))
-    need(part in parts and all(mine <= other * ALIKE for mine, other in zip(worth(part), best)), f"predictor: the part of least squares is {part}, and another fits the prior rows better")
+    need(part in parts and worth(part) <= min(map(worth, parts)) * ALIKE, f"predictor: the part of least squares is {part}, and another fits the prior rows better")
     need(abs(stated["noise"] / noise - 1) <= SAME / 10, f"predictor: the training rows give the noise {noise}, the model has {stated['noise']}")
     off, size = (math.sqrt(w @ precision @ w) for w in (model.weight - weights(part), weights(part)))
     need(off <= WEIGHTS * size if part else (model.weight == model.mean).all(), f"predictor: Q and the training rows give other weights, off by {off:.1e} of {size:.1e}")
