@@ -11,8 +11,7 @@ import (
 
 var runs = flag.Int("runs", 400, "samples of the simulation of bands")
 
-// Limits and the probability that one of them fails against those of an independent tool, by
-// another recursion.
+// Limits and the probability that one of them fails against those of an independent tool, by another recursion.
 func TestBandIsSoundOnVectors(t *testing.T) {
 	ratioed := func(v map[string]string) (n int64, part, level float64) {
 		return int64(number(t, v["n"])), number(t, v["part"]), number(t, v["part"]) / number(t, v["ratio"])

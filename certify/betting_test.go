@@ -121,8 +121,7 @@ func TestBettingCovers(t *testing.T) {
 	}
 }
 
-// Spreads add up in any order to the same, keep the mean of losses up to 2⁻²², and merge in their
-// binary form.
+// Spreads add up in any order to the same, keep the mean of losses up to 2⁻²², and merge in their binary form.
 func TestSpreadsMerge(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
 	var whole, one, other LossSum

@@ -61,8 +61,7 @@ func atMost(n, k int, p float64) float64 {
 	return min(sum, 1)
 }
 
-// anyOf returns the probability that at least one of k independent events of
-// probability p happens.
+// anyOf returns the probability that at least one of k independent events of probability p happens.
 func anyOf(k, p float64) float64 { return -math.Expm1(k * math.Log1p(-p)) }
 
 // worst returns the largest probability, over all p, that the best-looking of

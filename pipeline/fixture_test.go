@@ -64,8 +64,7 @@ func publish(t testing.TB, l *lake, change func(*job.Job)) *published {
 	return p
 }
 
-// verify checks a certificate against a model file and the lake, or without the
-// lake if there is none.
+// verify checks a certificate against a model file and the lake, or without the lake if there is none.
 func (p *published) verify(t testing.TB, c certify.Certificate, m pass.Model, digest string, l *lake) (*pipeline.Verification, error) {
 	t.Helper()
 	if l == nil {
@@ -95,8 +94,7 @@ func (p *published) refused(t testing.TB, name string, c certify.Certificate, m 
 // tiny makes a job as small as tests of the plumbing need it.
 func tiny(j *job.Job) { j.Inducing, j.Train.Passes = []int{5}, 2 }
 
-// evidence is what a certificate says it was made from: what a forger would
-// change before certifying again.
+// evidence is what a certificate says it was made from: what a forger would change before certifying again.
 func evidence(c certify.Certificate) certify.Evidence {
 	document, err := certify.Marshal(c)
 	if err == nil {
@@ -144,8 +142,7 @@ func mustFit(ev *certify.Evidence) {
 // errSource is what a faulty source fails with.
 var errSource = errors.New("the disk is on fire")
 
-// A faulty source fails at a batch of a shard, where the test wants it, and counts
-// what was opened and closed.
+// A faulty source fails at a batch of a shard, where the test wants it, and counts what was opened and closed.
 type faulty struct {
 	dataset.Source
 	shard, batch   int                    // where to fail; batch < 0: never

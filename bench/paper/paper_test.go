@@ -189,8 +189,7 @@ func TestPublishedRows(t *testing.T) {
 	}
 }
 
-// A verdict weighs the difference in its standard errors, and forgives what rounding to
-// three digits hides.
+// A verdict weighs the difference in its standard errors, and forgives what rounding to three digits hides.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		ours, paper estimate

@@ -96,8 +96,7 @@ func TestGridOfThePaper(t *testing.T) {
 	}
 }
 
-// Any text is an error in words or a job that has what the text says, in memory
-// that is in proportion to it.
+// Any text is an error in words or a job that has what the text says, in memory that is in proportion to it.
 func FuzzJobFile(f *testing.F) {
 	examples, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))
 	if err != nil || len(examples) == 0 {
@@ -178,8 +177,7 @@ func TestSharesInPercent(t *testing.T) {
 	}
 }
 
-// A share in percent is the number that is written with the point two digits to
-// the left.
+// A share in percent is the number that is written with the point two digits to the left.
 func TestDuplicatesInTheJobFile(t *testing.T) {
 	for text, want := range map[string]job.DuplicatesDecl{
 		"":                               {},
@@ -224,8 +222,7 @@ func TestListedOnce(t *testing.T) {
 	}
 }
 
-// keys is a file as the tests vary it: key and value in YAML. A key without a value is left
-// out.
+// keys is a file as the tests vary it: key and value in YAML. A key without a value is left out.
 type keys map[string]string
 
 // tiny is a small job of files.

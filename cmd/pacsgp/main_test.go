@@ -36,8 +36,7 @@ type order struct {
 	How  string
 }
 
-// How a child dies at an operation: before it or after it, or in the middle of
-// a write.
+// How a child dies at an operation: before it or after it, or in the middle of a write.
 const (
 	howBefore = "before"
 	howAfter  = "after"
@@ -138,12 +137,10 @@ func succeed(t testing.TB, args ...string) answer {
 	return a
 }
 
-// A jobFile is a job as the tests vary it: key and value in YAML. A key without
-// a value is left out.
+// A jobFile is a job as the tests vary it: key and value in YAML. A key without a value is left out.
 type jobFile map[string]string
 
-// tiny is a job of some 14 steps that takes a fraction of a second and ends
-// certified on [smallLake].
+// tiny is a job of some 14 steps that takes a fraction of a second and ends certified on [smallLake].
 func tiny(change jobFile) jobFile {
 	j := jobFile{
 		"source": "{paths: [lake]}", "target": "y", "loss": "{epsilon: 0.7}", "delta": "0.05",
@@ -156,13 +153,8 @@ func tiny(change jobFile) jobFile {
 // write writes the job into dir and returns its path.
 func (j jobFile) write(t testing.TB, dir string) string {
 	t.Helper()
-	keys := make([]string, 0, len(j))
-	for key := range j {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
 	var text strings.Builder
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(j)) {
 		if j[key] != "" {
 			fmt.Fprintf(&text, "%s: %s\n", key, j[key])
 		}
@@ -175,8 +167,7 @@ func (j jobFile) write(t testing.TB, dir string) string {
 	return path
 }
 
-// smallLake writes dir/lake: 180 rows of a smooth function of x1 and x2 in three
-// files.
+// smallLake writes dir/lake: 180 rows of a smooth function of x1 and x2 in three files.
 func smallLake(t testing.TB, dir string) {
 	t.Helper()
 	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 180))

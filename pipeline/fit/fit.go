@@ -70,7 +70,8 @@ func Try(ctx context.Context, j job.Job, env Environment) (o Trial, err error) {
 		return o, err
 	}
 	if o.PriorRows = len(t.choice.y); o.PriorRows > 0 {
-		o.PriorLoss = t.choice.loss(m.Meta.Predictor.Part) / float64(o.PriorRows)
+		losses, _ := t.choice.errors(m.Meta.Predictor.Part)
+		o.PriorLoss = losses / float64(o.PriorRows)
 	}
 	o.Bound, err = t.bound(ctx, m)
 	return o, err

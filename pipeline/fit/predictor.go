@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/loss"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
@@ -46,17 +47,18 @@ const (
 
 // A Choice compares values of the part a, by the errors of predictions on the prior rows.
 type Choice struct {
-	q              *model.Posterior
-	fit            *model.Fit
-	y              []float64 // of the prior rows, scaled
-	mean, least    []float64 // predictions by Q and by least squares
-	variance       []float64 // of f
-	losses, errors []float64 // for each value of parts; errors are losses and capped squared errors together
+	q           *model.Posterior
+	fit         *model.Fit
+	y           []float64 // of the prior rows, scaled
+	mean, least []float64 // predictions by Q and by least squares
+	variance    []float64 // of f
+	loss        loss.Loss
+	tolerance   float64 // the largest one, scaled
 }
 
 var leastSquaresParts = [...]float64{0, 0.25, 0.5, 0.75, 1}
 
-// Choose computes least squares at the features of a posterior on the training rows, and compares predictors on the prior
+// Choose computes least squares at the features of a posterior on the training rows, and predictions on the prior
 // rows. onAdded, if not nil, is called with the number of training rows added so far and the number of all rows to add.
 func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass, j job.Job, workers int, onAdded func(done, total int64)) (*Choice, error) {
 	fit, err := f.leastSquares(ctx, q, j.Split.Key, workers, onAdded)
@@ -64,31 +66,15 @@ func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass
 		return nil, err
 	}
 	spec, rows := j.LossSpec(s.Target), s.Scaled(s.Reference)
-	l, err := pass.ScaledLoss(spec, s.Target)
-	if err != nil {
+	c := &Choice{q: q, fit: fit, y: rows.Y, tolerance: max(spec.Epsilon, spec.Below, spec.Above) / s.Target.Scale}
+	if c.loss, err = pass.ScaledLoss(spec, s.Target); err != nil {
 		return nil, err
 	}
-	c := &Choice{q: q, fit: fit, y: rows.Y}
 	if c.least, c.variance, err = LawsAt(fit.Law, rows, workers); err != nil {
 		return nil, err
 	}
-	if c.mean, _, err = LawsAt(q, rows, workers); err != nil {
-		return nil, err
-	}
-	tolerance := max(spec.Epsilon, spec.Below, spec.Above) / s.Target.Scale
-	for _, part := range leastSquaresParts {
-		var losses, squares float64
-		for i, mean := range c.at(part) {
-			off := (rows.Y[i] - mean) / tolerance
-			point, square := l.Point(rows.Y[i], mean), min(off*off, 1)
-			if math.IsNaN(point) {
-				point, square = 1, 1
-			}
-			losses, squares = losses+point, squares+square
-		}
-		c.losses, c.errors = append(c.losses, losses), append(c.errors, losses+squares)
-	}
-	return c, nil
+	c.mean, _, err = LawsAt(q, rows, workers)
+	return c, err
 }
 
 // Apart returns the largest relative difference between the weights of two correct programs. Their other numbers differ by
@@ -106,34 +92,42 @@ func (c *Choice) at(part float64) []float64 {
 	return mixed
 }
 
-// loss returns the sum of the losses on the prior rows with one of the parts that are compared.
-func (c *Choice) loss(part float64) float64 {
-	return c.losses[slices.Index(leastSquaresParts[:], part)]
+// errors returns the sum of the losses on the prior rows with this part, and that of losses and capped squared errors.
+func (c *Choice) errors(part float64) (losses, errors float64) {
+	for i, mean := range c.at(part) {
+		off := (c.y[i] - mean) / c.tolerance
+		point, square := c.loss.Point(c.y[i], mean), min(off*off, 1)
+		if math.IsNaN(point) {
+			point, square = 1, 1
+		}
+		losses, errors = losses+point, errors+point+square
+	}
+	return losses, errors
 }
 
 // Predictor returns the predictor whose part has the least errors on the prior rows: few losses differ between parts, so
 // that squares count too. If a stated part is as good, up to rounding, Predictor uses it. Without held-out rows the predictor
 // is the mean of Q; without prior rows it is least squares.
 func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model.Posterior) {
-	best := 0
+	part := 0.0
 	switch {
 	case job.Split.Holdout == 0:
 	case len(c.y) == 0:
-		best = len(leastSquaresParts) - 1
+		part = 1
 	default:
-		for i := range leastSquaresParts {
-			if c.errors[i] < c.errors[best] {
-				best = i
+		least := math.Inf(1)
+		for _, other := range leastSquaresParts {
+			if _, errors := c.errors(other); errors < least {
+				part, least = other, errors
 			}
 		}
-		if stated != nil {
+		if stated != nil && slices.Contains(leastSquaresParts[:], *stated) {
 			const alike = 1 + 1e-9
-			if i := slices.Index(leastSquaresParts[:], *stated); i >= 0 && c.errors[i] <= c.errors[best]*alike {
-				best = i
+			if _, errors := c.errors(*stated); errors <= least*alike {
+				part = *stated
 			}
 		}
 	}
-	part := leastSquaresParts[best]
 	law := *c.fit.Law
 	law.Mean = make([]float64, len(c.q.Mean))
 	for j := range law.Mean {
