@@ -86,12 +86,12 @@ func sendRows(t *testing.T, address string, first, n int64) {
 	send(t, address, recordsOf(t, "rows", first, n)...)
 }
 
-// recordsOf are the records of rows, for three partitions, one after another.
+// recordsOf are the records of rows, for three partitions, one after another, a millisecond apart.
 func recordsOf(t testing.TB, topic string, first, n int64) (records []*kgo.Record) {
 	t.Helper()
 	rows := smallRows(t).Rows(first, int(n))
 	for i := range rows[0] {
-		records = append(records, &kgo.Record{Topic: topic, Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
+		records = append(records, &kgo.Record{Topic: topic, Partition: int32(i % 3), Timestamp: time.Now().Add(time.Duration(i) * time.Millisecond), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
 	}
 	return records
 }

@@ -37,11 +37,14 @@ type column struct {
 	element parquetmeta.Element // of a leaf
 }
 
-// meaning returns the meaning of the values. Dates, INT96 and converted types do not state the zone.
+// meaning returns the meaning of the values. Dates, INT96 and converted types do not state the zone. Columns such as
+// $timestamp are positions of records, and a topic does not state what they mean.
 func (c *column) meaning() job.Meaning {
 	switch {
 	case c.Text:
 		return job.MeansText
+	case strings.HasPrefix(c.Name, "$"):
+		return job.MeansNumber
 	case c.kind == kindDate || c.kind == kindDate64:
 		return job.MeansDate
 	case c.kind == kindInt96:

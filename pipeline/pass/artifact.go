@@ -118,9 +118,6 @@ func meanings(src dataset.Source) []job.Meaning {
 func (m ModelMeta) Means(src dataset.Source, exactly bool) error {
 	found := meanings(src)
 	for i, f := range m.Features[:min(len(m.Features), len(found))] {
-		if found[i] == job.MeansText && f.Values == job.MeansNumber && m.Encode.Of(f.Name) != nil { // the model was trained on records of a topic, which do not state meanings
-			continue
-		}
 		if _, ok := f.Values.With(found[i]); !ok || f.Values != found[i] && (exactly || f.Values == job.MeansBoolean || found[i] == job.MeansBoolean) {
 			return fmt.Errorf("%w: %q is %s in the model and %s in these rows: write the column as it was in training", job.ErrData, f.Name, f.Values, found[i])
 		}

@@ -49,7 +49,7 @@ class Lake:
                 need(text or name not in self.grouped, f"{table.path}: column {name!r} has no text, and its groups or levels are texts")
                 need(text or mine or name not in self.texts, f"{table.path}: the key {name!r} is no number")
                 need(text or not mine or mine[0].use in ("numeric", "request"), f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
-                mean = mine[0].meaning if mine and not text else "text" if text else ""
+                mean = "text" if text else mine[0].meaning if mine and name[0] != "$" else ""  # $timestamp: a topic does not state what it means
                 meanings[i], before = both(meanings[i], mean) if found[1:] else mean, meanings[i]
                 need(meanings[i] is not None, f"column {name!r} is {before or 'number'!r} and {mean or 'number'!r}")
                 depth.add(max(mine[0].depth, 1) if mine else 1)
@@ -60,11 +60,10 @@ class Lake:
         return found
 
     def fits(self, features):
-        """The features mean what they meant in training, and exactly that in verification; records of topics do not state that they are text."""
+        """The features mean what they meant in training, and exactly that in verification."""
         for feature in features:
             name, stated, mine = feature["name"], feature.get("values", ""), self.meanings.get(feature["name"], feature.get("values", ""))
-            if not (mine == "text" and not stated and name in self.model.encode):
-                need(mine == stated or not self.exactly and "boolean" not in (mine, stated) and both(stated, mine) is not None, f"{name!r} is {stated or 'number'!r} in the model and {mine or 'number'!r} in these rows: write the column as it was in training")
+            need(mine == stated or not self.exactly and "boolean" not in (mine, stated) and both(stated, mine) is not None, f"{name!r} is {stated or 'number'!r} in the model and {mine or 'number'!r} in these rows: write the column as it was in training")
 
     def blocks(self, names):
         """Yields (first ordinal, values [len(names), rows]) in the order of the rows."""
