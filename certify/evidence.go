@@ -98,10 +98,6 @@ func (ev Evidence) validateTheta() error {
 	for i, p := range ev.Model.Theta[:min(len(ev.Model.Theta), len(names))] {
 		faults.when(p.Name != names[i], "hyper-parameter %d is called %q, want %q", i, p.Name, names[i])
 	}
-	if err := CheckSize(ev.Model.Theta); err != nil {
-		faults.add(err)
-		return faults.err()
-	}
 	for _, p := range ev.Model.Theta {
 		faults.add(p.validate())
 	}

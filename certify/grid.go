@@ -77,29 +77,7 @@ func (g Grid) Validate() error {
 	default:
 		faults.add(fmt.Errorf("prior is %q, want %q or %q", g.Prior, PriorFlat, PriorPeaked))
 	}
-	if len(faults) == 0 {
-		faults.add(g.checkWeights())
-	}
 	return faults.err()
-}
-
-// maxPeakedValues bounds the values of all peaked grids of a model together: their
-// weights are added one by one, half a microsecond each.
-const maxPeakedValues = 1 << 23
-
-// CheckSize returns an error if checking the grids would take more than some seconds. Readers call it before
-// they validate a grid.
-func CheckSize(theta []Parameter) error {
-	var values int
-	for _, p := range theta {
-		if p.Grid.Prior == PriorPeaked {
-			values += max(0, min(p.Grid.Count, MaxGridCount))
-		}
-		if values > maxPeakedValues {
-			return fmt.Errorf("the peaked grids of %d parameters have more than %d values in all; a coarser step makes fewer", len(theta), maxPeakedValues)
-		}
-	}
-	return nil
 }
 
 // LnInverseWeight returns an upper bound on ln 1/p_θ, in nats: the price of the union bound over all declared
@@ -109,9 +87,6 @@ func CheckSize(theta []Parameter) error {
 func LnInverseWeight(families int, theta []Parameter) (float64, error) {
 	if families < 1 {
 		return 0, fmt.Errorf("certify: a kernel of %d families", families)
-	}
-	if err := CheckSize(theta); err != nil {
-		return 0, fmt.Errorf("certify: %w", err)
 	}
 	sum := empty()
 	if families > 1 {
@@ -195,26 +170,4 @@ func (g Grid) normaliser() *big.Float {
 		return count
 	}
 	return z
-}
-
-// checkWeights returns an error if the weights may add up to more than 1. It adds up a peak term by term,
-// rounded up, and K for the values up to a second peak. The sum must not exceed the normaliser, unless the
-// normaliser is Count: then each weight is at most 1/Count. A flat prior needs no sum.
-func (g Grid) checkWeights() error {
-	if g.Prior == PriorFlat {
-		return nil
-	}
-	rho := expNegUp(g.rate())
-	sum := exactInt(int64(1 + g.Spacing()))
-	for _, n := range []int{g.Centre, g.Count - 1 - g.Centre} {
-		for term := empty().Set(rho); n > 0; n-- {
-			sum.Add(sum, term)
-			term.Mul(term, rho)
-		}
-	}
-	z := g.normaliser()
-	if widen(sum, -200).Cmp(z) > 0 && z.Cmp(exactInt(int64(g.Count))) < 0 {
-		return fmt.Errorf("the weights of the %d values of the grid add up to more than 1", g.Count)
-	}
-	return nil
 }

@@ -224,9 +224,6 @@ func checkMeta(meta pass.ModelMeta) error {
 // bound charges for the index on that grid.
 func checkTheta(meta pass.ModelMeta) error {
 	names, widths, at := certify.ParameterNames(meta.FeatureNames(), meta.Isotropic), meta.Encode.Widths(meta.Features), 0
-	if err := certify.CheckSize(meta.Theta); err != nil {
-		return err
-	}
 	for i, p := range meta.Theta {
 		if p.Name != names[i] {
 			return fmt.Errorf("hyper-parameter %d is called %q, want %q", i, p.Name, names[i])

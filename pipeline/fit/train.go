@@ -169,8 +169,9 @@ func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []fl
 	if j.Grid.Prior != certify.PriorPeaked {
 		return theta, nil, nil
 	}
-	if err := certify.CheckSize(slices.Repeat([]certify.Parameter{{Grid: j.Grid.Peaked(0)}}, len(theta))); err != nil {
-		return nil, nil, fmt.Errorf("%w: grid: %w", job.ErrConfig, err)
+	const most = 1 << 23 // some microseconds each
+	if values := len(theta) * j.Grid.Peaked(0).Count; values > most {
+		return nil, nil, fmt.Errorf("%w: grid: %d parameters with %d values in all, want at most %d: a coarser step makes fewer", job.ErrConfig, len(theta), values, most)
 	}
 	if len(centre) != len(theta) {
 		var err error
