@@ -103,6 +103,9 @@ func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Windo
 		}
 		ends[g.Partition] = g.End
 	}
+	if err := cfg.has(ctx, ends); err != nil {
+		return nil, err
+	}
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(tailsAtOnce)
 	for i, g := range segments {
@@ -116,6 +119,27 @@ func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Windo
 		return nil, err
 	}
 	return s.window(), nil
+}
+
+// has returns an error unless the topic has these partitions, and offsets up to these ends. Reading would wait for them.
+func (cfg Config) has(ctx context.Context, ends map[int64]int64) error {
+	partitions, err := cfg.Client.Partitions(ctx, cfg.Topic)
+	if err != nil {
+		return err
+	}
+	for partition, end := range ends {
+		if !slices.Contains(partitions, int(partition)) {
+			return fmt.Errorf("topic %q has no partition %d", cfg.Topic, partition)
+		}
+		latest, err := cfg.Client.Offsets(ctx, cfg.Topic, []int{int(partition)}, broker.Latest)
+		if err != nil {
+			return err
+		}
+		if last := latest[int(partition)]; last < end {
+			return fmt.Errorf("topic %q, partition %d ends before offset %d: the certificate names offsets up to %d", cfg.Topic, partition, last, end-1)
+		}
+	}
+	return nil
 }
 
 // replay consumes the rows of a segment, which gets this number.

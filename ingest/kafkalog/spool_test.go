@@ -71,6 +71,11 @@ func TestWindow(t *testing.T) {
 	if _, err := Replay(t.Context(), again, append(slices.Clone(w.Segments), w.Segments[0])); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("a segment twice: %v, want ErrRefused", err)
 	}
+	for want, g := range map[string]dataset.Segment{"no partition 9": {Topic: "rows", Partition: 9, End: 1, Rows: 1}, "ends before offset 250": {Topic: "rows", End: 251, Rows: 1}} {
+		if _, err := Replay(t.Context(), again, []dataset.Segment{g}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", g, err, want)
+		}
+	}
 
 	folder := filepath.Dir(w.paths[0])
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Choice: dataset.Choice{Features: []string{"x"}, Target: "in.y"}})
