@@ -158,12 +158,23 @@ func (p *Ready) space() *pass.Workspace {
 	return p.of.Workspace()
 }
 
-// block appends the predictions of a block's rows.
-func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
+// block appends the predictions of a block's rows. An encoded feature may have hundreds of inputs, so that the rows are
+// computed in parts.
+func (p *Ready) block(b dataset.Block, out []Prediction) (_ []Prediction, err error) {
+	const inputs = 1 << 21 // of a part
+	step := max(1, inputs/p.of.Scale.Inputs)
+	for from := 0; from < b.Rows && err == nil; from += step {
+		out, err = p.part(b, from, min(from+step, b.Rows), out)
+	}
+	return out, err
+}
+
+// part appends the predictions of rows [from, to) of a block.
+func (p *Ready) part(b dataset.Block, from, to int, out []Prediction) ([]Prediction, error) {
 	w := p.space()
 	defer p.spaces.Put(w)
-	w.Reset(b.Rows)
-	w.Gather(b, 0, b.Rows)
+	w.Reset(to - from)
+	w.Gather(b, from, to)
 	labelled := p.of.Labelled(b)
 	var err error
 	if labelled {
@@ -179,11 +190,11 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 		inputs := p.of.Meta.Inputs()
 		strict = p.of.Meta.Encode.Strict(inputs, dataset.Indices(len(inputs)))
 	}
-	for i := range b.Rows {
+	for i := from; i < to; i++ {
 		found := Prediction{Ordinal: b.First + int64(i)}
 		good := b.Reasons == nil || b.Reasons.IsNull(i)
 		if labelled && good {
-			if found.Loss, err = certify.Units(w.Losses()[i]); err != nil {
+			if found.Loss, err = certify.Units(w.Losses()[i-from]); err != nil {
 				return out, err
 			}
 			found.Labelled = true
@@ -195,7 +206,7 @@ func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 			if means := p.of.Scale.Means(b); means != nil {
 				centre = means[i]
 			}
-			found.fill(w, i, p.of.Meta, centre)
+			found.fill(w, i-from, p.of.Meta, centre)
 		}
 		out = append(out, found)
 	}

@@ -56,7 +56,7 @@ class Model:
         self.encode = {e["column"]: e for e in meta.get("encode", [])}
         self.widths = [width(self.encode.get(f["name"])) for f in meta["features"]]
         need(right([*self.encode.values()]) and len(self.encode) == len(meta.get("encode", [])) and self.encode.keys() <= {f["name"] for f in meta["features"]}, "the model's encodings are none of its features, or out of order")
-        d = sum(self.widths)
+        need(1 <= (d := sum(self.widths)) <= 1 << 14, f"the model has {d} inputs, want 1 to {1 << 14}")
         self.z = rows_of(table["z"], lambda i: d).reshape(-1, d)
         self.mean, self.weight = table["mean"].to_numpy(), table["weight"].to_numpy()
         self.l, self.c, self.b = np.zeros((3, len(self.mean), len(self.mean)))

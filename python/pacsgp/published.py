@@ -56,7 +56,8 @@ class Model:
         breaks the row rules of the certificate, and for one so far away that it cannot be computed
         accurately. Warnings say how many, what else takes rows out of the certificate, and, once, what its own are.
         With return_std also standard deviations [n] of the target. No claim is about them."""
-        parts = [self._predictor.of(block) for block in self._blocks(X)]
+        step = max(1, (1 << 21) // sum(self._predictor.model.widths))  # an encoded feature may have hundreds of inputs
+        parts = [self._predictor.of(block[:, i:i + step]) for block in self._blocks(X) for i in range(0, block.shape[1], step)]
         mean, deviation = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(2))
         said = ([headline(self.certificate)] if self.claim is None else []) + [*self._unsaid]
         for words in parts[0][2] if parts else ():

@@ -89,11 +89,11 @@ def check_default_features(model, job, lake, first_pass):
     if "features" in job:
         return
     columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job), model.encode) if name not in model.inputs[len(model.features):] + group_column(job)]
-    more = [name for name in columns if name not in model.features]
+    tested = [name for name in columns if name not in model.encode and name != job.get("groups", {}).get("column")]
     need([name for name in columns if name in model.features] == model.features, f"the model has features that are not among the default ones, {columns}")
-    if more:
-        found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), first_pass.reference)] for first, block in lake.blocks(more)], axis=1)
-        for name, column in zip(more, found):
-            need(identifies(name, column, lake.rows) or np.isnan(column).all() or standardise(column[~np.isnan(column)])[1] == 0,
-                 f"the data have the column {name!r}, which the job does not leave out")
+    if tested:
+        found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), first_pass.reference)] for first, block in lake.blocks(tested)], axis=1)
+        for name, column in zip(tested, found):
+            out = identifies(name, column, lake.rows) or name not in model.features and (np.isnan(column).all() or standardise(column[~np.isnan(column)])[1] == 0)
+            need(out == (name not in model.features), f"by the job's rule {name!r} is {'no' if out else 'a'} feature")
     ok("the features are those that the job's rule gives on these data")
