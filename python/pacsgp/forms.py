@@ -1,6 +1,6 @@
 """The forms of a model's metadata and of a certificate. What a verifier derives again and compares needs none."""
 import re
-from unicodedata import bidirectional, category
+from unicodedata import category
 
 from .jsontext import count, integer, number
 from .kernels import FAMILIES
@@ -15,7 +15,7 @@ flag = lambda v: isinstance(v, bool)
 text = lambda v: isinstance(v, str)
 kinds = lambda v: "".join("_" if category(c) == "Me" else category(c)[0] for c in v)
 word = lambda v, most=128: text(v) and len(v) <= most and v.isprintable() and not UNFIT.search(v) and re.fullmatch("(LM*|[NPSZ])+", kinds(v))
-unit = lambda v: word(v, 24) and all(category(c)[0] in "LMN" and bidirectional(c) not in ("R", "AL") or category(c) == "Sc" or c in "%‰°′″/·⋅×*^+-−⁺⁻.()" for c in v)
+unit = lambda v: word(v, 24) and not re.search("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]", v) and all(category(c)[0] in "LMN" or category(c) == "Sc" or c in "%‰°′″/·⋅×*^+-−⁺⁻.()" for c in v)
 digest = lambda v: text(v) and re.fullmatch("[0-9a-f]{64}", v)
 positive = lambda v: number(v) and v > 0
 share = lambda v: number(v) and 0 <= v <= 1
