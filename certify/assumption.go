@@ -60,8 +60,3 @@ func (ev Evidence) assumptions() []Assumption {
 	add(true, AssumeJitter, CheckVerify, !ev.Model.Jitter.Holds)
 	return all
 }
-
-// void reports whether an assumption that a claim rests on is known to fail.
-func (ev Evidence) void(g Claim) bool {
-	return !ev.Model.Jitter.Holds || ev.inside() && g.Subset == SubsetTraining || ev.Delta.Reuse.ended() && g.Subset == SubsetHoldout
-}

@@ -40,7 +40,7 @@ func GaussianKL(mean, factor []float64, m int) (float64, error) {
 		det.Mul(det, exact(c))
 		exponent += det.MantExp(det)
 	}
-	if !squares.finite() {
+	if !(squares.sum <= math.MaxFloat64 && math.Abs(squares.rest) <= math.MaxFloat64) { // NaN or an infinity was added
 		return 0, fmt.Errorf("certify: mean or factor of S (M=%d) holds NaN, Inf or a number whose square overflows", m)
 	}
 	logDet := ln(det.SetMantExp(det, exponent)) // ½ ln det CCᵀ
@@ -71,11 +71,6 @@ func (c *compensated) addSquare(x float64) {
 	part := float64(sum - c.sum)
 	lost := float64(float64(c.sum-float64(sum-part)) + float64(square-part)) // c.sum + square = sum + lost
 	c.sum, c.rest = sum, float64(c.rest+float64(lost+low))
-}
-
-// finite reports whether no NaN and no infinity was added.
-func (c *compensated) finite() bool {
-	return c.sum <= math.MaxFloat64 && math.Abs(c.rest) <= math.MaxFloat64
 }
 
 // total returns the sum.

@@ -103,14 +103,9 @@ func (s RiskSum) mean() (f float64, side int) {
 	if s.count == 0 {
 		return math.NaN(), 0
 	}
-	mean := s.ratio()
+	mean := new(big.Rat).SetFrac(s.total(), new(big.Int).Lsh(big.NewInt(s.count), 60))
 	f, _ = mean.Float64()
 	return f, new(big.Rat).SetFloat64(f).Cmp(mean)
-}
-
-// ratio returns the exact mean loss. It requires at least one example.
-func (s RiskSum) ratio() *big.Rat {
-	return new(big.Rat).SetFrac(s.total(), new(big.Int).Lsh(big.NewInt(s.count), 60))
 }
 
 // ones returns the sum of n losses, of which k are 1 and the others 0, for 0 ≤ k ≤ n.

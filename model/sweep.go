@@ -185,8 +185,3 @@ func (s *sweep) backward(n int, k, slope, p linalg.Mat) {
 		}
 	}
 }
-
-// finite reports whether the sums are finite.
-func (s *sweep) finite() bool {
-	return firstNotFinite([]float64{s.risk, s.gSelf}) < 0 && firstNotFinite(s.h) < 0
-}

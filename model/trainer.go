@@ -237,7 +237,7 @@ func (t *Trainer) End() error {
 	if t.sweep.seen == 0 {
 		return errors.New("model: a pass without rows")
 	}
-	if !t.sweep.finite() {
+	if firstNotFinite([]float64{t.sweep.risk, t.sweep.gSelf}) >= 0 || firstNotFinite(t.sweep.h) >= 0 {
 		return fmt.Errorf("%w: risk %g after %d steps; are the rows scaled and finite?", ErrDiverged, t.sweep.risk, t.stepsDone)
 	}
 	t.step++

@@ -34,11 +34,6 @@ type window struct {
 	data []byte
 }
 
-// has reports whether the window has len(p) bytes at offset at.
-func (w *window) has(p []byte, at int64) bool {
-	return at >= w.at && at+int64(len(p)) <= w.at+int64(len(w.data))
-}
-
 func (c *client) blob(ctx context.Context, address string, at *Info) *Blob {
 	within, cancel := context.WithCancel(ctx)
 	return &Blob{size: at.size, cancel: cancel, get: func(p []byte, from int64) error { return c.get(within, address, at, p, from) }}
@@ -71,7 +66,7 @@ func (b *Blob) ReadAt(p []byte, at int64) (int, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.near.has(p, at) {
+	if near := b.near; at < near.at || at+int64(len(p)) > near.at+int64(len(near.data)) {
 		n := min(nearBytes, b.size)
 		w := window{at: min(at, b.size-n), data: make([]byte, n)} // footers are at the end
 		if err := b.get(w.data, w.at); err != nil {
