@@ -89,8 +89,7 @@ func missAll(t testing.TB, ev *Evidence) {
 	}
 }
 
-// What Certify makes satisfies the schema, reads back to the same bytes, and
-// follows from the evidence in it.
+// What Certify makes satisfies the schema, reads back to the same bytes, and follows from the evidence in it.
 func TestDocumentRoundTrip(t *testing.T) {
 	schema := compileSchema(t)
 	for name, ev := range variants(t) {

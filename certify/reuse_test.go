@@ -44,8 +44,7 @@ func TestUsesArePaid(t *testing.T) {
 	}
 }
 
-// All uses on all paths that lead to them spend less than δ, and come as near to it as one
-// likes.
+// All uses on all paths that lead to them spend less than δ, and come as near to it as one likes.
 func TestUsesSpendDelta(t *testing.T) {
 	spent, paths := new(big.Rat), big.NewRat(1, 1)
 	var l *Reuse

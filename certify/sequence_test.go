@@ -28,8 +28,7 @@ func TestSequenceSpendsDelta(t *testing.T) {
 	}
 }
 
-// ln 1/δ_k errs upwards, for the largest number too, where k(k+1) is no float64 and no
-// 64-bit integer.
+// ln 1/δ_k errs upwards, for the largest number too, where k(k+1) is no float64 and no 64-bit integer.
 func TestSequenceErrsUpwards(t *testing.T) {
 	for _, k := range []int64{1, 2, 7, 1000, 1 << 31, 1<<32 + 1, MaxNumber} {
 		d := numbered(k)

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
@@ -30,7 +31,8 @@ type Regression struct {
 	block linalg.Mat // [blockRows×(M+digits)]
 	sum   linalg.Mat // sums of products over one block
 	rows  int64
-	total []int64 // lower triangle by rows: sums of products
+	total []int64         // lower triangle by rows: sums of products
+	found *regressionSums // as float64; nil before the first fit
 }
 
 const (
@@ -131,13 +133,10 @@ func (r *Regression) digits(y float64, to []float64) {
 //
 //	B = I + A/σ_n²,  w = B⁻¹b/σ_n²
 type Fit struct {
-	Law   *Posterior // N(w, B⁻¹) with the kernel and the inducing points of the regression's posterior
-	Noise float64    // σ_n², in squared scaled units
-	// Condition is an upper bound on the condition number of B: rounding errors, relative to the weights, grow
-	// by at most this factor.
-	Condition float64
-	// Least says that Noise is the least value that the arithmetic can resolve, since the rows show no noise.
-	Least bool
+	Law       *Posterior // N(w, B⁻¹) with the kernel and the inducing points of the regression's posterior
+	Noise     float64    // σ_n², in squared scaled units
+	Condition float64    // upper bound on the condition number of B: by at most so much do rounding errors of the weights grow
+	Least     float64    // the least noise that the arithmetic can resolve; Noise is not above it if rows show none
 }
 
 const (
@@ -157,9 +156,8 @@ func (r *Regression) Fit() (*Fit, error) {
 		return nil, fmt.Errorf("model: a regression without rows")
 	}
 	s := r.sums()
-	least := relative * (s.trace + r.posterior.Kernel.Variance)
-	lowest := int(math.Ceil(math.Log(least) / lnNoiseStep))
-	highest := max(lowest, int(math.Ceil(math.Log(mostNoise*s.squares/float64(r.rows)+least)/lnNoiseStep)))
+	lowest := s.lowest()
+	highest := max(lowest, int(math.Ceil(math.Log(mostNoise*s.squares/float64(r.rows)+s.least)/lnNoiseStep)))
 	best, value := lowest, math.Inf(-1)
 	try := func(at int) {
 		if at < lowest || at > highest {
@@ -177,16 +175,21 @@ func (r *Regression) Fit() (*Fit, error) {
 		try(middle - step)
 		try(middle + step)
 	}
-	noise := math.Exp(float64(best) * lnNoiseStep)
-	if math.IsNaN(s.evidence(noise)) || math.IsInf(value, -1) {
+	return r.At(math.Exp(float64(best) * lnNoiseStep))
+}
+
+// At returns the distribution of the weights with this noise.
+func (r *Regression) At(noise float64) (*Fit, error) {
+	s := r.sums()
+	if e := s.evidence(noise); !(math.Abs(e) <= math.MaxFloat64) {
 		return nil, fmt.Errorf("model: regression (M=%d): %w", r.posterior.Inducing(), ErrNotPositiveDefinite)
 	}
 	p := *r.posterior
-	p.Mean, p.Factor = s.mean, make([]float64, len(r.posterior.Factor))
+	p.Mean, p.Factor = slices.Clone(s.mean), make([]float64, len(r.posterior.Factor))
 	if err := covarianceFactor(r.pool, s.precision, view(p.Factor, len(p.Mean))); err != nil {
 		return nil, err
 	}
-	return &Fit{Law: &p, Noise: noise, Condition: 1 + s.trace/noise, Least: best == lowest}, nil
+	return &Fit{Law: &p, Noise: noise, Condition: 1 + s.trace/noise, Least: math.Exp(float64(s.lowest()) * lnNoiseStep)}, nil
 }
 
 // regressionSums are the sums as float64, with memory for a solution.
@@ -196,13 +199,20 @@ type regressionSums struct {
 	gram              linalg.Mat // A, symmetric
 	moment            []float64  // b
 	squares, trace    float64    // c, tr A
+	least             float64    // noise that the arithmetic can resolve
 	left              float64    // N k(x,x) − tr A ≥ 0
 	mean              []float64
 	precision, factor linalg.Mat
 }
 
-// sums converts the whole numbers into A, b and c.
+// lowest returns the least noise of the search, as a number of steps.
+func (s *regressionSums) lowest() int { return int(math.Ceil(math.Log(s.least) / lnNoiseStep)) }
+
+// sums converts the whole numbers into A, b and c, once.
 func (r *Regression) sums() *regressionSums {
+	if r.found != nil {
+		return r.found
+	}
 	m := r.posterior.Inducing()
 	s := &regressionSums{
 		pool: r.pool, rows: float64(r.rows), gram: linalg.NewMat(m, m), moment: make([]float64, m),
@@ -231,7 +241,8 @@ func (r *Regression) sums() *regressionSums {
 			s.squares += times * at(m+a, m+b) * position[a] * low
 		}
 	}
-	s.left = max(0, s.rows*r.posterior.Kernel.Variance-s.trace)
+	s.left, s.least = max(0, s.rows*r.posterior.Kernel.Variance-s.trace), relative*(s.trace+r.posterior.Kernel.Variance)
+	r.found = s
 	return s
 }
 

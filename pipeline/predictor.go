@@ -17,12 +17,12 @@ import (
 // predictor returns an error unless the predictor of a model follows from Q and the rows that are not held out.
 func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pass.FirstPass) error {
 	m, res := v.model, v.res
-	choice, err := fit.NewStream(src, s, res).Choose(ctx, m.Posterior, s, v.job, res.Workers, nil)
+	stated := m.Meta.Predictor
+	choice, err := fit.NewStream(src, s, res).Choose(ctx, m.Posterior, s, v.job, res.Workers, &stated, nil)
 	if err != nil {
 		return err
 	}
-	stated := m.Meta.Predictor
-	want, law := choice.Predictor(v.job, &stated.Part)
+	want, law := choice.Predictor, choice.Law
 	far := func(a, b float64) bool { return !(math.Abs(a-b) <= fit.SameNumbers*math.Abs(b)) }
 	if stated.Part != want.Part || far(stated.Noise, want.Noise) || far(stated.Factor, want.Factor) {
 		return fmt.Errorf("%w: posterior and rows give a predictor with part, noise and factor %v, %v and %v, the model has %v, %v and %v", job.ErrRefused, want.Part, want.Noise, want.Factor, stated.Part, stated.Noise, stated.Factor)

@@ -119,10 +119,10 @@ func withPredictor(ctx context.Context, src dataset.Source, j job.Job, m pass.Mo
 		return m, err
 	}
 	j = j.ForRows(s.Split.Rows)
-	c, err := fit.NewStream(src, s, job.Resources{}).Choose(ctx, m.Posterior, s, j, 1, nil)
+	c, err := fit.NewStream(src, s, job.Resources{}).Choose(ctx, m.Posterior, s, j, 1, nil, nil)
 	if err != nil {
 		return m, err
 	}
-	m.Meta.Predictor, m.Predictive = c.Predictor(j, nil)
+	m.Meta.Predictor, m.Predictive = c.Predictor, c.Law
 	return m, nil
 }

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // shards is a source of which nothing is read.
@@ -43,19 +43,24 @@ func TestEnoughRows(t *testing.T) {
 	}
 }
 
-// The errors of a part are losses and squares: one loss does not outweigh large errors in all other rows, but many do.
-func TestPartOfThePredictor(t *testing.T) {
+// One loss does not outweigh large errors in all other rows, but many do. A stated predictor that is as good is taken.
+func TestBestPredictor(t *testing.T) {
 	l, err := loss.New(loss.ZeroOne, 1, 0, 0, 0)
 	fatal.If(t, err)
 	const n = 100
 	for missed, want := range map[int]float64{1: 1, 60: 0} {
-		law := &model.Posterior{Mean: []float64{1}}
-		c := &Choice{q: law, fit: &model.Fit{Law: law, Noise: 1}, y: make([]float64, n), mean: slices.Repeat([]float64{0.9}, n), least: make([]float64, n), variance: make([]float64, n), loss: l, tolerance: 1}
-		for i := range missed {
-			c.least[i] = 2
+		all := []option{{part: 0, noise: 1, mean: slices.Repeat([]float64{0.9}, n)}, {part: 1, noise: 1, mean: make([]float64, n)}, {part: 1, noise: 0.25, mean: make([]float64, n)}}
+		for i := range all {
+			if all[i].part == 1 {
+				copy(all[i].mean, slices.Repeat([]float64{2}, missed))
+			}
+			_, all[i].errors = errorsOf(l, 1, make([]float64, n), all[i].mean)
 		}
-		if p, _ := c.Predictor(job.Job{Split: job.SplitDecl{Holdout: 0.2}}, nil); p.Part != want {
-			t.Errorf("where least squares misses %d rows of %d, and Q is off by 0.9 in all: part %v, want %v", missed, n, p.Part, want)
+		if got := bestOf(all, nil); got.part != want || got.noise != 1 {
+			t.Errorf("where least squares misses %d rows of %d, and Q is off by 0.9 in all: part %v, want %v", missed, n, got.part, want)
+		}
+		if got := bestOf(all, &pass.Predictor{Part: 1, Noise: 0.25}); (got.noise == 0.25) != (want == 1) {
+			t.Errorf("stated is a part of 1 with another noise, %v is the best part: taken is noise %v", want, got.noise)
 		}
 	}
 }

@@ -69,10 +69,7 @@ func Try(ctx context.Context, j job.Job, env Environment) (o Trial, err error) {
 	if err != nil {
 		return o, err
 	}
-	if o.PriorRows = len(t.choice.y); o.PriorRows > 0 {
-		losses, _ := t.choice.errors(m.Meta.Predictor.Part)
-		o.PriorLoss = losses / float64(o.PriorRows)
-	}
+	o.PriorRows, o.PriorLoss = t.choice.PriorRows, t.choice.PriorLoss
 	o.Bound, err = t.bound(ctx, m)
 	return o, err
 }

@@ -396,18 +396,18 @@ func (t *training) finish(c candidate, state []byte) (m pass.Model, how pass.Tra
 // predictor completes a fitted model by its predictor.
 func (t *training) predictor(ctx context.Context, m *pass.Model) error {
 	t.env.Observer.ReportProgress(job.Progress{Phase: job.PhasePredictor, Elapsed: job.Seconds(time.Since(t.began))})
-	c, err := t.feed.Choose(ctx, m.Posterior, t.firstPass, t.job, t.env.Resources.Workers, t.env.Observer.Fitting)
+	c, err := t.feed.Choose(ctx, m.Posterior, t.firstPass, t.job, t.env.Resources.Workers, nil, t.env.Observer.Fitting)
 	if err != nil {
 		return err
 	}
 	t.choice = c
-	if c.fit.Least {
+	if c.Noiseless {
 		t.env.Observer.ReportWarning("the rows show no noise: the model has the least that its arithmetic can carry")
 	}
 	if t.job.Mean.Given() && t.job.Split.Outside == 0 {
 		t.env.Observer.ReportWarning("predictive deviations may be too small: they come from prior rows, to which the column of the mean may have been fitted (hint: set split.outside; no claim of the certificate rests on deviations)")
 	}
-	m.Meta.Predictor, m.Predictive = c.Predictor(t.job, nil)
+	m.Meta.Predictor, m.Predictive = c.Predictor, c.Law
 	return nil
 }
 
