@@ -70,6 +70,7 @@ func boundMutants() []mutant {
 		{"the rank of a limit", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "	return b.limits[i]\n", "	return b.limits[max(0, i-1)]\n"}}},
 		{"the share of a curve", "certify", "TestCurveSteps", []edit{{"certify/curve.go", "partDown(ev.Delta.Declared, share)", "partDown(ev.Delta.Declared, Share{})"}}},
 		{"the end of reuse", "pipeline", "TestCurveEndsReuse", []edit{{"pipeline/fit/log.go", "paid.Ended = paid.Ended || o.Curve", "paid.Ended = paid.Ended && o.Curve"}}},
+		{"the squared errors of predictors", "pipeline/fit", "TestBestPredictor", []edit{{"pipeline/fit/predictor.go", "errors+point+square", "errors+point+0*square"}}},
 		{"the status after the end of reuse", "certify", "TestCurveEndsReuse", []edit{{"certify/certify.go", " || ev.Delta.Reuse.ended() && g.Subset == SubsetHoldout", ""}}},
 		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
 	}
