@@ -107,7 +107,7 @@ func (r *Regression) add(x, y []float64) {
 		r.digits(y[i], row[m:])
 	})
 	r.pool.Syrk(true, 1, block, 0, r.sum)
-	r.rows += int64(n)
+	r.rows, r.found = r.rows+int64(n), nil
 	r.pool.For(m+digits, func(i int) {
 		to := r.total[i*(i+1)/2:][:i+1]
 		for j, v := range r.sum.Row(i)[:i+1] {
