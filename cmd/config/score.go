@@ -50,6 +50,9 @@ type followed struct {
 func (c *followed) resolve(path string, output *string) {
 	c.Folder = filepath.Dir(path)
 	relativePaths(c.Folder, c.Kafka.files(), []*string{&c.Source.Kafka.Schema, &c.Model.Folder, output})
+	for i := range c.Source.Paths {
+		relativePaths(c.Folder, []*string{&c.Source.Paths[i]})
+	}
 }
 
 // check adds the faults of everything but the rows.
@@ -68,10 +71,7 @@ func (c *followed) check(faults *yamlfile.Faults) {
 
 // fromFiles adds the faults of rows in files. key declares folder, which must be outside of them.
 func (c *followed) fromFiles(key, folder string, faults *yamlfile.Faults) {
-	source := SourceSection{Paths: c.Source.Paths}
-	source.relativeTo(c.Folder)
-	c.Source.Paths = source.Paths
-	from := source.origin(job.Job{}, folder, faults)
+	from := SourceSection{Paths: c.Source.Paths}.origin(job.Job{}, folder, faults)
 	if folder == "" {
 		return
 	}
