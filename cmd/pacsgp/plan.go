@@ -60,7 +60,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if err != nil {
 		return err
 	}
-	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Warnings: append(append([]string{}, src.Warnings()...), p.Job.Warned()...)}
+	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Warnings: append([]string{}, src.Warnings()...)}
 	apart := len(p.Job.NotAFeature()) + len(p.Job.Labels()) + 1 // number of columns that are not features
 	sample := fit.Sample{Rows: dataset.RowsOf(src), Features: len(src.Columns()) - apart}
 	var columns []config.ColumnStatistics
@@ -69,6 +69,10 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	}); ok {
 		if columns, err = footers.Statistics(ctx); err != nil {
 			return err
+		}
+	} else {
+		for _, name := range src.Columns() {
+			columns = append(columns, config.ColumnStatistics{Column: name, UncountedRows: sample.Rows, Least: math.NaN()})
 		}
 	}
 	nulls := int64(0) // lower bound of rows with a null

@@ -23,12 +23,12 @@ type Sample struct {
 
 // Train returns the approximate number of training rows.
 func (s Sample) Train(job job.Job) int64 {
-	return s.Rows - s.Bad - job.References(s.Rows) - s.Apart(job.Split.Holdout) - s.Apart(job.Split.Outside)
+	return s.Rows - s.Bad - s.Apart(float64(job.References(s.Rows))/float64(max(1, s.Rows))) - s.Apart(job.Split.Holdout) - s.Apart(job.Split.Outside)
 }
 
 // Apart returns the approximate number of rows in a share that is selected by hash.
 func (s Sample) Apart(share float64) int64 {
-	return int64(share * float64(s.Rows))
+	return int64(share * float64(s.Rows-s.Bad))
 }
 
 // Duration returns the number of inducing points of the largest candidate, and the usual time of training and last pass in
