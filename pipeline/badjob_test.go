@@ -21,16 +21,16 @@ func TestBadJobsAreRefused(t *testing.T) {
 		faults faults
 	}{
 		{"a job", func(*job.Job) {}, faults{
-			"target|delta: choose how likely|epsilon: choose the error": func(j *job.Job) { *j = job.Job{} },
-			"delta: want|as in 1 %, not 1":                              func(j *job.Job) { j.Delta = 1 },
-			"delta: want|1 %, not NaN|epsilon: want|above 0, not NaN":   func(j *job.Job) { j.Delta, j.Loss.Epsilon = nan, nan },
-			"epsilon: want|not -1":                                      func(j *job.Job) { j.Loss.Epsilon = -1 },
-			"not both":                                                  func(j *job.Job) { j.Loss.EpsilonStd = 1 },
-			`"y" is the target`:                                         func(j *job.Job) { j.Features = []string{"y"} },
-			"points, not 0|points, not 4001":                            func(j *job.Job) { j.Inducing = []int{0, 4001} },
-			"kernel: no family":                                         func(j *job.Job) { j.Kernel.Family = []string{} },
-			"train.mode|batch -9, buffer 3|passes":                      func(j *job.Job) { j.Train = job.TrainDecl{Mode: "fast", Batch: -9, Buffer: 3, Passes: nan} },
-			"grid: min 1":                                               func(j *job.Job) { j.Grid = job.GridDecl{Min: 1, Step: nan} },
+			"target|delta: choose how likely|epsilon: choose the error":       func(j *job.Job) { *j = job.Job{} },
+			"delta: want|at most 0.5, as in 1 % for 99 % confidence, not 0.6": func(j *job.Job) { j.Delta = 0.6 },
+			"delta: want|confidence, not NaN|epsilon: want|above 0, not NaN":  func(j *job.Job) { j.Delta, j.Loss.Epsilon = nan, nan },
+			"epsilon: want|not -1":                 func(j *job.Job) { j.Loss.Epsilon = -1 },
+			"not both":                             func(j *job.Job) { j.Loss.EpsilonStd = 1 },
+			`"y" is the target`:                    func(j *job.Job) { j.Features = []string{"y"} },
+			"points, not 0|points, not 4001":       func(j *job.Job) { j.Inducing = []int{0, 4001} },
+			"kernel: no family":                    func(j *job.Job) { j.Kernel.Family = []string{} },
+			"train.mode|batch -9, buffer 3|passes": func(j *job.Job) { j.Train = job.TrainDecl{Mode: "fast", Batch: -9, Buffer: 3, Passes: nan} },
+			"grid: min 1":                          func(j *job.Job) { j.Grid = job.GridDecl{Min: 1, Step: nan} },
 			`loss.kind: "l2"|grid.prior: "cauchy"|scaling: "some"`: func(j *job.Job) {
 				j.Loss, j.Grid.Prior, j.Scaling = job.LossDecl{Kind: "l2"}, "cauchy", "some"
 			},

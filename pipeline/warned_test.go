@@ -11,8 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// Identifiers, targets of two values and a delta that is no confidence are reported,
-// and nothing of the kind of quantities.
+// Identifiers and targets of two values are reported, and nothing of the kind of quantities.
 func TestWarned(t *testing.T) {
 	const n = 400
 	column := func(value func(i int) float64) []float64 {
@@ -26,18 +25,16 @@ func TestWarned(t *testing.T) {
 		column string
 		values []float64
 		target []float64
-		delta  float64
 		says   string // "": nothing
 	}{
-		"an identifier, in order":   {"b", column(func(i int) float64 { return float64(7 + i) }), nil, 0, `column "b" is left out: it seems to be an identifier: its values are whole numbers, all different on all 40 prior rows, and they count the rows`},
-		"an identifier by its name": {"customer_id", column(func(i int) float64 { return float64(i*7919%n) * 1000 }), nil, 0, "it is named like one"},
-		"hours":                     {"b", column(func(i int) float64 { return float64(3600 * i) }), nil, 0, ""},
-		"a quantity":                {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0, ""},
-		"a fraction":                {"id", column(func(i int) float64 { return float64(i) + 0.5 }), nil, 0, ""},
-		"of few values":             {"humid", column(func(i int) float64 { return float64(i % 50) }), nil, 0, ""},
-		"made of the target":        {"b", nil, column(func(i int) float64 { return float64(i*7919%n) / 7 }), 0, `column "b" may leak the target: it is the target, or a straight line of it`},
-		"a target of classes":       {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), column(func(i int) float64 { return float64(i % 2) }), 0, `the target "y" has two values on all 40 prior rows, 0 and 1`},
-		"no confidence":             {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0.6, "delta is 0.6"},
+		"an identifier, in order":   {"b", column(func(i int) float64 { return float64(7 + i) }), nil, `column "b" is left out: it seems to be an identifier: its values are whole numbers, all different on all 40 prior rows, and they count the rows`},
+		"an identifier by its name": {"customer_id", column(func(i int) float64 { return float64(i*7919%n) * 1000 }), nil, "it is named like one"},
+		"hours":                     {"b", column(func(i int) float64 { return float64(3600 * i) }), nil, ""},
+		"a quantity":                {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, ""},
+		"a fraction":                {"id", column(func(i int) float64 { return float64(i) + 0.5 }), nil, ""},
+		"of few values":             {"humid", column(func(i int) float64 { return float64(i % 50) }), nil, ""},
+		"made of the target":        {"b", nil, column(func(i int) float64 { return float64(i*7919%n) / 7 }), `column "b" may leak the target: it is the target, or a straight line of it`},
+		"a target of classes":       {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), column(func(i int) float64 { return float64(i % 2) }), `the target "y" has two values on all 40 prior rows, 0 and 1`},
 	} {
 		columns := waves(n, 0.1, 3)
 		columns[1] = c.values
@@ -54,9 +51,6 @@ func TestWarned(t *testing.T) {
 		env.Observer.Warning = func(text string) { warned = append(warned, text) }
 		r, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 			tiny(j)
-			if c.delta > 0 {
-				j.Delta = c.delta
-			}
 		}), env)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -66,7 +60,7 @@ func TestWarned(t *testing.T) {
 		}
 		said := ""
 		for _, text := range warned {
-			if strings.Contains(text, "identifier") || strings.Contains(text, "two values") || strings.Contains(text, "straight line") || strings.Contains(text, "delta") {
+			if strings.Contains(text, "identifier") || strings.Contains(text, "two values") || strings.Contains(text, "straight line") {
 				said += text
 			}
 		}

@@ -105,11 +105,3 @@ func writable(size float64, l certify.Loss, target Affine) bool {
 	}
 	return rounding <= 0x1p-23*tolerance
 }
-
-// Warned returns warnings about the job that need no rows.
-func (j Job) Warned() (all []string) {
-	if j.Delta > 0.5 {
-		all = append(all, fmt.Sprintf("delta is %v: a certificate that fails more often than it holds is worth nothing; 0.05 or less is usual", j.Delta))
-	}
-	return all
-}

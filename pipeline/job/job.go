@@ -28,7 +28,7 @@ type Job struct {
 	Mean       MeanDecl       `json:"mean,omitzero"` // the mean function of the prior
 	Groups     GroupsDecl     `json:"groups,omitzero"`
 	Loss       LossDecl       `json:"loss"`
-	Delta      float64        `json:"delta"` // in (0, 1); no default
+	Delta      float64        `json:"delta"` // in (0, 0.5]; no default
 	Kernel     KernelDecl     `json:"kernel"`
 	Grid       GridDecl       `json:"grid"`
 	Inducing   []int          `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil means by a rule in the number of rows
@@ -149,7 +149,7 @@ func (r Resources) WithDefaults() Resources {
 func (j Job) WithDefaults() (Job, error) {
 	faults := &faultList{}
 	j.checkColumns(faults)
-	faults.when(!(0 < j.Delta && j.Delta < 1), "delta: %s", needDelta(j.Delta))
+	faults.when(!(0 < j.Delta && j.Delta <= 0.5), "delta: %s", needDelta(j.Delta))
 	j.Loss = j.Loss.withDefaults(faults)
 	if j.Kernel.Family == nil {
 		j.Kernel.Family = []string{certify.KernelSquaredExponential}
@@ -226,7 +226,7 @@ func needDelta(delta float64) string {
 		return "choose how likely the certificate may be wrong, as in delta: 1 % for 99 % confidence; " +
 			"it has no default, because the risk is yours"
 	}
-	return "want a number above 0 and below 1, as in 1 %, not " + strconv.FormatFloat(delta, 'g', -1, 64)
+	return "want a number above 0 and at most 0.5, as in 1 % for 99 % confidence, not " + strconv.FormatFloat(delta, 'g', -1, 64)
 }
 
 // Limits of training, far above all practical values, so that their product fits 64 bits.

@@ -85,7 +85,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		return nil, err
 	}
 	s.warnings = append(s.warnings, dataset.StrangeGroups(j.Groups, s.columns, s.Reference)...)
-	s.warnings = slices.Concat(s.warnings, s.warned(), j.Warned())
+	s.warnings = append(s.warnings, s.warned()...)
 	bad, all := s.Split.Out.Bad.Size(), s.Split.Rows
 	if err := j.Rejected.Stop(bad, all, s.bad); err != nil {
 		return s, err // the result says which rows are rejected
