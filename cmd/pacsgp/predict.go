@@ -46,10 +46,13 @@ func predictCommand(w system) *cobra.Command {
 				return err
 			}
 			if from == nil {
-				return config.Argument(errors.New("name the DATA, or with --source a job file that says where they are"))
+				return config.Argument(errors.New("name the DATA behind DIR, or behind MODEL and CERTIFICATE, or with --source a job file that says where they are"))
 			}
 			if err := config.MayCreate(output, from); err != nil {
 				return config.Argument(fmt.Errorf("-o: %w", err))
+			}
+			if strings.HasSuffix(output, ".csv") {
+				return config.Argument(errors.New("-o: predictions are a Parquet file: name it .parquet"))
 			}
 			if gibbs && share != 0 {
 				return config.Argument(errors.New("--gibbs: intervals are around predictions, not around draws: leave out --interval"))
@@ -64,7 +67,7 @@ func predictCommand(w system) *cobra.Command {
 	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "`columns` of the data to add, as in id,day")
 	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&trusted))
 	budgetFlags(cmd, &within, "for duplicates and pages")
-	outputFlag(cmd, &output, "file")
+	outputFlag(cmd, &output, "Parquet file")
 	return cmd
 }
 
