@@ -209,7 +209,7 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 	case certify.AssumeSplitFixed:
 		text = "the split does not depend on the rows' values"
 	case certify.AssumeJobFixed:
-		text, checked = "the job was not tuned on training or held-out rows", "these held-out rows are used for the first time"
+		text, checked = "the job was not tuned on training or held-out rows", "first use of exactly these held-out rows in this output"
 		if l := c.Delta.Reuse; l != nil {
 			checked = fmt.Sprintf("use %d of the held-out rows", len(l.Earlier)+1)
 		} else if c.Counts.Holdout == 0 {
