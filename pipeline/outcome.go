@@ -122,7 +122,7 @@ func Useless(c certify.Certificate, g certify.Claim) string {
 	case g.Status == certify.StatusVoid:
 		return "an assumption fails, see FAILS among those of the certificate"
 	}
-	return "use more rows or better features"
+	return "use more rows, better features, or a larger epsilon (docs/howto/tolerance.md)"
 }
 
 // Exit statuses of a run.

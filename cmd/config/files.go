@@ -145,7 +145,7 @@ func CertificateIn(folder, begin string) (string, error) {
 	case len(found) > 1 || len(begin) < 6:
 		return "", Argument(fmt.Errorf("%q: want the id of one certificate in %s, or six digits or more of its beginning", begin, folder))
 	default:
-		return "", fmt.Errorf("%s: there is no certificate with the id %s (hint: ls %s lists all, and pacsgp schedule FILE --runs --json those of a schedule)", folder, begin, filepath.Join(folder, "certificate-*.json"))
+		return "", fmt.Errorf("%s: there is no certificate with the id %s (hint: the id comes first, then the folder; ls %s lists all, and pacsgp schedule FILE --runs --json those of a schedule)", folder, begin, filepath.Join(folder, "certificate-*.json"))
 	}
 }
 

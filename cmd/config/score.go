@@ -50,9 +50,7 @@ type followed struct {
 func (c *followed) resolve(path string, output *string) {
 	c.Folder = filepath.Dir(path)
 	relativePaths(c.Folder, c.Kafka.files(), []*string{&c.Source.Kafka.Schema, &c.Model.Folder, output})
-	for i := range c.Source.Paths {
-		relativePaths(c.Folder, []*string{&c.Source.Paths[i]})
-	}
+	(&SourceSection{Paths: c.Source.Paths}).relativeTo(c.Folder)
 }
 
 // check adds the faults of everything but the rows.

@@ -87,7 +87,7 @@ func loadJob(ctx context.Context, path string, w system, o config.Overrides) (co
 // loadSchedule reads a schedule file and its jobs, and returns all faults.
 func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFile, []*config.ScheduledTask, error) {
 	if path == "" {
-		return config.ScheduleFile{}, nil, config.Argument(errors.New("name the schedule file; examples/schedule/ has one"))
+		return config.ScheduleFile{}, nil, config.Argument(errors.New("name the schedule file with -c; examples/schedule/ has one"))
 	}
 	return config.ReadSchedule(ctx, path, w.environment(), w.fs, versionLine())
 }
