@@ -56,7 +56,8 @@
 //
 //   - a source: a folder of ingest with a [dataset.Rows], which uses [dataset.Columns] or package ingest's rules for columns
 //     and rows, and pipelinetest.TestSource in its tests. For jobs: in cmd/config a file with a config.Origin, and in
-//     source.go a key of SourceSection and a case of origin. pacsgp plan needs the method Statistics of ingest/lake.
+//     source.go a key of SourceSection, with its paths in relativeTo, and a case of origin. Columns keeps all rows in memory
+//     and has no texts, so no units or groups. The Python verifier reads files of Parquet and Arrow alone.
 //   - a sink: a folder of sink with a [pass.Sink], which uses the bytes of package sink, and pipelinetest.TestSink. One in
 //     addition to the output is also a [Publisher]; for jobs its key is in cmd/config/artifact.go, its case and field of
 //     Task in cmd/config/task.go. One instead of the directory is an [Output], with pipelinetest.TestOutput.
@@ -64,7 +65,9 @@
 //     needs. A new predictor is a line in certify/losssum.go; a new statistic is a field of LossSum there, with its bytes in
 //     losssumjson.go, which pass.Prepared fills, and a field of Claim. Then certify/schema.json, a proof in
 //     docs/explanation/theory.md, a formula in docs/reference/formats.md, and a class in METHODS of python/pacsgp/methods.py.
-//   - a kernel: a file of model/kernel with a Family, a line in kernel.Families, exact values in model/kernel/testdata and
+//   - a kernel: a file of model/kernel with a Family, which is flat at 0, falls by at most a factor e a unit of p and vanishes
+//     exponentially, or section 10 of theory.md needs another argument; a line in kernel.Families, a Profile in
+//     model/internal/linalg/profile.go with its lines in kernel_test.go there, exact values in model/kernel/testdata and
 //     kerneltest, bits in model/arithmetic_test.go; its name in certify/kernel.go and certify/schema.json, its constants in
 //     docs/explanation/theory.md, section 10, its formula in docs/reference/formats.md, section 3, and in FAMILIES of
 //     python/pacsgp/kernels.py. Assembly, which may come later, is an entry of panels in model/internal/linalg/set_amd64.go.
