@@ -184,17 +184,13 @@ func (c Config) startRows() int {
 }
 
 // Scheduled returns the configuration with the zero fields of its plan and of Inducing filled in. For Inducing
-// that is the greatest number that a trainer may choose.
+// that is the greatest number that a trainer may choose: it grows with the number of rows, which pays for the KL,
+// but not beyond what a smooth function of few features can use.
 func (c Config) Scheduled() Config {
-	c.Inducing = cmp.Or(c.Inducing, defaultInducing(c.N, c.Dim))
+	n := float64(c.N)
+	c.Inducing = cmp.Or(c.Inducing, int(math.Round(min(n, 2000, 9*math.Sqrt(n), 300*float64(c.Dim)))))
 	c.Plan = c.Plan.withDefaults(c.N, c.Inducing, c.ELBO)
 	return c
-}
-
-// defaultInducing returns the most inducing points of a trainer that chooses their number. It grows with the
-// number of rows, which pays for the KL, but not beyond what a smooth function of few features can use.
-func defaultInducing(n int64, dim int) int {
-	return int(math.Round(min(float64(n), 2000, 9*math.Sqrt(float64(n)), 300*float64(dim))))
 }
 
 // lnInverseWeight returns ln 1/p_θ in nats, interpolated between grid values.

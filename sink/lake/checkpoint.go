@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 
@@ -49,13 +48,6 @@ func (c *checkpoint) Where() (path string, there bool) {
 	return c.path(), err == nil && slices.Contains(names, c.name)
 }
 
-// readState copies the state in a checkpoint file to w. It returns an error if the file is damaged.
-func readState(r io.Reader, w io.Writer) error {
-	f := frame.NewReader(r, maxCheckpoint, checkpointFormat)
-	f.Copy(w, f.UpTo(maxCheckpoint))
-	return f.Close()
-}
-
 // Save replaces the checkpoint atomically: after a kill the file has the old state or the new one.
 func (c *checkpoint) Save(ctx context.Context, state []byte) error {
 	if err := ctx.Err(); err != nil {
@@ -83,7 +75,9 @@ func (c *checkpoint) Load(ctx context.Context) (state []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var b bytes.Buffer // grows as it is read, since the stated length may be wrong
-	if err := readState(f, &b); err != nil {
+	r := frame.NewReader(f, maxCheckpoint, checkpointFormat)
+	r.Copy(&b, r.UpTo(maxCheckpoint))
+	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w (hint: remove the file to train again)", ErrDamagedCheckpoint, c.path(), err)
 	}
 	return b.Bytes(), nil
