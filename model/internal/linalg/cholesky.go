@@ -42,9 +42,13 @@ func (s *kernelSet) factorBlock(a Mat, mem []float64) bool {
 	s.packMembers(mem, width, a, 0, n, 0, n)
 	for j := range n {
 		col := mem[j*width : (j+1)*width]
-		for k := range j {
-			row := mem[k*width : (k+1)*width]
-			s.axpy(-row[j], row[j:], col[j:])
+		if s.combine != nil {
+			s.combine(j, &mem[j], width, &mem[0], &col[0])
+		} else {
+			for k := range j {
+				row := mem[k*width : (k+1)*width]
+				s.axpy(-row[j], row[j:], col[j:])
+			}
 		}
 		if !(col[j] > 0 && col[j] <= math.MaxFloat64) {
 			return false

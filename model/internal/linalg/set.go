@@ -24,6 +24,9 @@ type kernelSet struct {
 	// axpy computes y += alpha·x for slices of the same length > 0.
 	axpy func(alpha float64, x, y []float64)
 
+	// combine is n calls of axpy: y −= Σ coef[k·stride]·(row k), for rows of choleskyBlock elements; may be nil.
+	combine func(n int, coef *float64, stride int, rows, y *float64)
+
 	// substitute solves a packed diagonal block of n columns for count panels. x holds the panels, which are
 	// panel elements apart; each has its columns, of mr rows, one after the other. If backwards is set, the
 	// last column is solved first. For each column, in the order of solution, coef holds the factors of the

@@ -40,11 +40,12 @@ var avx2 = kernelSet{
 	substitute: func(n, count, panel int, coef, x []float64, backwards bool) {
 		substitutePanels(substitute8AVX2, substitute4AVX2, substitute1AVX2, 4, n, count, panel, coef, x, backwards)
 	},
-	dot:    func(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) },
-	sum:    func(x []float64) float64 { return sumAVX2(len(x), &x[0]) },
-	exp:    func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
-	cdf:    func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
-	cdfPDF: func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
+	combine: combineAVX2,
+	dot:     func(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) },
+	sum:     func(x []float64) float64 { return sumAVX2(len(x), &x[0]) },
+	exp:     func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	cdf:     func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 8,
 	panels: map[*Profile]panel{
@@ -116,6 +117,7 @@ func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store
 func packTransAVX2(k int, src *float64, ld int, dst *float64, stride int)
 func packRowsAVX2(k int, src *float64, ld int, dst *float64, width int, w *float64)
 func axpyAVX2(n int, alpha float64, x, y *float64)
+func combineAVX2(n int, coef *float64, stride int, rows, y *float64)
 func dotAVX2(n int, x, y *float64) float64
 func sumAVX2(n int, x *float64) float64
 func expAVX512(n int, dst, x, table *float64)
