@@ -48,6 +48,9 @@ func TestBestPredictor(t *testing.T) {
 	l, err := loss.New(loss.ZeroOne, 1, 0, 0, 0)
 	fatal.If(t, err)
 	const n = 100
+	if _, errors := errorsOf(l, 0, []float64{0}, []float64{0}); errors != 1 {
+		t.Errorf("without a tolerance, an exact prediction counts %v, want 1", errors)
+	}
 	for missed, want := range map[int]float64{1: 1, 60: 0} {
 		all := []option{{part: 0, noise: 1, mean: slices.Repeat([]float64{0.9}, n)}, {part: 1, noise: 1, mean: make([]float64, n)}, {part: 1, noise: 0.25, mean: make([]float64, n)}}
 		for i := range all {

@@ -152,9 +152,12 @@ func bestOf(all []option, stated *pass.Predictor) option {
 func errorsOf(l loss.Loss, tolerance float64, y, mean []float64) (losses, errors float64) {
 	for i, mean := range mean {
 		off := (y[i] - mean) / tolerance
-		point, square := l.Point(y[i], mean), min(off*off, 1)
-		if math.IsNaN(point) {
-			point, square = 1, 1
+		point, square := l.Point(y[i], mean), off*off
+		if !(point <= 1) {
+			point = 1
+		}
+		if !(square <= 1) { // it is NaN where there is no tolerance and no error
+			square = 1
 		}
 		losses, errors = losses+point, errors+point+square
 	}
@@ -184,9 +187,6 @@ func LawsAt(p *model.Posterior, rows model.Rows, workers int) (mean, variance []
 	}
 	defer predictor.Close()
 	mean, variance = make([]float64, rows.Len()), make([]float64, rows.Len())
-	if rows.Len() == 0 {
-		return mean, variance, nil
-	}
 	return mean, variance, predictor.Predict(rows.X, mean, variance)
 }
 
