@@ -6,11 +6,11 @@ import numpy as np
 
 from .kernels import OUTWARDS
 from .laws import features
-from .losses import constant_loss
+from .losses import KINDS, constant_loss
 from .refusal import need, ok
 
 PARTS = 0, 0.25, 0.5, 0.75, 1
-ALIKE = 1 + 1e-9
+ALIKE, STRICT = 1 + 1e-9, 1 - 2.0 ** -53  # of a least sum; of a tolerance whose edge is a miss
 SAME, WEIGHTS, COVARIANCE = 1e-5, 1e-7, 1e-3  # parts by which two honest programs differ, at most
 NORMAL, SUPPOSED = 1.959963984540054, 50
 
@@ -62,15 +62,15 @@ def check_predictor(model, first_pass, regression):
     evidence, lower, at = regression.fit()
     rows = first_pass.values(first_pass.reference)
     phi = features(model, model.scale_features(rows[:len(model.features)].T))[2]
-    y, tolerance = model.scale_target(rows), max(loss.get(k, 0.0) for k in ("epsilon", "below", "above")) / target["scale"]
+    y, scaled = model.scale_target(rows), {k: loss[k] / target["scale"] for k in ("epsilon", "below", "above") if k in loss}
     weights = lambda part, noise: (1 - part) * model.mean + part * at(noise)[1]
 
     def worth(part, noise):
         mean = weights(part, noise) @ phi
-        lost = constant_loss(loss, rows[-1], mean * target["scale"] + model.centre_of(rows)).sum()
-        with np.errstate(all="ignore"):
-            square = ((y - mean) / tolerance) ** 2
-            return lost + np.where(square < 1, square, 1).sum()
+        raw = loss, rows[-1], mean * target["scale"] + model.centre_of(rows)
+        lost = constant_loss(*(raw if KINDS[loss["kind"]].relative else (loss | scaled, y, mean)), STRICT).sum()
+        off = np.abs(y - mean) / (max([0.0, *scaled.values()]) or np.nan)
+        return lost + (np.fmin(off, 1) ** 2).sum()
     part, chosen = stated["part"], bool(len(first_pass.holdout) and len(y))
     options = [(a, n) for n in [evidence, *lower] for a in PARTS if not (a == 0 and n != evidence)] if chosen else [(float(len(first_pass.holdout) > 0), evidence)]
     near = [n for a, n in options if a == part and abs(stated["noise"] / n - 1) <= SAME / 10]
