@@ -13,12 +13,12 @@ from .refusal import need
 
 XI_LIMIT = 10_000_000_000
 WIDER = Decimal("1." + "0" * 49 + "1")  # what is rounded up is above an exact float64 too
-DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+DIGITS = Context(prec=77, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 @contextlib.contextmanager
 def precise():
-    """Runs a check with 60 digits, and restores the caller's precision."""
+    """Runs a check with 77 digits (256 bits), and restores the caller's precision."""
     with localcontext(DIGITS):
         yield
 
