@@ -116,7 +116,7 @@ func TestForgers(t *testing.T) {
 	}
 	several := changed(good, func(e *dsse.Envelope) {
 		e.Signatures[0].KeyID = "as another program names it"
-		e.Signatures = append([]dsse.Signature{{KeyID: alice.id, Sig: "AAAA"}, {KeyID: "", Sig: ""}}, e.Signatures...)
+		e.Signatures = append([]dsse.Signature{{KeyID: alice.id, Sig: "AAAA"}, {KeyID: "", Sig: ""}, {KeyID: "x", Sig: "!!!!"}}, e.Signatures...)
 	})
 	if _, err := trusted.Check(t.Context(), certificate, model, [][]byte{several}); err != nil {
 		t.Errorf("a good signature behind others in an envelope: %v", err)

@@ -126,9 +126,6 @@ func (t Trusted) signed(ctx context.Context, want, data []byte) (key, fault stri
 	}
 	id := e.Signatures[0].KeyID
 	fault = fmt.Sprintf("it is signed with the key %.16q, which is not among the trusted ones", id)
-	for i := range e.Signatures { // a hint that other programs may write in another form
-		e.Signatures[i].KeyID = ""
-	}
 	for _, k := range t {
 		if k.id == id {
 			fault = fmt.Sprintf("the signature in the name of the key %v is not by this key: it is forged or damaged", k)
@@ -137,11 +134,14 @@ func (t Trusted) signed(ctx context.Context, want, data []byte) (key, fault stri
 		if err != nil {
 			return "", err.Error()
 		}
-		if _, payload, err := by.VerifyAndDecode(ctx, &e); err == nil {
-			if e.PayloadType == payloadType && bytes.Equal(payload, want) {
-				return k.String(), ""
+		for _, s := range e.Signatures { // one by one, and without the hint, which other programs may write in another form
+			one := dsse.Envelope{PayloadType: e.PayloadType, Payload: e.Payload, Signatures: []dsse.Signature{{Sig: s.Sig}}}
+			if _, payload, err := by.VerifyAndDecode(ctx, &one); err == nil {
+				if e.PayloadType == payloadType && bytes.Equal(payload, want) {
+					return k.String(), ""
+				}
+				return "", fmt.Sprintf("the key %v has signed %.300q of the type %.64q, and not this certificate", k, payload, e.PayloadType)
 			}
-			return "", fmt.Sprintf("the key %v has signed %.300q of the type %.64q, and not this certificate", k, payload, e.PayloadType)
 		}
 	}
 	return "", fault
