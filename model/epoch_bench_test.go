@@ -13,7 +13,7 @@ func BenchmarkEpoch(b *testing.B) {
 	const batch = 1024
 	rows := testRows(n, 8, 9)
 	c := testConfig(b, rows, true)
-	c.Inducing, c.Workers = m, 2
+	c.Inducing, c.Workers, c.coarseLeast = m, 2, m+1 // no coarse steps
 	c.Plan = Plan{Joint: 1 << 20, Batch: batch, Settle: 1, EstimateRows: 300}
 	tr := benchTrainer(b, c, rows)
 	steps := 0
