@@ -27,21 +27,10 @@ class Laws:
         self.both = np.stack([self.weights, np.abs(self.weights)], axis=1)
         if self.draws:
             self.size, self.spread_root = np.abs(model.l), length(model.c)
-            self.inverse = self.inverse_norm() if holds else math.inf                 # ≥ ‖L⁻¹‖
+            self.inverse = math.sqrt(2 / model.jitter) * OUTWARDS if holds else math.inf   # ≥ ‖L⁻¹‖, for L Lᵀ ⪰ j/2
             s = products(model.c, model.c.T)
             row_sums = np.abs(s).sum(1).max() * OUTWARDS + m * self.gamma * self.spread_root ** 2
             self.spread = min(row_sums, self.spread_root ** 2) * OUTWARDS             # ≥ ‖C‖²
-
-    def inverse_norm(self):
-        """A bound on ‖L⁻¹‖: that of an approximate inverse X, with what is proven of
-        I − XL, or what the jitter condition gives, L Lᵀ ⪰ j/2."""
-        l = self.model.l
-        x = substitute(l, np.eye(len(l)))
-        size = length(x)
-        rest = length(np.eye(len(l)) - products(x, l)) + self.gamma * size * length(l)
-        norm = min(size, math.sqrt(np.abs(x).sum(0).max() * np.abs(x).sum(1).max()))
-        least = math.sqrt(2 / self.model.jitter)
-        return (min(least, norm / (1 - rest)) if rest < 0.5 else least) * OUTWARDS
 
     def unwhitened(self):
         """α near L⁻ᵀm, and m − Lᵀα, of which each element is rounded once."""
@@ -56,7 +45,7 @@ class Laws:
         return alpha, rest
 
     def at(self, k, dk, phi, reach):
-        """Mean, variance, and the bound on the error of the mean; for draws also that of the variance, for predictions one that another program proves (theory.md, 10)."""
+        """Mean, variance, and the bound on the error of the mean; for draws also those of the variance, a near and a wide one; for predictions one that another program proves (theory.md, 10)."""
         mean, mass = products(k, self.both).T
         tail = TAIL * self.sigma2 * len(self.model.mean)
         mean_error = (self.gamma * mass + dk @ self.both[:, 1] * (1 + self.sums) + tail * length(self.weights) + self.residual) * OUTWARDS
@@ -71,9 +60,17 @@ class Laws:
         moved = products(self.size, np.abs(phi))                                                            # by the rounding of L
         off = self.inverse * (np.sqrt((dk * dk).sum(1)) + tail + self.gamma * np.sqrt((moved * moved).sum(0))) * OUTWARDS   # of φ
         spread = self.gamma * self.spread_root * size                                                        # of Cᵀφ
-        variance_error = ((1 + self.spread) * off * (2 * size + off) + spread * (2 * math.sqrt(self.spread) * size + spread)
-                          + self.sums * (self.sigma2 + phi2 + q2)) * OUTWARDS
-        return mean, variance, mean_error, variance_error
+        others = off * off * (1 + self.spread) + spread * (2 * np.sqrt(q2) + spread) + self.sums * (self.sigma2 + phi2 + q2)
+        wide = 2 * off * size * (1 + self.spread)   # of 2φᵀ(I − CCᵀ)·(what φ is off by)
+        near, some = wide.copy(), np.flatnonzero(wide > 1e-7 * np.abs(variance))
+        near[some] = np.fmin(wide[some], self.nearer(phi[:, some], q[:, some], dk[some].T + tail + self.gamma * moved[:, some], size[some], off[some]))
+        return mean, variance, mean_error, (near + others) * OUTWARDS, (wide + others) * OUTWARDS
+
+    def nearer(self, phi, q, moved, size, off):
+        """A bound on 2φᵀ(I − CCᵀ)L⁻¹r for all |r| ≤ moved: 2|α|ᵀ|r| for any α, and the residual of α times what φ is off by."""
+        alpha = substitute(self.model.l.T[::-1, ::-1], (phi - products(self.factor, q))[::-1])[::-1]
+        rest = self.gamma * (length(self.model.l) * np.sqrt((alpha * alpha).sum(0)) + (1 + 4 * self.spread_root ** 2) * size)
+        return 2 * ((np.abs(alpha) * moved).sum(0) * (1 + self.sums) + rest * off)
 
 
 def features(model, x):

@@ -48,3 +48,4 @@ with pa.ipc.new_file("stored/rows/2.arrow", few.schema) as out:
     out.write_table(few)
 strange = np.where(np.arange(n) % 17 == 3, 1e9, np.where(np.arange(n) % 23 == 20, 9e15, b))  # two values that mean "missing"
 write("strange/rows.parquet", rows.select(["a", "carrier", "y"]).append_column("b", pa.array(strange)))
+write("noiseless/rows.parquet", pa.table({"a": a, "b": b, "y": np.sin(2 * a) + b}).slice(0, 640))
