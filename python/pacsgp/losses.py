@@ -126,15 +126,15 @@ def exp_negative(x):
     return np.where(x < 700, np.ldexp(total, -k.astype(int)), 0.0)
 
 
-def constant_loss(loss, y, c, edge=1.000000001):
-    """A lower bound on the loss of predicting the constant c, in raw units (formats.md, 5.4). A miss begins at edge·ε."""
-    r, kind = c - y, loss["kind"]
+def constant_loss(loss, y, c, edge=1.000000001, offset=0.0):
+    """A lower bound on the loss of predicting the constant c (formats.md, 5.4). A miss begins at edge·ε. The raw target is y + offset in the units of y."""
+    r, size, kind = c - y, np.abs(y + offset), loss["kind"]
     if KINDS[kind].counts:
-        below, above = (loss["below"], loss["above"]) if kind == "band" else (loss["epsilon"] * (np.abs(y) if KINDS[kind].relative else 1),) * 2
+        below, above = (loss["below"], loss["above"]) if kind == "band" else (loss["epsilon"] * (size if KINDS[kind].relative else 1),) * 2
         return np.where((-below * edge <= r) & (r <= above * edge), 0.0, 1.0)
     with np.errstate(all="ignore"):
         if kind == "relative":
-            return np.where(y == 0, 1.0, np.minimum(np.abs(r) / np.abs(y), 1) * (1 - 2.0 ** -48))
+            return np.where(size == 0, 1.0, np.minimum(np.abs(r) / size, 1) * (1 - 2.0 ** -48))
         t = r / loss["epsilon"]
         if kind == "squared":
             return np.minimum(t * t, 1) * (1 - 2.0 ** -48)

@@ -67,8 +67,7 @@ def check_predictor(model, first_pass, regression):
 
     def worth(part, noise):
         mean = weights(part, noise) @ phi
-        raw = loss, rows[-1], mean * target["scale"] + model.centre_of(rows)
-        lost = constant_loss(*(raw if KINDS[loss["kind"]].relative else (loss | scaled, y, mean)), STRICT).sum()
+        lost = constant_loss(loss | ({} if KINDS[loss["kind"]].relative else scaled), y, mean, STRICT, target["centre"] / target["scale"]).sum()
         off = np.abs(y - mean) / (max([0.0, *scaled.values()]) or np.nan)
         return lost + (np.fmin(off, 1) ** 2).sum()
     part, chosen = stated["part"], bool(len(first_pass.holdout) and len(y))
