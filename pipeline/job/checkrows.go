@@ -45,7 +45,7 @@ func (j Job) Scalable(rows, reference int64) error {
 	if j.Scaling != ScalingReference || reference >= 2 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s leave %s, and scaling needs 2: give 20 rows or more, or scaling: none",
+	return fmt.Errorf("%w: %s leave %s, and scaling needs 2: give 20 different rows or more, or scaling: none",
 		ErrData, words.Count(rows, "row"), words.Count(reference, "prior row"))
 }
 
