@@ -114,7 +114,7 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 }
 
 // TrustedKeys describes the flag --trusted.
-const TrustedKeys = "demand a signature by one of these public `keys`,\na file or a folder of some"
+const TrustedKeys = "demand a signature by one of these public `keys`,\na file or a folder"
 
 // Trust returns the setter of --trusted. It rejects "", the value of an unset variable.
 func Trust(keys *string) func(string) error {

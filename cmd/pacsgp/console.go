@@ -18,9 +18,9 @@ func consoleCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console DIR...",
 		Short: "Show in a browser which models are current, and why",
-		Long: "Show the models in folders, and below them, as pages for a browser: what is current, what it promises, " +
-			"what new rows showed, and how the last runs ended. It writes nothing, and runs until it is interrupted. " +
-			"Other machines get no page: forward the port by SSH. Port 0 is any that is free.",
+		Long: "Show the models in the folders, and below them, in a browser: what is current, what it promises, what " +
+			"new rows showed, and how the last runs ended. The console writes nothing, and runs until it is " +
+			"interrupted. Other machines cannot open its pages: forward the port by SSH. Port 0 means any free port.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return config.Argument(errors.New("DIR...: name the output directories of train"))

@@ -25,8 +25,8 @@ func demoCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Make a small lake, train, certify, verify, and try new rows",
-		Long: "Make a lake of 20,000 rows of artificial data, train a model on it, certify and verify it, and compare " +
-			"the bound with the risk on 20,000 new rows of the same source. It needs no network and no other file.",
+		Long: "Make a lake of 20,000 rows of artificial data, train a model on it, certify and verify the model, and " +
+			"compare the bound with the risk on 20,000 new rows of the same source. No network or other file is needed.",
 		Args: between(0, 0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), w, output)

@@ -21,9 +21,9 @@ func lintCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint FILE...",
 		Short: "List all faults of job, schedule, score and watch files",
-		Long: "Check files as train, schedule, score and watch do, open the files of jobs, and read no row. All faults " +
-			"are listed at once, each with file, line and column. Exit status: 0 without faults, 1 if only files that " +
-			"a job names are at fault, and 78 otherwise.",
+		Long: "Check files as train, schedule, score and watch do. The files that jobs name are opened, but no rows are " +
+			"read. All faults are listed at once, each with file, line and column. Exit status: 0 without faults, 1 if " +
+			"only files that a job names are at fault, and 78 otherwise.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return config.Argument(errors.New("FILE...: name the job files; examples/ has some"))
@@ -37,7 +37,7 @@ func lintCommand(w system) *cobra.Command {
 			return lint(cmd.Context(), w, args, format == formatJSON, offline)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", formatText, "of the report: text, or json")
+	cmd.Flags().StringVar(&format, "format", formatText, "format of the report: text or json")
 	cmd.Flags().BoolVar(&offline, "offline", false, "do not open the source")
 	return cmd
 }

@@ -94,8 +94,8 @@ func dispatch(ctx context.Context, args []string, w system) error {
 		Long: "pacsgp fits a sparse Gaussian process to the rows of a Parquet lake by minimising a PAC-Bayesian bound, " +
 			"makes a last pass over the same rows, and publishes the model with a certificate. Anyone who has the " +
 			"model, the certificate and the rows can check it.\n\n" +
-			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required certificate (vacuous, " +
-			"void, or above what the job requires), 78 bad configuration, 130 interrupted.",
+			"Exit status: 0 certified, 1 failure, 2 wrong usage, 3 finished without the required certificate " +
+			"(vacuous, void, or above what the job requires), 78 bad configuration, 130 interrupted.",
 		Version:       config.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -40,9 +40,9 @@ func passCommand(w system) *cobra.Command {
 	}
 	f := cmd.Flags()
 	overrideFlags(cmd, &job, &o)
-	f.StringVar(&part, "part", "1/1", "which part, of how many, as in 1/2")
+	f.StringVar(&part, "part", "1/1", "which part of how many, as in 1/2")
 	outputFlag(cmd, &output, "file")
-	f.StringVar(&from, "from", "", "output directory of train, unless it is the job's")
+	f.StringVar(&from, "from", "", "output directory of train, if not the job's")
 	return cmd
 }
 
@@ -53,8 +53,8 @@ func certifyCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certify -c job.yaml PART ...",
 		Short: "Certify a model from all parts of its last pass",
-		Long: "Merge the parts of the last pass, which pacsgp pass made, in any order, and publish model and " +
-			"certificate as train does: they are the same, byte for byte.",
+		Long: "Merge the parts of the last pass that pacsgp pass made, in any order, and publish model and certificate " +
+			"with the same bytes that train would have written.",
 		Args: between(1, 1<<20, "PART ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := loadJob(cmd.Context(), job, w, o)

@@ -29,12 +29,12 @@ func predictCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict (DIR | MODEL CERTIFICATE) DATA ... -o FILE",
 		Short: "Write predictions of a certified model as Parquet",
-		Long: "Write one row for each row of the data, with the current model of an output directory or with a model " +
-			"that is named. Columns: mean; deviation, of f without the noise of a target; predictive_deviation, of a " +
-			"target; and the id of the certificate, null unless predictions are certified. No claim is about a " +
-			"deviation. A row that breaks the row rules of the certificate gets nulls and a reason. --interval adds " +
-			"the columns lower and upper: an interval that covers this share of new rows, by the certificate if it " +
-			"can, else by predictive deviations, not certified.",
+		Long: "Predict each row of the data, with the current model of an output directory or with the model that you " +
+			"name, and write one row for each. Columns: mean; deviation, of the function without noise; " +
+			"predictive_deviation, of a target; and the id of the certificate, or null if predictions are not " +
+			"certified. Deviations are never certified. A row that breaks the row rules of the certificate gets nulls " +
+			"and a reason. --interval adds the columns lower and upper: an interval that covers this share of new " +
+			"rows, from the certificate if possible, otherwise from predictive deviations and not certified.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			model, certificate, rest, err := config.ArtifactPaths(cmd.Context(), args)
@@ -61,7 +61,7 @@ func predictCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "predict by a random draw from the posterior")
+	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "predict with a random draw from the posterior")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose source has the rows,\ninstead of DATA")
 	cmd.Flags().Func("interval", "add intervals that cover this `share` of new rows,\nas in 90% or 0.9", share.Set)
 	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "`columns` of the data to add, as in id,day")

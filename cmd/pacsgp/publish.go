@@ -22,8 +22,8 @@ func topicsCommand(w system) *cobra.Command {
 	return onJob(w, &cobra.Command{
 		Use:   "topics job.yaml",
 		Short: "Make the topics that a job publishes to",
-		Long: "Make the topics that a job names, if they are missing: of certificates, of models, and of pointers, " +
-			"which is compacted; and the one of rejected rows.",
+		Long: "Make the topics that a job names, if they are missing: those of certificates, models, pointers (compacted) " +
+			"and rejected rows.",
 	}, nil, func(ctx context.Context, p config.Task) error {
 		return p.MakeTopics(ctx, func(topic string, made bool) {
 			word := "was there"
@@ -40,8 +40,8 @@ func pullCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull NAME|ID -o DIRECTORY --kafka JOB.yaml|BROKERS",
 		Short: "Get a published artifact from its topics",
-		Long: "Write the model and the certificate that are current under a name, or that have an id, as files of an " +
-			"output directory, and check every hash. --kafka kafka-1:9092,kafka-2:9092 names brokers.",
+		Long: "Write the current model and certificate of NAME, or those of the certificate ID, as files of an output " +
+			"directory, and check every hash. To name brokers, write --kafka kafka-1:9092,kafka-2:9092.",
 		Args: between(1, 1, "NAME or ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			s, err := artifactTopicsOf(cmd.Context(), w, from)
@@ -84,8 +84,8 @@ func promoteCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "promote ID (DIR | NAME --kafka JOB.yaml|BROKERS)",
 		Short: "Make another certified model the current one",
-		Long: "Make a certificate of an output directory the current one, for example to roll back; or make a " +
-			"certificate on topics the current one of NAME. It must follow from its model, and certify something.",
+		Long: "Make a certificate of an output directory current, for example to roll back, or make a certificate on " +
+			"topics the current one of NAME. The certificate must follow from its model, and certify something.",
 		Args: between(2, 2, "ID and DIR, or ID and NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if who != certify.PredictorMean && who != certify.PredictorDraw {

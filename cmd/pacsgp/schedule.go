@@ -34,10 +34,10 @@ func scheduleCommand(w system) *cobra.Command {
 		Use:   "schedule schedule.yaml",
 		Short: "Train jobs on a schedule; a certified model becomes current",
 		Long: "Run jobs when they are due (by time, by new rows or files, by the lag of a topic), and make a new model " +
-			"current by the declared rule. Each output keeps the state of its job, so that a killed scheduler " +
-			"resumes. docs/howto/retrain.md explains the schedule file.\n\n" +
-			"With --once the command runs the jobs that are due and ends, for another scheduler such as cron. Its " +
-			"exit status is the worst of these runs, and of every job whose latest run failed: 78 (bad configuration) " +
+			"current if the declared rule allows it. Each output stores the state of its job, so a killed scheduler " +
+			"can resume. docs/howto/retrain.md explains the schedule file.\n\n" +
+			"With --once the command runs the jobs that are due and exits, for another scheduler such as cron. Its " +
+			"exit status is the worst among these runs and the jobs whose latest run failed: 78 (bad configuration) " +
 			"before 1, and 1 before 3.",
 		Args: orFile(&path, "the schedule file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,9 +62,9 @@ func scheduleCommand(w system) *cobra.Command {
 	cmd.AddCommand(scheduleRunCommand(w, &path))
 	f := cmd.Flags()
 	f.StringVar(&metrics, "metrics", "", "with --once: write metrics here, for node_exporter")
-	f.BoolVar(&once, "once", false, "run the jobs that are due, and end")
-	f.BoolVar(&list, "runs", false, "print the runs, and end; JSON unless on a terminal")
-	f.BoolVar(&asJSON, "json", false, "with --runs: print JSON, one line a run")
+	f.BoolVar(&once, "once", false, "run the jobs that are due, and exit")
+	f.BoolVar(&list, "runs", false, "print the runs, and exit; JSON unless on a terminal")
+	f.BoolVar(&asJSON, "json", false, "with --runs: print JSON, one line per run")
 	return cmd
 }
 
@@ -73,8 +73,8 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run JOB -c FILE",
 		Short: "Run a job of a schedule now",
-		Long: "Run a job of a schedule now, due or not, under the next number of its sequence. If you choose the moment " +
-			"by values in the rows, the certificate is worth less than it says.",
+		Long: "Run a job of a schedule now, due or not, under the next number of its sequence. Do not let values in the " +
+			"rows decide when: the certificate would then be worth less than it says.",
 		Args: between(1, 1, "JOB, a name in the schedule file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), *path, w)

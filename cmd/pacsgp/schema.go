@@ -15,8 +15,8 @@ func schemaCommand(w system) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [job|schedule|score|watch]",
 		Short: "Print the JSON Schema of a job or other file, for editors",
-		Long: "Print the JSON Schema of a job, schedule, score or watch file. Editors complete and check a file by it " +
-			"while you write; pacsgp lint checks the rest.",
+		Long: "Print the JSON Schema of a job, schedule, score or watch file. Editors use it to complete and check a " +
+			"file while you write; pacsgp lint checks the rest.",
 		Args: between(0, 1, "a kind of file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			kind := append(args, config.KindJob)[0]

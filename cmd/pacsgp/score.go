@@ -20,9 +20,9 @@ func scoreCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score score.yaml",
 		Short: "Predict new files, or rows of a topic, with the current model",
-		Long: "Predict each new file of a lake, or the rows of a topic, and go on as files or rows come. The current " +
-			"model is read again before each file or batch of rows. Killed at any moment and started again, it " +
-			"predicts no row twice. docs/howto/score.md explains the score file.",
+		Long: "Predict each new file of a lake, or the rows of a topic, and go on as files or rows arrive. The current " +
+			"model is read again before each file or batch of rows. No row is predicted twice, even if the command is " +
+			"killed and started again. docs/howto/score.md explains the score file.",
 		Args: orFile(&path, "the score file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.ReadScore(cmd.Context(), path, w.environment())
@@ -35,7 +35,7 @@ func scoreCommand(w system) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the score file (YAML)")
 	f.Func("trusted", config.TrustedKeys, config.Trust(&trusted))
-	f.BoolVar(&once, "once", false, "predict what is there and end; status 1 if a file fails")
+	f.BoolVar(&once, "once", false, "predict what is there and exit; status 1 if a file fails")
 	return cmd
 }
 

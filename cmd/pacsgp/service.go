@@ -21,8 +21,8 @@ func streamCommand(w system) *cobra.Command {
 		Use:   "stream job.yaml",
 		Short: "Train and certify on window after window of a topic, for ever",
 		Long: "Read a topic in windows of a fixed number of rows. Fit a model to each, certify it, and publish both to " +
-			"topics with the offsets that were read. Of several processes of one group, one works and the others " +
-			"wait. Ended and started again, it resumes from its spool. docs/howto/kafka.md says more.",
+			"topics with the offsets that were read. If a group has several processes, one works and the others wait. A " +
+			"stream that is ended and started again resumes from its spool. docs/howto/kafka.md explains the rest.",
 	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error { return streamJob(ctx, w, p) })
 }
 

@@ -21,9 +21,9 @@ func splitCommand(w system) *cobra.Command {
 		Use:   "split job.yaml -o split.parquet",
 		Short: "Write the subset of each row, to fit another model elsewhere",
 		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the dataset, and subset " +
-			"(prior, training, holdout, outside or rejected). The column of mean may still be missing; files must " +
-			"keep the order of their rows when it is added. Rows are read only if the job names a unit: all usable rows " +
-			"of a unit are in the same subset.",
+			"(prior, training, holdout, outside or rejected). The column that mean names may still be missing; keep " +
+			"the order of rows in the files when you add it. Rows are read only if the job names a unit: all usable " +
+			"rows of a unit are in the same subset.",
 	}, nil, func(ctx context.Context, p config.Task) error {
 		return split(ctx, w, p, output)
 	})

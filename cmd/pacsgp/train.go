@@ -24,8 +24,8 @@ func trainCommand(w system) *cobra.Command {
 		Use:   "train job.yaml",
 		Short: "Fit a model to a lake, certify it and publish both",
 		Long: "Fit a model to the rows of a lake, make the last pass, and write model, certificate, run record and plot " +
-			"to the output directory. Killed and started again, it resumes from its last checkpoint and writes the " +
-			"same bytes. docs/reference/job.md explains the job file.",
+			"to the output directory. If it is killed and started again, it resumes from its last checkpoint and " +
+			"writes the same bytes. docs/reference/job.md explains the job file.",
 	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error {
 		if dryRun {
 			return try(ctx, w, p, asJSON)
@@ -39,7 +39,7 @@ func trainCommand(w system) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass and certify")
-	f.BoolVar(&dryRun, "dry-run", false, "train and show estimates, without held-out rows")
+	f.BoolVar(&dryRun, "dry-run", false, "train and show estimates without using held-out rows")
 	cmd.MarkFlagsMutuallyExclusive("no-pass", "dry-run")
 	return cmd
 }

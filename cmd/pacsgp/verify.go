@@ -28,14 +28,14 @@ func verifyCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify (DIR | MODEL CERTIFICATE) [DATA ...]",
 		Short: "Check a certificate against its model and, if given, its rows",
-		Long: "Check a certificate. With model and certificate alone, the arithmetic and the model's numbers are " +
-			"checked. With the data (files, directories or globs, in the job's order), everything is computed again " +
-			"from the rows. A certificate is its JSON document or its Parquet row: both say the same. An output " +
+		Long: "Check a certificate. Given only model and certificate, verify checks the arithmetic and the model's " +
+			"numbers. Given also the data (files, directories or globs, in the job's order), it computes everything " +
+			"again from the rows. CERTIFICATE is the JSON document or the Parquet row: both say the same. An output " +
 			"directory DIR means its current model. If the lake has grown since, a manifest next to the certificate " +
 			"says which files were used.\n\n" +
 			"Exit status 0: what was checked holds, and predictions are certified (with --require draw: a random draw " +
-			"from the posterior is). 3: they are not, or with --strict, something that could be checked was not. 1: " +
-			"the certificate is refused.",
+			"from the posterior is). 3: they are not certified, or with --strict, something that could be checked was " +
+			"not. 1: the certificate is refused.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var rest []string
@@ -70,9 +70,9 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose source has the rows, instead of DATA;\na topic is replayed as the certificate says")
 	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&v.trusted))
-	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
+	cmd.Flags().StringVar(&v.id, "id", "", "demand this id, which you know from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.required), "require", string(certify.PredictorMean), "which claim the exit status is about:\nprediction or draw")
-	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 if something that can be checked was not")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 3 if something that could be checked was not")
 	budgetFlags(cmd, &v.Budget, "for duplicates and pages")
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the held-out rows, and compare")
 	cmd.Flags().StringVar(&v.parent, "parent", "", "the model that training began with, if there is one")

@@ -25,11 +25,11 @@ func watchCommand(w system) *cobra.Command {
 	var follow, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "watch (DIR | MODEL CERTIFICATE) DATA ... --state DIR | -c FILE",
-		Short: "Test a published model by labelled rows that came after it",
+		Short: "Test a published model on labelled rows that came after it",
 		Long: "Predict labelled rows that came after a model was trained, count misses, and say what they prove: how " +
-			"often the model misses such rows, on average, and whether they contradict the certificate. A watch file " +
-			"names rows of a topic, or an output whose current model is followed. Killed at any moment and run again, " +
-			"each row counts once. docs/howto/monitor.md explains the rest.\n\n" +
+			"often the model misses such rows, on average, and whether they contradict the certificate. With a " +
+			"watch file, watch reads rows of a topic, or follows the current model of an output. Each row counts once, " +
+			"even if the command is killed and run again. docs/howto/monitor.md explains the rest.\n\n" +
 			"Exit status 3: the rows contradict the certified bound.",
 		Args: between(0, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,9 +52,9 @@ func watchCommand(w system) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the watch file (YAML)")
-	f.StringVar(&state, "state", "", "the directory that keeps what was counted")
+	f.StringVar(&state, "state", "", "the directory that stores what was counted")
 	f.Func("alarm", "`probability` of a false alarm (default 0.01)", alarm.Set)
-	f.BoolVar(&follow, "follow", false, "go on as rows come")
+	f.BoolVar(&follow, "follow", false, "go on as rows arrive")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
