@@ -10,76 +10,76 @@
 //	certify            computes bounds from sums and KL
 //	sink/*             writes model and certificate
 //
-// The calls go from cmd/pacsgp/train.go to stage.go, run.go, fit/fit.go, pass/firstpass.go, fit/train.go, parts.go,
-// pass/rowpass.go, pass/lastpass.go, pass/evidence.go and certify/certify.go.
+// The calls go from cmd/pacsgp/train.go through stage.go, run.go, fit/fit.go, pass/firstpass.go, fit/train.go, parts.go,
+// pass/rowpass.go, pass/lastpass.go and pass/evidence.go to certify/certify.go.
 //
 // Packages import each other in one direction: pipeline -> {fit, pass} -> dataset -> job -> certify. Package job declares
-// jobs and has no rows. In the first pass ([pass.First]) the scaling follows from the prior rows, and the digest of the
-// sample from all values. In training a feed delivers the training rows: in ordinal order for full passes, through a
-// shuffle buffer for mini-batches, from memory if they fit the budget. The last pass ([pass.Last]) opens the source again,
-// reads the model back from its bytes, and computes the expected loss of each training row. From training it gets a
-// [pass.TrainingState] and nothing else. [pass.Certify] passes its results to package certify.
+// jobs and holds no rows. The first pass ([pass.First]) computes the scaling from the prior rows and the digest of the
+// sample from all values. In training a feed delivers the training rows: in ordinal order for full passes, through a shuffle
+// buffer for mini-batches, from memory if they fit the budget. The last pass ([pass.Last]) opens the source again, reads the
+// model back from its bytes, and computes the expected loss of each training row. From training it gets only a
+// [pass.TrainingState]. [pass.Certify] passes its results to package certify.
 //
 // # Entry points
 //
-// A program declares a [job.Job], completes it by [job.Job.WithDefaults], and opens its rows: an
-// adapter's [dataset.Rows], or its own by [dataset.Columns]. [Train] does all that is described above, and publishes to an
-// [Output]. It holds the output from the record of the run until the pointer has moved. [TrainForParts] leaves the last
-// pass to several machines, and the first pass too if [RunConfig.FirstPass] is set. [Run] and [fit.Fit] are the layer below
-// and need only a [fit.Environment]. [Verify] repeats the last pass from model, certificate and rows. [Predict] predicts a
-// source once; a [Ready] predicts sources, batches and single rows.
+// A program declares a [job.Job], completes it with [job.Job.WithDefaults], and opens its rows: the [dataset.Rows] of an
+// adapter, or its own rows with [dataset.Columns]. [Train] does all that is described above, and publishes to an [Output].
+// It holds the output from the record of the run until the pointer has moved. [TrainForParts] leaves the last pass to
+// several machines, and the first pass too if [RunConfig.FirstPass] is set. [Run] and [fit.Fit] are the layer below and need
+// only a [fit.Environment]. [Verify] repeats the last pass from model, certificate and rows. [Predict] predicts a source
+// once; a [Ready] predicts sources, batches and single rows.
 //
 // # The fold
 //
-// A source is a list of shards that does not change. Each row has an ordinal. Every pass is a fold: each shard has a
-// partial result ([pass.Pass]), which can be written to a file, and partial results merge in any order to the same bytes.
-// The result is thus the same on one core, on all cores and on several machines. Losses are added as integers. Other sums
-// are stored for each shard and added in the order of shards.
+// A source is a list of shards that does not change. Each row has an ordinal. Every pass is a fold: each shard has a partial
+// result ([pass.Pass]), which can be written to a file, and partial results merge in any order to the same bytes. So the
+// result is the same on one core, on all cores and on several machines. Losses are added as integers. Other sums are stored
+// for each shard and added in the order of the shards.
 //
 // # Split
 //
-// A row is a prior row (scaling, start values, the prior), a training row (fitting and
-// certifying), a held-out row (certifying only), an outside row or a left-out row (neither). The subset follows from the
-// row's ordinal and the job, or from its unit. Files, row groups and workers do not matter.
+// A row is a prior row (for scaling, start values and the prior), a training row (for fitting and certifying), a held-out
+// row (only for certifying), or an outside or left-out row (for neither). The subset follows from the job and the row's
+// ordinal, or from its unit. Files, row groups and workers do not matter.
 //
 // # Ports
 //
 // The stage needs a [dataset.Source], a [pass.Sink], [fit.Logs] and [fit.Checkpoints]; [Train] needs [dataset.Rows] and an
-// [Output]. Package pipelinetest has the contract of each port as a test for every adapter, and the simplest adapters, in
-// memory. The package names no file format, no broker and no clock that could change a result.
+// [Output]. Package pipelinetest has the contract of each port as a test for every adapter, and simple adapters in memory.
+// Package pipeline names no file format, no broker, and no clock that could change a result.
 //
 // # Where to add
 //
-// Paths begin at the top of the repository. Package internal/extend has a source and a sink that are no part of the product.
-// What a job may name is also in docs/reference/job.md. After a change of the keys or names of files in YAML, run go test
-// ./cmd/config -run TestMessages -update.
+// Paths begin at the top of the repository. Package internal/extend has a source and a sink that are not part of the
+// product. What a job may name is also in docs/reference/job.md. After a change of the keys or names of files in YAML, run
+// go test ./cmd/config -run TestMessages -update.
 //
 //   - a source: a folder of ingest with a [dataset.Rows], which uses [dataset.Columns] or package ingest's rules for columns
 //     and rows, and pipelinetest.TestSource in its tests. For jobs: in cmd/config a file with a config.Origin, and in
 //     source.go a key of SourceSection, with its paths in relativeTo, and a case of origin. Columns keeps all rows in memory
-//     and has no texts, so no units or groups. The Python verifier reads files of Parquet and Arrow alone.
-//   - a sink: a folder of sink with a [pass.Sink], which uses the bytes of package sink, and pipelinetest.TestSink. One in
-//     addition to the output is also a [Publisher]; for jobs its key is in cmd/config/artifact.go, its case and field of
-//     Task in cmd/config/task.go. One instead of the directory is an [Output], with pipelinetest.TestOutput.
-//   - a theorem: a file of certify with its function, and a line in certify/method.go, which names the loss sum that it
-//     needs. A new predictor is a line in certify/losssum.go; a new statistic is a field of LossSum there, with its bytes in
-//     losssumjson.go, which pass.Prepared fills, and a field of Claim. Then certify/schema.json, a proof in
-//     docs/explanation/theory.md, a formula in docs/reference/formats.md, and a class in METHODS of python/pacsgp/methods.py.
-//   - a kernel: a file of model/kernel with a Family, which is flat at 0, falls by at most a factor e a unit of p and vanishes
-//     exponentially, or section 10 of theory.md needs another argument; a line in kernel.Families, a Profile in
-//     model/internal/linalg/profile.go with its lines in kernel_test.go there, exact values in model/kernel/testdata and
+//     and has no texts, so no units or groups. The Python verifier reads only Parquet and Arrow files.
+//   - a sink: a folder of sink with a [pass.Sink], which uses the bytes of package sink, and pipelinetest.TestSink. If it is
+//     added to the output, it is also a [Publisher]; for jobs its key is in cmd/config/artifact.go, its case and field of
+//     Task in cmd/config/task.go. If it replaces the directory, it is an [Output], with pipelinetest.TestOutput.
+//   - a theorem: a file of certify with its function, and a line in certify/method.go with the loss sum that it needs. A new
+//     predictor is a line in certify/losssum.go. A new statistic is a field of LossSum there, which pass.Prepared fills and
+//     losssumjson.go encodes, and a field of Claim. Then certify/schema.json, a proof in docs/explanation/theory.md, a
+//     formula in docs/reference/formats.md, and a class in METHODS of python/pacsgp/methods.py.
+//   - a kernel: a file of model/kernel with a Family, which must be flat at 0, fall by at most a factor e per unit of p and
+//     vanish exponentially (otherwise section 10 of theory.md needs another argument); a line in kernel.Families, a Profile
+//     in model/internal/linalg/profile.go with its lines in kernel_test.go there, exact values in model/kernel/testdata and
 //     kerneltest, bits in model/arithmetic_test.go; its name in certify/kernel.go and certify/schema.json, its constants in
 //     docs/explanation/theory.md, section 10, its formula in docs/reference/formats.md, section 3, and in FAMILIES of
-//     python/pacsgp/kernels.py. Assembly, which may come later, is an entry of panels in model/internal/linalg/set_amd64.go.
+//     python/pacsgp/kernels.py. Assembly can come later: an entry of panels in model/internal/linalg/set_amd64.go.
 //   - a loss: a file of model/loss, its line in Kinds and case in New, exact values in reference_test.go, bits in
-//     model/arithmetic_test.go; its name and form in certify/loss.go and certify/schema.json, its formulas in
+//     model/arithmetic_test.go; its name and form in certify/loss.go and certify/schema.json; its formulas in
 //     docs/reference/formats.md, section 5, docs/explanation/theory.md, section 10, and python/pacsgp/losses.py.
-//   - a case of cmd/pacsgp/testdata/corpus, by which Go and Python agree on a kernel, a loss or a theorem: a folder with a
-//     job.yaml, which go test ./cmd/pacsgp -run TestCorpus -make-corpus NAME completes.
+//   - a case of cmd/pacsgp/testdata/corpus, which checks that Go and Python agree on a kernel, a loss or a theorem: a folder
+//     with a job.yaml, which go test ./cmd/pacsgp -run TestCorpus -make-corpus NAME completes.
 //   - a method of training: a name in pipeline/job/method.go and python/pacsgp/forms.py, and a case of collapsed in
-//     pipeline/fit/method.go with its objective of package model.
+//     pipeline/fit/method.go with its objective from package model.
 //   - an encoding of records: a file of ingest/kafkalog, and in config.go there a case of decoder and a name in Formats.
 //   - a command: a file of cmd/pacsgp that prints the result of one call, a line in main.go, docs/reference/commands.md.
-//   - a service: a package below pipeline with ports of its own, without clock, file or broker, as pipeline/schedule; its
-//     file in cmd/config, a page of docs about its keys, and its command.
+//   - a service: a package below pipeline with ports of its own and without clock, file or broker, like pipeline/schedule;
+//     its file in cmd/config, a page of docs about its keys, and its command.
 package pipeline
