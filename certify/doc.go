@@ -14,8 +14,8 @@
 //
 // Every number errs outwards: a term of an upper bound is never below its exact
 // value, a term of a lower bound never above. docs/explanation/theory.md proves
-// each rounding bound. The package computes with integers, with math/big and
-// with single float64 operations only, so that a certificate can be recomputed
-// bit for bit on every platform. It imports the standard library and nothing
-// else: it can be audited alone.
+// each rounding bound. The package computes only with integers, math/big and
+// single float64 operations, so a certificate can be recomputed bit for bit on
+// every platform. It imports only the standard library, so it can be audited on
+// its own.
 package certify

@@ -1,5 +1,5 @@
-// Package measured has what the programs share that fill results.md and paper.md in docs/explanation: the
-// folder of the data, the command under test and its runs, and the sections of a page.
+// Package measured has the parts that are shared by the programs that fill results.md and paper.md in
+// docs/explanation: the folder of the data, the command under test and its runs, and the sections of a page.
 package measured
 
 import (

@@ -2,8 +2,8 @@
 // publish artifacts to them. It uses the low-level protocol of kafka-go, with an encoder and a
 // decoder of record batches on franz-go's kmsg.
 //
-// kafka-go's decoder does not report where a batch ends (after compaction that is not its last
-// record, and the offset after that record fetches the same batch again), leaves out the records of
-// a batch that it cannot read, and does not bound the unpacked size of a batch. Its encoder cannot
-// write a producer's id and sequence, without which a batch that is sent twice is stored twice.
+// kafka-go's decoder does not report where a batch ends (after compaction, not at its last record:
+// a fetch from the next offset returns the same batch again), leaves out the records of batches
+// that it cannot read, and does not bound the unpacked size of a batch. Its encoder cannot write a
+// producer's id and sequence, without which a batch that is sent twice is stored twice.
 package broker

@@ -2,8 +2,8 @@
 // a pass. A frame is a line with format and version, the content, and the SHA-256 of both. Numbers
 // have 8 bytes, little endian.
 //
-// A frame may come from anybody, and the SHA-256 detects accidents, not forgeries. So a Reader
-// allocates nothing because of a length alone, and callers check each number.
+// A frame may come from anyone, and the SHA-256 detects accidents, not forgeries. So a Reader never
+// allocates memory because of a length alone, and callers check each number.
 package frame
 
 import (

@@ -8,5 +8,5 @@
 // Endpoint, region and credentials come from the variables and files of AWS's tools:
 // AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for other stores, AWS_REGION, AWS_ACCESS_KEY_ID and
 // AWS_SECRET_ACCESS_KEY, ~/.aws, a web identity or the role of the machine. They never come from an
-// address: outputs show addresses. Without credentials requests are anonymous.
+// address, because outputs show addresses. Without credentials requests are anonymous.
 package objects

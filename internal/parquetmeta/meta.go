@@ -1,6 +1,6 @@
 // Package parquetmeta reads footers and page headers of Parquet files. The files may come from
-// anybody: a structure without its required fields is an error at once, so that memory is at most a
-// small multiple of the bytes. Byte slices in results are parts of the footer.
+// anyone: a structure without its required fields is an error at once, so memory is at most a small
+// multiple of the bytes. Byte slices in results are parts of the footer.
 package parquetmeta
 
 import (

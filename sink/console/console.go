@@ -2,8 +2,8 @@
 // promises, what new rows showed, and how the last runs ended. The server renders pages on request;
 // they have no script and load nothing from elsewhere. The package writes no files.
 //
-// Certificates may come from anybody. Files are read up to a limit, and their content must have the
-// digest in their name.
+// Certificates may come from anyone. Files are read up to a limit, and the content of a file must
+// match the digest in its name.
 package console
 
 import (

@@ -3,10 +3,10 @@
 //
 // Every file is written under a hidden name next to its destination, synced and renamed; then the
 // directory is synced. A job that is killed, or meets a full disk, leaves only hidden files, which
-// the next [Open] removes. Run again, the job writes the same bytes.
+// the next [Open] removes. If it is run again, it writes the same bytes.
 //
 // The directory can also be in an object store, as s3://bucket/prefix. A file is then an object,
-// and the lock excludes no process: of two writers of one object the slower one fails
+// and the lock does not keep other processes out: of two writers of one object the slower one fails
 // ([objects.Files]).
 //
 // The directory of a job:

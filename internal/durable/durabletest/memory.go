@@ -1,4 +1,4 @@
-// Package durabletest has file systems for tests of [durable.FS]: [Memory] loses at a power cut
+// Package durabletest has file systems for tests of [durable.FS]: at a power cut [Memory] loses
 // what was not synced, [Hooked] calls a function before every change, and [Faulty] fails at a
 // chosen operation.
 package durabletest

@@ -1,5 +1,5 @@
-// Package objectstest has a store for tests: the used part of S3 over HTTP, with faults that tests
-// choose.
+// Package objectstest has an object store for tests: the part of S3 that is used here, over HTTP,
+// with faults that tests choose.
 package objectstest
 
 import (

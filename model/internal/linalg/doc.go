@@ -4,8 +4,8 @@
 // It promises three things that a BLAS does not:
 //
 //   - Results do not depend on the number of workers.
-//   - In a product or a right-hand solve, a row of the result depends on that row of the left operand and on
-//     the right operand alone: not on neighbouring rows, on its position in the block, or on the block's size.
+//   - In a product or a right-hand solve, a row of the result depends only on that row of the left operand and
+//     on the right operand: not on neighbouring rows, on its position in the block, or on the block's size.
 //     (Left-hand solves promise the same for columns.)
 //   - Every instruction set gives the same bits, because all do the same fused multiply-adds in the same order.
 //     Only the payload of a NaN may differ.
