@@ -2,8 +2,8 @@
 
     python boost.py ROWS.parquet SPLIT.parquet TARGET COLUMN
 
-SPLIT is what `pacsgp split` wrote for ROWS. With outside rows the trees are fitted on these
-alone, else on all rows that are no held-out rows.
+SPLIT is what `pacsgp split` wrote for ROWS. If it has outside rows, the trees are fitted only on
+these, otherwise on all rows that are not held out.
 """
 import sys
 
@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 rows, split, target, column = sys.argv[1:]
 table, subset = pq.read_table(rows), np.array(pq.read_table(split)["subset"].to_pylist())
-table = table.drop_columns([name for name in table.column_names if name == column])  # of an earlier run
+table = table.drop_columns([name for name in table.column_names if name == column])  # from an earlier run
 x = np.column_stack([table[name].to_numpy() for name in table.column_names if name != target])
 y = table[target].to_numpy()
 
