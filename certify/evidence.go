@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 )
 
 // Evidence is what a certificate is made from: plain numbers about one fitted model and one pass
@@ -92,8 +93,10 @@ func (ev Evidence) validateConstant() error {
 
 // validateTheta checks kernel, grids and the number of hyper-parameters.
 func (ev Evidence) validateTheta() error {
-	faults := faultList{ev.Model.Kernel.validate()}
-	names := ParameterNames(ev.Features(), ev.Model.Kernel.Isotropic)
+	k := ev.Model.Kernel
+	faults := faultList{KernelFamilies(k.Families)}
+	faults.when(!slices.Contains(k.Families, k.Family), "kernel %q is none of the declared %s", k.Family, List(k.Families))
+	names := ParameterNames(ev.Features(), k.Isotropic)
 	faults.when(len(ev.Model.Theta) != len(names), "%d hyper-parameters, want %d: the lengthscales and the variance", len(ev.Model.Theta), len(names))
 	for i, p := range ev.Model.Theta[:min(len(ev.Model.Theta), len(names))] {
 		faults.when(p.Name != names[i], "hyper-parameter %d is called %q, want %q", i, p.Name, names[i])

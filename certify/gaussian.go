@@ -3,7 +3,6 @@ package certify
 import (
 	"fmt"
 	"math"
-	"math/big"
 )
 
 // klSlack is the share of 1 + KL that is added to the computed KL. It covers rounding many times over
@@ -44,7 +43,7 @@ func GaussianKL(mean, factor []float64, m int) (float64, error) {
 		return 0, fmt.Errorf("certify: mean or factor of S (M=%d) holds NaN, Inf or a number whose square overflows", m)
 	}
 	logDet := ln(det.SetMantExp(det, exponent)) // ½ ln det CCᵀ
-	kl := squares.total()
+	kl := empty().Add(exact(squares.sum), exact(squares.rest))
 	kl.Sub(kl, exactInt(int64(m)))
 	kl.Mul(kl, exact(0.5))
 	kl.Sub(kl, logDet)
@@ -72,6 +71,3 @@ func (c *compensated) addSquare(x float64) {
 	lost := float64(float64(c.sum-float64(sum-part)) + float64(square-part)) // c.sum + square = sum + lost
 	c.sum, c.rest = sum, float64(c.rest+float64(lost+low))
 }
-
-// total returns the sum.
-func (c *compensated) total() *big.Float { return empty().Add(exact(c.sum), exact(c.rest)) }

@@ -23,13 +23,6 @@ type Kernel struct {
 	Isotropic bool     `json:"isotropic"` // one lengthscale for all features, else one each
 }
 
-// validate checks that the declared families are known, and that the family is one of them.
-func (k Kernel) validate() error {
-	faults := faultList{KernelFamilies(k.Families)}
-	faults.when(!slices.Contains(k.Families, k.Family), "kernel %q is none of the declared %s", k.Family, List(k.Families))
-	return faults.err()
-}
-
 // KernelFamilies returns an error unless the list has at least one family, each known and listed once.
 func KernelFamilies(names []string) error {
 	var faults faultList

@@ -81,17 +81,11 @@ func bracket(q, c float64) float64 {
 		excess, _ := over.Float64()
 		newton = !newton || math.Abs(excess) <= least/2
 		if math.Abs(excess) < least {
-			least, proposal = math.Abs(excess), newtonStep(p, q, excess)
+			slope := float64(p-q) / float64(p*float64(1-p)) // the conversions prevent fused operations
+			least, proposal = math.Abs(excess), p-float64(excess/slope)
 		}
 		if proposal == p {
 			proposal = math.Nextafter(p, other)
 		}
 	}
-}
-
-// newtonStep returns Newton's step from p towards a value where kl(q‖·) is smaller by excess. bracket tests the
-// result, so that its error does no harm. The conversions prevent fused operations.
-func newtonStep(p, q, excess float64) float64 {
-	slope := float64(p-q) / float64(p*float64(1-p))
-	return p - float64(excess/slope)
 }

@@ -87,7 +87,7 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 			}
 			solveLower(t.factor, step)
 			solveLowerTrans(t.factor, step)
-			if t.trusted(rate, step) {
+			if 0.5*rate*rate*linalg.Dot(step, step) <= trusted+0.02*t.kl {
 				t.mixPrecision(rate, scale, t.precision)
 				t.pool.Mirror(t.precision)
 				t.factored = true
@@ -118,12 +118,10 @@ func (t *Trainer) mixPrecision(rate, scale float64, dst linalg.Mat) {
 	})
 }
 
-// trusted reports whether a step of the mean is short enough for a quadratic model of the risk: ½|step|² at
-// most one nat and a fiftieth of the KL. Usual steps have a hundredth of this limit or less. Where negative
-// curvature nearly cancels the positive, the length of Newton's step has no bound.
-func (t *Trainer) trusted(rate float64, step []float64) bool {
-	return 0.5*rate*rate*linalg.Dot(step, step) <= 1+0.02*t.kl
-}
+// trusted, in nats, and a fiftieth of the KL are the most that ½|step|² may be of a step of the mean, so that a
+// quadratic model of the risk holds. Usual steps have a hundredth of this limit or less. Where negative curvature
+// nearly cancels the positive, the length of Newton's step has no bound.
+const trusted = 1
 
 // pivotFloor keeps each posterior variance below 1/pivotFloor² times the prior variance.
 const pivotFloor = 0.3

@@ -250,15 +250,9 @@ func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 		x := view(some.X, d)
 		phi := k.Slice(0, some.Len(), 0, m)
 		t.pool.Kernel(t.sweep.profile, x, t.z, t.sweep.origin, t.sweep.invScale, t.sweep.variance, phi, linalg.Mat{})
-		addLeastSquares(t.pool, whiten, phi, some.Y, gram, moment)
+		whiten.Solve(phi)
+		t.pool.Syrk(true, 1, phi, 1, gram)
+		t.pool.Gemm(true, false, 1, phi, view(some.Y, 1), 1, view(moment, 1))
 	}
 	t.pool.Mirror(gram)
-}
-
-// addLeastSquares overwrites kernel columns k with whitened features Φ, and adds ΦᵀΦ to the lower triangle of
-// gram and Φᵀy to moment.
-func addLeastSquares(pool *linalg.Pool, whiten *linalg.Solver, k linalg.Mat, y []float64, gram linalg.Mat, moment []float64) {
-	whiten.Solve(k)
-	pool.Syrk(true, 1, k, 1, gram)
-	pool.Gemm(true, false, 1, k, view(y, 1), 1, view(moment, 1))
 }

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -27,13 +26,6 @@ func listed(files []dataset.File, folder string) []dataset.ManifestFile {
 		all[i] = f.ListedFile(folder)
 	}
 	return all
-}
-
-// holds reports whether files are those of the manifest, by path, size and footer.
-func (m Manifest) holds(files []dataset.ManifestFile) bool {
-	return slices.EqualFunc(m.Files, files, func(a, b dataset.ManifestFile) bool {
-		return a.Path == b.Path && a.Bytes == b.Bytes && a.Rows == b.Rows && a.Footer == b.Footer
-	})
 }
 
 // Digests returns the digests of the shards, in order.

@@ -44,16 +44,10 @@ func (c *Cluster) files() []*string {
 	return all
 }
 
-// declared reports whether the file has the section.
-func (c Cluster) declared() bool {
-	c.Warning = nil
-	return !reflect.ValueOf(c).IsZero()
-}
-
 // check adds the faults of the section. A file must have it if and only if it names topics.
 func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 	const key = "kafka"
-	if !topics && !c.declared() {
+	if c.Warning = nil; !topics && reflect.ValueOf(c).IsZero() { // the file has no such section
 		return
 	}
 	faults.Unless(topics, key, "this file uses no topic; leave it out")

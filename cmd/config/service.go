@@ -20,11 +20,6 @@ type Stream struct {
 // sessionTimeout is the default of the key session_timeout.
 const sessionTimeout = yamlfile.Duration(20 * time.Second)
 
-// Session returns after how long a silent member loses its partitions.
-func (c Stream) Session() time.Duration {
-	return time.Duration(given(c.SessionTimeout, sessionTimeout))
-}
-
 // Retained returns how many windows keep their artifacts in the output, besides the current one.
 func (c Stream) Retained() int { return max(1, given(c.Retain, 20)) }
 

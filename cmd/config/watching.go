@@ -145,7 +145,12 @@ var watchedDue = score.Due{Rows: 1 << 20, Every: time.Second}
 // lake counts rows of files.
 func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[ingestlake.StoredColumns]) (failed int, testOf func(*score.Predictor) (watch.Test, error), err error) {
 	files := newWatchedFiles(w, cfg.State.Files)
-	cfg.Known, cfg.Again = files.knownTo, files.again
+	cfg.Known = files.knownTo
+	cfg.Again = func(p score.Piece[ingestlake.StoredColumns]) bool {
+		files.mu.Lock()
+		defer files.mu.Unlock()
+		return files.counted[files.digests[p.File.Path]]
+	}
 	if cfg.Unit = w.Unit.Column; cfg.Unit != nil {
 		cfg.UnitOf = ingestlake.UnitOf
 	}
@@ -328,13 +333,6 @@ func (f *watchedFiles) warning(text string) {
 		f.warned[text] = true
 		f.of.Warned(text)
 	}
-}
-
-// again reports whether the rows of a file were counted from another file.
-func (f *watchedFiles) again(p score.Piece[ingestlake.StoredColumns]) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.counted[f.digests[p.File.Path]]
 }
 
 // count records a file as counted, and returns what identifies it in the state.

@@ -173,13 +173,6 @@ type spool struct {
 // progressEvery is after how many rows [Config.Progress] is called.
 const progressEvery = 1 << 10
 
-// progress counts a row.
-func (s *spool) progress() {
-	if n := s.read.Add(1); s.cfg.Progress != nil && n%progressEvery == 0 {
-		s.cfg.Progress(n)
-	}
-}
-
 // openSpool makes or resumes a spool, and removes unfinished files of a killed process.
 func openSpool(cfg Config) (*spool, error) {
 	if err := cfg.files.MkdirAll(cfg.Folder); err != nil {

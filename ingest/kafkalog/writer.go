@@ -45,7 +45,9 @@ func (w *writer) add(r *broker.Record) error {
 			return err
 		}
 	}
-	w.spool.progress()
+	if n := w.spool.read.Add(1); w.spool.cfg.Progress != nil && n%progressEvery == 0 {
+		w.spool.cfg.Progress(n)
+	}
 	if rows := w.block.rows(); rows > maxSegmentRows {
 		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, maxSegmentRows))
 	}

@@ -93,11 +93,6 @@ func (p *pageReader) body() ([]byte, error) {
 	return stored, p.compare(crc32.ChecksumIEEE(stored))
 }
 
-// start puts p before the bytes after the first n of the page, for piece.
-func (p *pageReader) start(n int) {
-	p.read, p.sum = n, crc32.ChecksumIEEE(p.ahead[p.head:n])
-}
-
 // piece reads the next bytes of the body into dst. It compares the checksum at the end.
 func (p *pageReader) piece(dst []byte) error {
 	n := copy(dst, p.ahead[min(p.read, len(p.ahead)):])

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math/bits"
 
@@ -324,7 +325,8 @@ func (c *walker[V]) startValues(encoding format.Encoding, b []byte, n int) error
 		return errFewValues
 	}
 	c.page.decoded = decoded{}
-	c.pages.start(len(c.pages.ahead) - len(b))
+	c.pages.read = len(c.pages.ahead) - len(b)
+	c.pages.sum = crc32.ChecksumIEEE(c.pages.ahead[c.pages.head:c.pages.read])
 	return nil
 }
 

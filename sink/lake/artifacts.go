@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/digest"
@@ -25,12 +23,6 @@ var (
 	CertificateName = pipeline.CertificateName
 	RowName         = pipeline.RowName
 )
-
-// modelDigest returns the digest in the name of a model file. ok is false for other names.
-func modelDigest(name string) (string, bool) {
-	digest := strings.TrimSuffix(strings.TrimPrefix(name, "model-"), ".parquet")
-	return digest, name == ModelName(digest) && name == filepath.Base(name)
-}
 
 // PutModel writes a model to a hidden file and returns the SHA-256 of its bytes. The model stays
 // hidden until [Output.PutCertificate] publishes its certificate.

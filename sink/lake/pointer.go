@@ -59,8 +59,8 @@ func (o *Output) Current() (*pipeline.Current, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: it is no pointer of the format %s: %w", path, pointerFormat, err)
 	}
-	digest, ok := modelDigest(p.Model)
-	if !ok || p.Certificate != CertificateName(p.ID) {
+	digest := strings.TrimSuffix(strings.TrimPrefix(p.Model, "model-"), ".parquet")
+	if p.Model != ModelName(digest) || p.Model != filepath.Base(p.Model) || p.Certificate != CertificateName(p.ID) {
 		return nil, fmt.Errorf("%s: %q and %q are not the names of a certificate and a model next to it", path, p.Certificate, p.Model)
 	}
 	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Predictor: p.Predictor, Bound: p.Bound, Status: p.Status, Since: p.Since}, nil
