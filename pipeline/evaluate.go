@@ -44,7 +44,7 @@ func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int
 			return err
 		}
 		for i := range b.Rows {
-			_, mean, _, _ := w.Law(i)
+			_, mean, _ := w.Law(i)
 			off := (s.Scale.TargetOf(b, i) - mean) * m.Meta.Target.Scale
 			e.Squared += float64(off * off)
 		}

@@ -146,7 +146,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	if err := w.Predict(); err != nil {
 		return found, err
 	}
-	found.fill(w, 0, p.of.Meta, p.of.Scale.CentreOf(values))
+	found.fill(w, 0, p.of.Meta)
 	return found, nil
 }
 
@@ -202,33 +202,25 @@ func (p *Ready) part(b dataset.Block, from, to int, out []Prediction) ([]Predict
 		if !good && (!labelled || slices.ContainsFunc(strict, func(c int) bool { return job.Missing(b.Columns[c][i]) })) {
 			found.Reason = b.Reasons.Value(i)
 		} else {
-			centre := p.of.Meta.Target.Centre
-			if means := p.of.Scale.Means(b); means != nil {
-				centre = means[i]
-			}
-			found.fill(w, i-from, p.of.Meta, centre)
+			found.fill(w, i-from, p.of.Meta)
 		}
 		out = append(out, found)
 	}
 	return out, nil
 }
 
-// fill sets the numbers of a prediction from row i of a workspace and the centre of its target, or Reason if they are not
-// accurate enough.
-func (p *Prediction) fill(w *pass.Workspace, i int, meta pass.ModelMeta, centre float64) {
-	target := meta.Target
-	x, mean, meanError, variance := w.Law(i)
-	mean = mean*target.Scale + centre
-	// Three operations round, each relative to what the mean is made of.
-	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(centre))
-	if !(meanError*target.Scale+rounding <= pass.Accuracy(meta.Loss, target)) {
+// fill sets the numbers of a prediction from row i of a workspace, or Reason if they are not accurate enough.
+func (p *Prediction) fill(w *pass.Workspace, i int, meta pass.ModelMeta) {
+	x, _, variance := w.Law(i)
+	mean, accurate := w.Raw(i)
+	if !accurate {
 		p.Reason = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 		return
 	}
 	p.Other = meta.Other(x)
 	p.Far = slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v) > FarScales })
 	variance, noise := max(0, variance), float64(meta.Predictor.Factor*meta.Predictor.Noise)
-	p.Mean, p.Deviation, p.PredictiveDeviation = mean, math.Sqrt(variance)*target.Scale, math.Sqrt(variance+noise)*target.Scale
+	p.Mean, p.Deviation, p.PredictiveDeviation = mean, math.Sqrt(variance)*meta.Target.Scale, math.Sqrt(variance+noise)*meta.Target.Scale
 	if meta.Predictor.Noise == 0 {
 		p.PredictiveDeviation = math.NaN()
 	}

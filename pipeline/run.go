@@ -155,10 +155,10 @@ func plotRows(rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, erro
 	}
 	o := rowsToPlot{Observed: rows.Column(rows.Columns - 1)}
 	for i := range rows.N {
-		_, mean, _, _ := w.Law(i)
-		o.Mean = append(o.Mean, mean*s.Scale.Target.Scale+s.Scale.CentreOf(rows.Row(i)))
+		_, mean, _ := w.Law(i)
+		o.Mean = append(o.Mean, mean*s.Scale.Target.Scale+s.Scale.CentreOfRow(rows.Row(i)))
 		if m.Meta.Mean != "" {
-			o.Column = append(o.Column, s.Scale.CentreOf(rows.Row(i)))
+			o.Column = append(o.Column, s.Scale.CentreOfRow(rows.Row(i)))
 		}
 	}
 	return o, nil

@@ -25,16 +25,16 @@ func NewScaler(columns []int, features []job.Affine, encode job.Encodings, mean 
 	return s
 }
 
-// Means returns the column of a block that is subtracted from the target, or nil if there is none.
-func (s Scaler) Means(b Block) []float64 {
+// CentreOf returns what is subtracted from the target of row i of a block.
+func (s Scaler) CentreOf(b Block, i int) float64 {
 	if s.mean < 0 {
-		return nil
+		return s.Target.Centre
 	}
-	return b.Columns[s.mean]
+	return b.Columns[s.mean][i]
 }
 
-// CentreOf returns what is subtracted from the target of a raw row.
-func (s Scaler) CentreOf(row []float64) float64 {
+// CentreOfRow is CentreOf for a raw row.
+func (s Scaler) CentreOfRow(row []float64) float64 {
 	if s.mean < 0 {
 		return s.Target.Centre
 	}
@@ -68,11 +68,7 @@ func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
 
 // TargetOf returns the scaled target of row i of a block.
 func (s Scaler) TargetOf(b Block, i int) float64 {
-	centre := s.Target.Centre
-	if means := s.Means(b); means != nil {
-		centre = means[i]
-	}
-	return (b.Columns[len(b.Columns)-1][i] - centre) / s.Target.Scale
+	return (b.Columns[len(b.Columns)-1][i] - s.CentreOf(b, i)) / s.Target.Scale
 }
 
 // Row writes the inputs of a raw row to x.
@@ -88,7 +84,7 @@ func (s Scaler) ScaleRaw(r RawRows) (x, y []float64) {
 	for i := range r.N {
 		row := r.Row(i)
 		s.Row(x[i*s.Inputs:], row)
-		y[i] = (row[len(row)-1] - s.CentreOf(row)) / s.Target.Scale
+		y[i] = (row[len(row)-1] - s.CentreOfRow(row)) / s.Target.Scale
 	}
 	return x, y
 }

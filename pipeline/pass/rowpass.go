@@ -295,7 +295,7 @@ func (f *shardFold) score(b dataset.Block) error {
 	if err := w.Score(); err != nil {
 		return err
 	}
-	draw, column, to := f.lossSums.At(certify.PredictorDraw, certify.SubsetTraining), w.of.Scale.Means(b), &rowSums{}
+	draw, to := f.lossSums.At(certify.PredictorDraw, certify.SubsetTraining), &rowSums{}
 	err := f.each(b, at, draw, func(i, at int) error {
 		if f.units != nil {
 			to = sumOf(f.units.train, f.unitOf.Unit(b, at))
@@ -304,8 +304,8 @@ func (f *shardFold) score(b dataset.Block) error {
 		if err == nil {
 			err = to.constant.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
 		}
-		if err == nil && column != nil {
-			err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], column[at], w.of.Scale.Target.Scale))
+		if err == nil && w.of.Meta.Mean != "" {
+			err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], w.from[i], w.of.Scale.Target.Scale))
 		}
 		return err
 	})

@@ -86,6 +86,7 @@ type Workspace struct {
 	of   *Scorer
 	n    int       // number of gathered rows
 	x, y []float64 // inputs and targets, scaled
+	from []float64 // what is subtracted from the raw targets
 	laws loss.Laws
 	hi   []float64 // upper bounds on the expected loss of a random draw, or on the loss of a prediction
 }
@@ -99,7 +100,7 @@ func (w *Workspace) Reset(n int) {
 	if len(w.y) >= n {
 		return
 	}
-	w.x, w.y = make([]float64, n*w.of.Scale.Inputs), make([]float64, n)
+	w.x, w.y, w.from = make([]float64, n*w.of.Scale.Inputs), make([]float64, n), make([]float64, n)
 	w.laws, w.hi = loss.NewLaws(n), make([]float64, n)
 }
 
@@ -111,21 +112,24 @@ func (w *Workspace) Gather(b dataset.Block, from, to int) {
 		y = w.y[w.n:]
 	}
 	w.of.Scale.Scale(b, from, to, w.x[w.n*d:], y)
-	w.n += to - from
+	for i := from; i < to; i, w.n = i+1, w.n+1 {
+		w.from[w.n] = w.of.Scale.CentreOf(b, i)
+	}
 }
 
 // GatherRow replaces the gathered rows by one raw row without its target.
 func (w *Workspace) GatherRow(values []float64) {
 	w.Reset(1)
 	w.of.Scale.Row(w.x, values)
-	w.n = 1
+	w.n, w.from[0] = 1, w.of.Scale.CentreOfRow(values)
 }
 
-// GatherScaled replaces the gathered rows by scaled rows: inputs x row-major, and targets y.
+// GatherScaled replaces the gathered rows by scaled rows: inputs x row-major, and targets y. Their raw size is not known.
 func (w *Workspace) GatherScaled(x, y []float64) {
 	w.Reset(len(y))
 	copy(w.x, x)
 	copy(w.y, y)
+	clear(w.from)
 	w.n = len(y)
 }
 
@@ -139,19 +143,40 @@ func (w *Workspace) Predict() error {
 func (w *Workspace) Score() error { return w.scoreDraws(w.of.draws) }
 
 func (w *Workspace) scoreDraws(from *model.Predictor) error {
-	return from.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
+	err := from.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
+	w.withhold()
+	return err
 }
 
 // ScoreMeans is Score for predictions: it computes mean, variance and upper bounds on the losses.
 func (w *Workspace) ScoreMeans() error {
-	return w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
+	err := w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
+	w.withhold()
+	return err
 }
 
-// Law returns, in scaled units, the inputs of row i, and the computed mean of f, the largest error of that mean, and the
-// variance.
-func (w *Workspace) Law(i int) (x []float64, mean, meanError, variance float64) {
+// withhold lets rows count 1 whose predictions cannot be written with the accuracy that the certificate asks for.
+func (w *Workspace) withhold() {
+	for i := range w.n {
+		if _, accurate := w.Raw(i); !accurate {
+			w.laws.MeanError[i], w.hi[i] = math.Inf(1), 1
+		}
+	}
+}
+
+// Raw returns the mean of row i in raw units, and whether it has the accuracy that the certificate asks for.
+func (w *Workspace) Raw(i int) (mean float64, accurate bool) {
+	target, centre := w.of.Meta.Target, w.from[i]
+	mean = w.laws.Mean[i]*target.Scale + centre
+	// Three operations round, each relative to what the mean is made of.
+	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(centre))
+	return mean, w.laws.MeanError[i]+rounding/target.Scale <= w.of.accuracy
+}
+
+// Law returns, in scaled units, the inputs of row i, and the computed mean and variance of f.
+func (w *Workspace) Law(i int) (x []float64, mean, variance float64) {
 	d := w.of.Scale.Inputs
-	return w.x[i*d : (i+1)*d], w.laws.Mean[i], w.laws.MeanError[i], w.laws.Variance[i]
+	return w.x[i*d : (i+1)*d], w.laws.Mean[i], w.laws.Variance[i]
 }
 
 // Losses returns upper bounds on the losses of the scored rows. They are valid until rows are gathered or scored again.

@@ -18,10 +18,8 @@ class Laws:
     def __init__(self, model, holds, of="prediction"):
         self.model, self.draws, m = model, of != "prediction", len(model.mean)
         self.mean, self.factor = model.mean if of == "draw" else model.weight, model.c if self.draws else model.b
-        self.sigma2 = model.variance
-        self.sigma = math.sqrt(model.variance) * OUTWARDS
-        self.gamma = gamma(min(STEP, m) + m / STEP + 8)
-        self.sums = gamma(m + 8)
+        self.sigma2, self.sigma = model.variance, math.sqrt(model.variance) * OUTWARDS
+        self.gamma, self.sums = gamma(min(STEP, m) + m / STEP + 8), gamma(m + 8)
         self.weights, rest = self.unwhitened()
         self.residual = self.sigma * length(rest) if holds else math.inf
         self.both = np.stack([self.weights, np.abs(self.weights)], axis=1)
@@ -44,20 +42,21 @@ class Laws:
                 alpha = alpha + back(rest)
         return alpha, rest
 
-    def at(self, k, dk, phi, reach):
-        """Mean, variance, and the bound on the error of the mean; for draws also those of the variance, a near and a wide one; for predictions one that another program proves (theory.md, 10)."""
+    def at(self, k, dk, phi, reach, centre):
+        """Mean, variance, and the bound on the error of the mean, infinite where a mean around this raw centre cannot be written to τ; for draws also those of the variance, a near and a wide one; for predictions one that another program proves (theory.md, 10)."""
         mean, mass = products(k, self.both).T
         tail = TAIL * self.sigma2 * len(self.model.mean)
         mean_error = (self.gamma * mass + dk @ self.both[:, 1] * (1 + self.sums) + tail * length(self.weights) + self.residual) * OUTWARDS
+        rounding, tau = self.model.written(mean, centre)[1] / self.model.target["scale"], self.model.tau() / self.model.target["scale"]
+        mean_error = np.where(mean_error + rounding <= tau, mean_error, np.inf)
         q = products(np.ascontiguousarray(self.factor.T), phi)
         phi2, q2 = (phi * phi).sum(0), (q * q).sum(0)
         variance = self.sigma2 - phi2 + q2
         if not self.draws:
             off = (gamma(len(phi) / 16 + 24) + 8 * U) * np.sqrt((k * k).sum(1)) + (2.6 * reach + self.model.z.shape[1] + 8) * U * np.sqrt(self.sigma2 * k.sum(1))
             there = off * length(self.weights) + self.residual
-            return mean, variance, mean_error, np.where(reach < FAR, np.maximum(mean_error, there), np.inf)
-        size = np.sqrt(phi2) * OUTWARDS
-        moved = products(self.size, np.abs(phi))                                                            # by the rounding of L
+            return mean, variance, mean_error, np.where((reach < FAR) & (there + rounding <= tau / 2), np.maximum(mean_error, there), np.inf)
+        size, moved = np.sqrt(phi2) * OUTWARDS, products(self.size, np.abs(phi))                            # by the rounding of L
         off = self.inverse * (np.sqrt((dk * dk).sum(1)) + tail + self.gamma * np.sqrt((moved * moved).sum(0))) * OUTWARDS   # of φ
         spread = self.gamma * self.spread_root * size                                                        # of Cᵀφ
         others = off * off * (1 + self.spread) + spread * (2 * np.sqrt(q2) + spread) + self.sums * (self.sigma2 + phi2 + q2)

@@ -84,6 +84,11 @@ class Model:
         """What is subtracted from the target at each row [columns, rows]: the column of the mean, or the centre."""
         return rows[len(self.features)] if "mean" in self.meta else np.full(rows.shape[1], self.target["centre"])
 
+    def written(self, mean, centre):
+        """Means [n] in raw units, and how much writing them rounds: three operations, each relative to what the mean is made of."""
+        mean = mean * self.target["scale"] + centre
+        return mean, 2.0 ** -51 * (np.abs(mean) + np.abs(centre))
+
     def scale_target(self, rows):
         """The target in scaled units, of rows with all columns."""
         return (rows[-1] - self.centre_of(rows)) / self.target["scale"]

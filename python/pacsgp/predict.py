@@ -22,12 +22,10 @@ class Predictor:
         model, scale = self.model, self.model.target["scale"]
         bad = ~(np.abs(block[self.strict]) <= LARGEST).all(0)
         x = model.scale_features(np.where(bad, model.centre[:, None], block[:len(model.features)]).T)
-        parts = [self.laws.at(*features(model, x[i:i + BLOCK])) for i in range(0, len(x), BLOCK)]
-        mean, variance, mean_error, _ = (np.concatenate(part) for part in zip(*parts))
         centre = model.centre_of(block)
-        mean = mean * scale + centre
-        rounding = 2.0 ** -51 * (np.abs(mean) + np.abs(centre))
-        none = bad | ~(mean_error * scale + rounding <= model.tau())
+        parts = [self.laws.at(*features(model, x[i:i + BLOCK]), centre[i:i + BLOCK]) for i in range(0, len(x), BLOCK)]
+        mean, variance, mean_error, _ = (np.concatenate(part) for part in zip(*parts))
+        mean, none = model.written(mean, centre)[0], bad | ~(mean_error < np.inf)
         found = {"have no prediction, for they break the row rules of the certificate": bad,
                  "have no prediction that can be computed to the accuracy of the certificate: use a larger epsilon or fewer inducing points": none & ~bad,
                  f"are extrapolated: a feature lies more than {FAR} of its scales from its centre, and the certificate says little about such rows": (np.abs(x) > FAR).any(1) & ~none}

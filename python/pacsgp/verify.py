@@ -91,7 +91,7 @@ def check_losses(model, cert, first_pass, holds, methods):
             fitted = first_pass.fitted[ordinals[i:i + BLOCK]]  # of training rows alone
             regression.add(found[2][:, fitted], y[fitted])
             for m in mine:
-                m.add(losses, y, laws[m.predictor].at(*found), rows)
+                m.add(losses, y, laws[m.predictor].at(*found, model.centre_of(rows)), rows)
         for m in mine:
             m.agrees(None if first_pass.ids is None else first_pass.ids[ordinals])
     check_predictor(model, first_pass, regression)

@@ -49,3 +49,5 @@ with pa.ipc.new_file("stored/rows/2.arrow", few.schema) as out:
 strange = np.where(np.arange(n) % 17 == 3, 1e9, np.where(np.arange(n) % 23 == 20, 9e15, b))  # two values that mean "missing"
 write("strange/rows.parquet", rows.select(["a", "carrier", "y"]).append_column("b", pa.array(strange)))
 write("noiseless/rows.parquet", pa.table({"a": a, "b": b, "y": np.sin(2 * a) + b}).slice(0, 640))
+huge = 2.0 ** 57 * (1.0 * (np.arange(n) % 14 == 3) - (np.arange(n) % 14 == 10))  # of a seventh of the rows no prediction can be written
+write("unwritten/rows.parquet", pa.table({"a": a, "m": np.sin(a).round(3) + huge, "y": y.round(4) + huge}))
