@@ -151,7 +151,7 @@ func TestWatchByUnits(t *testing.T) {
 	}
 	writeFile(t, path, []byte(watched))
 	d := seen(t, 0, args...)
-	if d.Loss != 1 || d.Units != 3 || d.Rows != 4+3+1 || d.Open != 1 || d.Late != 1 || d.Bad != 1 || d.Unlabelled != 1 || !strings.Contains(d.Statement, "of 3 new units were missed") {
+	if d.Loss != 1 || d.Units != 3 || d.Rows != 4+3+1 || d.Open != 1 || d.Late != 1 || d.Bad != 1 || d.Unlabelled != 1 || !strings.Contains(d.Statement, "over 3 new units, were missed") {
 		t.Errorf("%+v", d)
 	}
 	if diff := cmp.Diff(d, seen(t, 0, args...)); diff != "" {

@@ -268,7 +268,7 @@ func TestUnitsEnd(t *testing.T) {
 	r, err := new(k.state(t).Tests[0]).Report(by[0].Certificate)
 	fatal.If(t, err)
 	for _, want := range []string{
-		"25.0 % of 4 new units were missed; the expected share is at most ",
+		"25.0 % of the rows of a unit, on average over 4 new units, were missed; the expected share is at most ",
 		"not counted: 2 rows of units that have not ended; not counted: 1 row of no unit",
 	} {
 		if !strings.Contains(r.Statement, want) {

@@ -18,7 +18,7 @@ type Report struct {
 // Report returns the result so far of the test of the certificate c.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	r.Bound = 1
-	example, n := t.example(), t.Losses.Count()
+	n := t.Losses.Count()
 	switch {
 	case n == 0 && t.Unit != nil:
 		r.Statement = "no unit has ended yet (one ends with the first file that begins another unit and has no row of it)"
@@ -28,8 +28,12 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		if r.Bound, err = certify.NextBound(t.Losses, c.Delta.Declared); err != nil {
 			return r, err
 		}
+		of := words.Count(n, "new "+t.example())
+		if t.Unit != nil {
+			of = "the rows of a unit, on average over " + of + ","
+		}
 		r.Statement = fmt.Sprintf("%s of %s were missed; the expected share is at most %s (%s confidence)",
-			words.PercentNear(t.Losses.Upper()), words.Count(n, "new "+example), words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
+			words.PercentNear(t.Losses.Upper()), of, words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
 		if r.Bound < t.Alarm.Bound {
 			r.Statement += ", below the certified " + words.PercentUp(t.Alarm.Bound)
 		} else if t.Alarm.Bound < 1 {
@@ -51,7 +55,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		}
 	}
 	if r.Alarm = t.Raised(); r.Alarm != "" {
-		r.Statement += ". ALARM: the certificate no longer holds"
+		r.Statement += ". ALARM: the certified bound does not hold" + t.over()
 		return r, nil
 	}
 	if !speaksOf(c, t.Unit) {
@@ -69,8 +73,16 @@ func (t *Test) Raised() string {
 		return ""
 	}
 	a := t.Alarm
-	return fmt.Sprintf("the certified bound of %s does not hold for these %ss: clear after %s, in %s. If the bound held, such an alarm would have a probability of at most %s",
-		words.PercentUp(a.Bound), t.example(), words.Count(a.Raised, "new "+t.example()), t.Where, words.PercentDeclared(a.Delta))
+	return fmt.Sprintf("the certified bound of %s does not hold%s: clear after %s, in %s. If it held, such an alarm would have a probability of at most %s",
+		words.PercentUp(a.Bound), t.over(), words.Count(a.Raised, "new "+t.example()), t.Where, words.PercentDeclared(a.Delta))
+}
+
+// over says what the tested bound is about.
+func (t *Test) over() string {
+	if t.Unit != nil {
+		return " on average over units of " + strings.Join(t.Unit, ", ")
+	}
+	return " for these rows"
 }
 
 // example returns the word for what a test counts.
