@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/twmb/avro"
 
@@ -158,11 +159,15 @@ var avroNumbers = func() (all []avro.SchemaOpt) {
 	return all
 }()
 
-// maxAvroSchema bounds the text of a schema, in bytes.
-const maxAvroSchema = 1 << 20
+// Bounds of a schema: of its text, in bytes, and of its types where each name is replaced by what it names. The library
+// builds and reads the latter one by one, though nulls take no byte of a record.
+const (
+	maxAvroSchema = 1 << 20
+	maxAvroTypes  = 1 << 16
+)
 
-// parseAvro parses a schema. behind has the schemas that it may refer to.
-func parseAvro(schema string, behind *avro.SchemaCache) (*avro.Schema, error) {
+// parseAvro parses a schema. behind has the schemas that it may refer to, and types how many types their names stand for.
+func parseAvro(schema string, behind *avro.SchemaCache, types map[string]int) (*avro.Schema, error) {
 	if len(schema) > maxAvroSchema {
 		return nil, fmt.Errorf("an Avro schema of %d bytes, want at most %d", len(schema), maxAvroSchema)
 	}
@@ -170,7 +175,33 @@ func parseAvro(schema string, behind *avro.SchemaCache) (*avro.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Avro schema: %w", err)
 	}
+	if avroTypes(s.Root(), types) >= maxAvroTypes {
+		return nil, fmt.Errorf("the Avro schema has %d types or more, with each name replaced by what it names", maxAvroTypes)
+	}
 	return s, nil
+}
+
+// avroTypes returns the number of types in n, at most maxAvroTypes. A type within itself counts once. The numbers of the
+// named types so far are in named, by the ends of their names.
+func avroTypes(n *avro.SchemaNode, named map[string]int) int {
+	end := func(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+	types, within := max(1, named[end(n.Type)]), slices.Clone(n.Branches)
+	for _, f := range n.Fields {
+		within = append(within, f.Type)
+	}
+	for _, of := range []*avro.SchemaNode{n.Items, n.Values} {
+		if of != nil {
+			within = append(within, *of)
+		}
+	}
+	for i := range within {
+		types += avroTypes(&within[i], named)
+	}
+	types = min(types, maxAvroTypes)
+	if n.Name != "" {
+		named[end(n.Name)] = max(named[end(n.Name)], types)
+	}
+	return types
 }
 
 // wantRecord returns an error unless the schema describes a record.

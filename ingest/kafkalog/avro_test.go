@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -71,11 +72,9 @@ func sameRow(t *testing.T, name string, columns [][]float64, at int, want []floa
 
 // Rows that another library wrote are the rows that went in.
 func TestAvro(t *testing.T) {
-	r := newAvroReader(avroColumns)
-	var err error
-	if r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}); err != nil {
-		t.Fatal(err)
-	}
+	r, err := newAvroReader(avroColumns), error(nil)
+	r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]int{})
+	fatal.If(t, err)
 	columns := make([][]float64, len(avroColumns))
 	for i := range int64(8) {
 		value, want := encoded(t, 4*i)
@@ -172,7 +171,12 @@ func TestRegistry(t *testing.T) {
 // Schemas that cannot give the columns are reported; so are values that are none of their
 // schema, whatever they claim.
 func TestAvroFaults(t *testing.T) {
+	doubled := `{"name":"f","type":"null"}`
+	for i := range 40 {
+		doubled += fmt.Sprintf(`,{"name":"f%d","type":{"type":"record","name":"R%d","fields":[{"name":"a","type":"%s"},{"name":"b","type":"%[3]s"}]}}`, i, i+1, map[bool]string{true: "null", false: fmt.Sprint("R", i)}[i == 0])
+	}
 	for schema, want := range map[string]string{
+		`{"type":"record","name":"R","fields":[` + doubled + `]}`: "65536 types or more",
 		`"int"`: "want a record",
 		`{`:     "Avro schema",
 		`{"type":"record","name":"R","fields":[` + strings.Repeat(" ", maxAvroSchema) + `{"name":"x","type":"int"}]}`:                  "want at most",
@@ -182,6 +186,7 @@ func TestAvroFaults(t *testing.T) {
 			t.Errorf("%.80s: %v, want an error with %q", schema, err, want)
 		}
 	}
+	r, err := newAvroReader([]string{"x"}), error(nil)
 	for _, c := range []struct{ schema, value, want string }{
 		{`"string"`, "\x04ab", "the text"},
 		{`"string"`, "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "no Avro"},
@@ -196,19 +201,14 @@ func TestAvroFaults(t *testing.T) {
 		{`{"type":"record","name":"S","fields":[]}`, "", "name a member"},
 		{`{"type":"array","items":"int"}`, "\x00", "a list"},
 	} {
-		r := newAvroReader([]string{"x"})
-		var err error
-		if r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"x","type":`+c.schema+`}]}`, &avro.SchemaCache{}); err != nil {
-			t.Fatal(err)
-		}
+		r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"x","type":`+c.schema+`}]}`, &avro.SchemaCache{}, map[string]int{})
+		fatal.If(t, err)
 		if err := r.read([]byte(c.value), make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q as %s: %v, want an error with %q", c.value, c.schema, err, c.want)
 		}
 	}
 	// A list of 2⁶⁰ nulls, and records that hold each other without end.
-	r := newAvroReader([]string{"x"})
-	var err error
-	r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"l","type":{"type":"array","items":"null"}},{"name":"r","type":["null","R"]},{"name":"x","type":"int"}]}`, &avro.SchemaCache{})
+	r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"l","type":{"type":"array","items":"null"}},{"name":"r","type":["null","R"]},{"name":"x","type":"int"}]}`, &avro.SchemaCache{}, map[string]int{})
 	fatal.If(t, err)
 	for want, value := range map[string][]byte{
 		"limit":     binary.AppendVarint(nil, 1<<60),
@@ -225,7 +225,7 @@ func TestDamagedAvro(t *testing.T) {
 	value, _ := encoded(t, 5)
 	r := newAvroReader(avroColumns)
 	var err error
-	r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{})
+	r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]int{})
 	fatal.If(t, err)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {
@@ -243,7 +243,7 @@ func FuzzAvro(f *testing.F) {
 	f.Add(value)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := newAvroReader(avroColumns)
-		r.declared, _ = parseAvro(avroSchema, &avro.SchemaCache{})
+		r.declared, _ = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]int{})
 		columns := make([][]float64, len(avroColumns))
 		if err := r.read(data, columns); err == nil && len(columns[0]) != 1 {
 			t.Errorf("a record is %d rows", len(columns[0]))

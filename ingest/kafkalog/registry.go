@@ -108,7 +108,7 @@ func (s *schemas) ask(ctx context.Context, id uint32) (*avro.Schema, error) {
 	if err != nil {
 		return nil, answered(err)
 	}
-	f := references{schemas: s, seen: map[sr.SchemaReference]bool{}}
+	f := references{schemas: s, types: map[string]int{}, seen: map[sr.SchemaReference]bool{}}
 	parsed, err := f.parse(ctx, found)
 	if err != nil {
 		return nil, err
@@ -134,6 +134,7 @@ type references struct {
 	*schemas
 
 	cache avro.SchemaCache
+	types map[string]int
 	seen  map[sr.SchemaReference]bool
 }
 
@@ -157,5 +158,5 @@ func (f *references) parse(ctx context.Context, s sr.Schema) (*avro.Schema, erro
 			return nil, fmt.Errorf("%s: %w", ref.Name, err)
 		}
 	}
-	return parseAvro(s.Schema, &f.cache)
+	return parseAvro(s.Schema, &f.cache, f.types)
 }
