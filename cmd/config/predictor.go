@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -25,6 +26,7 @@ type Predictor struct {
 	score.Artifact
 
 	Carries     string       // id of the certificate in the column of predictions; "" if they carry none
+	Draws       bool         // whether a row's prediction is a draw from its law, by its ordinal
 	Interval    *Interval    // nil if no interval is requested
 	Passthrough *Passthrough // columns to copy from the predicted files; nil for none
 }
@@ -69,6 +71,9 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset
 	out := sink.NewPredictions(file, p.Carries, columns...)
 	err = ready.Predict(ctx, src, shards, func(batch []pipeline.Prediction) error {
 		n.add(batch)
+		for i := 0; i < len(batch) && p.Draws; i++ {
+			batch[i].Mean += batch[i].Deviation * rand.New(rand.NewPCG(0, uint64(batch[i].Ordinal))).NormFloat64()
+		}
 		var extra ingestlake.StoredColumns
 		if p.Interval != nil {
 			extra.Values = sink.Ends(batch, p.Interval.Below, p.Interval.Above, p.Interval.Deviations)

@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -76,8 +77,9 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	if err != nil {
 		return err
 	}
-	if gibbs {
-		p.Model, p.Carries = p.Model.Draws(), pipeline.CarriedID(p.Certificate, p.ID, certify.PredictorDraw)
+	if p.Draws = gibbs; gibbs {
+		p.Model.Predictive, p.Model.Meta.Predictor = p.Model.Posterior, pass.Predictor{Factor: 1}
+		p.Carries = pipeline.CarriedID(p.Certificate, p.ID, certify.PredictorDraw)
 	}
 	show := newDisplay(w)
 	src, err := p.Open(ctx, from, res)

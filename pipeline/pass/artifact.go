@@ -77,14 +77,6 @@ type Sink interface {
 	PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error)
 }
 
-// Draws returns the model that predicts by random draws from Q: its predictions are the mean of Q, and their deviation
-// is that of f under Q, without noise of the target.
-func (m Model) Draws() Model {
-	m.Meta.Predictor = Predictor{Factor: 1}
-	m.Predictive = m.Posterior
-	return m
-}
-
 // Inputs returns the columns that a prediction needs: the features, and the column of the mean if there is one.
 func (m ModelMeta) Inputs() []string {
 	names := m.FeatureNames()
