@@ -150,6 +150,7 @@ func errorMutants() []mutant {
 		{"accuracy: of the squared and the relative loss", "model/loss", interval, []edit{{"model/loss/upper.go", "float64(0.8*apart)+r.accuracy", "float64(0.8*apart)"}}},
 		{"accuracy: rows that are not proven count 1", "model/loss", "TestUnknownLawsCostOne", []edit{{"model/loss/upper.go", "if !proven(laws, i) || ", "if "}}},
 		{"accuracy: in the pass", "pipeline", "TestAccuracyIsCounted", []edit{{"pipeline/pass/score.go", "accuracy: Accuracy(", "accuracy: 1e-3 * Accuracy("}}},
+		{"accuracy: of rows without a prediction", "cmd/pacsgp", "TestCorpus", []edit{{"pipeline/pass/score.go", "w.laws.MeanError[i], w.hi[i] = math.Inf(1), 1", "w.laws.MeanError[i] = math.Inf(1)"}}},
 	}
 }
 

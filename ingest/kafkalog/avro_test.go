@@ -223,8 +223,7 @@ func TestAvroFaults(t *testing.T) {
 // TestDamagedAvro: 2,000 damaged values are errors or rows, no panic.
 func TestDamagedAvro(t *testing.T) {
 	value, _ := encoded(t, 5)
-	r := newAvroReader(avroColumns)
-	var err error
+	r, err := newAvroReader(avroColumns), error(nil)
 	r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]int{})
 	fatal.If(t, err)
 	rng := rand.New(rand.NewPCG(5, 6))
