@@ -38,16 +38,15 @@ def digest_of_targets(targets):
 def ranked_rows(split, n, k):
     """Ordinals of the held-out rows and of the outside rows, ascending, and of the k other rows
     of lowest rank, in the order of their rank; with last the held-out rows are the last ones (formats.md, 4.4)."""
-    key, apart, first_apart = split["key"], [], []
-    last = split.get("last")
-    for share in (0 if last else split.get("holdout", 0), split.get("outside", 0)):
-        first_apart.append((first_apart or [1 << 64])[-1] - int(Fraction(share) * (1 << 64)))
-    from_row = n - int(split["holdout"] * n) if last else n
+    key, apart = split["key"], []
+    shares = [int(Fraction(share) * (1 << 64)) for share in (0 if "last" in split else split.get("holdout", 0), split.get("outside", 0))]
+    first_apart = [(1 << 64) - sum(shares[:i]) for i in (1, 2)]
+    from_row = n - int(split["holdout"] * n) if "last" in split else n
     hashes, ordinals = np.empty(0, np.uint64), np.empty(0, np.int64)
     for first in range(0, n, 1 << 20):
         last = min(n, first + (1 << 20))
         more = np.fromiter((unit.rank(key, i) for i in range(first, last)), dtype=np.uint64, count=last - first)
-        held, out = (more >= np.uint64(least) if least < 1 << 64 else np.zeros(len(more), dtype=bool) for least in first_apart)
+        held, out = (more > np.uint64(least - 1) for least in first_apart)
         held[max(0, from_row - first):] = out[max(0, from_row - first):] = True
         apart.append([first + np.flatnonzero(held), first + np.flatnonzero(out & ~held)])
         hashes, ordinals = np.append(hashes, more[~out]), np.append(ordinals, first + np.flatnonzero(~out))

@@ -55,15 +55,11 @@ class Lake:
                 depth.add(max(mine[0].depth, 1) if mine else 1)
                 need(len(depth) == 1, f"column {name!r} is in groups in one file, and in another it is not, or in others")
                 found[-1].append(mine[0] if mine else None)
-        self.meanings = dict(zip(names, meanings))
-        self.fits(self.model.meta["features"])
-        return found
-
-    def fits(self, features):
-        """The features mean what they meant in training, and exactly that in verification."""
-        for feature in features:
-            name, stated, mine = feature["name"], feature.get("values", ""), self.meanings.get(feature["name"], feature.get("values", ""))
+        for feature in self.model.meta["features"]:  # they mean what they meant in training, and exactly that in verification
+            name, stated = feature["name"], feature.get("values", "")
+            mine = dict(zip(names, meanings)).get(name, stated)
             need(mine == stated or not self.exactly and "boolean" not in (mine, stated) and both(stated, mine) is not None, f"{name!r} is {stated or 'number'!r} in the model and {mine or 'number'!r} in these rows: write the column as it was in training")
+        return found
 
     def blocks(self, names):
         """Yields (first ordinal, values [len(names), rows]) in the order of the rows."""
@@ -72,11 +68,8 @@ class Lake:
             stored = [c for c in columns if c]
             for g, rows in enumerate(table.groups):
                 for found in self.read(table, g, stored, rows) if rows else ():
-                    out = np.empty((len(names), found.shape[1]))
-                    out[[c is not None for c in columns]] = found
-                    for j, (name, c) in enumerate(zip(names, columns)):
-                        if c is None:
-                            out[j] = self.of_key(name, keys[name])
+                    own, n = iter(found), found.shape[1]
+                    out = np.stack([next(own) if c else np.full(n, self.of_key(name, keys[name])) for name, c in zip(names, columns)])
                     bad = ~(np.abs(out) <= LARGEST)
                     strict = bad[[name not in self.fills for name in names]].any(0)
                     need(self.tolerant or not strict.any(), f"row {first + int(strict.argmax())} breaks the row rules")

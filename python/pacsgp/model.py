@@ -67,8 +67,7 @@ class Model:
         self.features = [f["name"] for f in meta["features"]]
         self.inputs = self.features + [meta.get("mean")] * ("mean" in meta)  # what a prediction needs
         need(len({*self.inputs, meta["target"]["name"]}) == len(self.inputs) + 1, "two columns have one name")
-        self.centre = np.array([float(f["centre"]) for f in meta["features"]])
-        self.scale = np.array([float(f["scale"]) for f in meta["features"]])
+        self.centre, self.scale = (np.array([float(f[name]) for f in meta["features"]]) for name in ("centre", "scale"))
         self.target, self.loss = affine(meta["target"]), meta["loss"]
         self.lengthscales = np.array(meta["lengthscales"], dtype=float)
         self.variance, self.jitter = float(meta["variance"]), float(meta["jitter"])
@@ -115,9 +114,7 @@ def fine_enough(target, loss):
 def rows_of(column, size):
     """The values of a list column, whose list i must have size(i) elements."""
     lists = column.combine_chunks()
-    lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
-    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
-    need(all(n == size(i) for i, n in enumerate(lengths)), "a list has another length than the format says")
+    need(lists.value_lengths().to_pylist() == [size(i) for i in range(len(lists))], "a list has another length than the format says")
     return lists.flatten().to_numpy(zero_copy_only=False)
 
 
@@ -136,16 +133,11 @@ def describe(model, job, columns, encodings):
     loss = job["loss"]
     epsilon = loss["epsilon_std"] * target["scale"] if "epsilon_std" in loss else loss.get("epsilon", 0.0)
     isotropic = job["kernel"]["isotropic"]
-    names = ["ln lengthscale"] if isotropic else [f"ln lengthscale of {a['name']}" for a in features]
-    names.append("ln variance")
+    names = [*(["ln lengthscale"] if isotropic else [f"ln lengthscale of {a['name']}" for a in features]), "ln variance"]
     need(len(names) == len(model.meta["theta"]), f"{len(model.meta['theta'])} hyper-parameters for {len(features)} features, want {len(names)}")
     grid = {"min": job["grid"]["min"], "step": job["grid"]["step"], "count": int((job["grid"]["max"] - job["grid"]["min"]) / job["grid"]["step"] + 1e-6) + 1, "prior": job["grid"]["prior"]}
-    theta = []
-    for name, p in zip(names, model.meta["theta"]):
-        own = dict(grid)
-        if grid["prior"] == "peaked":
-            own.update(members(("centre", p["grid"].get("centre", 0)), ("width", job["grid"]["width"])))
-        theta.append({"name": name, "grid": own, "index": p["index"]})
+    peak = lambda p: members(("centre", p["grid"].get("centre", 0)), ("width", job["grid"]["width"])) if grid["prior"] == "peaked" else {}
+    theta = [{"name": name, "grid": {**grid, **peak(p)}, "index": p["index"]} for name, p in zip(names, model.meta["theta"])]
     logarithms = [p["grid"]["min"] + p["index"] * p["grid"]["step"] for p in theta]  # product and sum rounded each
     values = [float(Decimal(v).exp()) for v in logarithms]  # rounded to the nearest float64: Decimal has 60 digits, and reading is rounded correctly
     spread = [v for v, inputs_of in zip(values[:1] * len(features) if isotropic else values[:-1], widths) for _ in range(inputs_of)]

@@ -42,7 +42,7 @@ def split(job, hashes, good, least, count):
     count(n) of n units are reference units."""
     units, rows = np.unique(hashes, return_counts=True)
     need(len(units) <= MOST, f"there are more than {MOST} units")
-    held = units >= np.uint64(least) if least < 1 << 64 else np.zeros(len(units), dtype=bool)
+    held = units > np.uint64(least - 1)
     k = min(count(len(units)), int((~held).sum()))
     need(rows[:k].sum() <= ROWS, "the reference units have too many rows")
     counts = {**job["unit"], "prior": k, "training": int((~held).sum()) - k, "holdout": int(held.sum()), "largest": int(rows.max())}
