@@ -1,4 +1,5 @@
 """Which files a lake has, in the order of their rows, and what their paths say (formats.md, 4.1 and 4.2)."""
+import glob
 import math
 import os
 import re
@@ -8,6 +9,7 @@ from decimal import Decimal
 from .refusal import need
 
 ENDINGS = (".parquet", ".parq", ".pq", ".arrow", ".feather")
+TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json*": "Iceberg"}  # by what lies in their folders
 
 
 def listing(paths):
@@ -27,9 +29,18 @@ def listing(paths):
     return files
 
 
+def no_table(folder):
+    """Refuses a folder that is, or lies in, that of a table."""
+    for name, kind in TABLES.items():
+        need(not glob.glob(os.path.join(glob.escape(folder), name)), f"{folder} is the folder of a table of {kind}, where files with deleted rows may lie: give its current files")
+    if os.path.dirname(folder) != folder:
+        no_table(os.path.dirname(folder))
+
+
 def under(path, above):
     """The data files of a folder and of those below it, links followed."""
     position, found = os.path.realpath(path), []
+    no_table(position)
     names = os.listdir(path) if position not in above else []
     for name in (name for name in names if not name.startswith(("_", "."))):
         below = os.path.join(path, name)
