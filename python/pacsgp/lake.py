@@ -33,7 +33,7 @@ class Lake:
         tables = [data_file(path) for path in listing(paths)]
         self.tables = [table for table in tables if any(table.groups)] or tables  # without rows a file may have any columns
         self.keys = [hive_keys(table.path) for table in self.tables]
-        self.texts = {name for keys in self.keys for name, value in keys.items() if hive_number(value) is None}
+        self.texts = {name for table in tables for name, value in hive_keys(table.path).items() if hive_number(value) is None}
         self.groups = [(table.path, g, rows) for table in self.tables for g, rows in enumerate(table.groups) if rows]
         self.rows = sum(rows for _, _, rows in self.groups)
 
