@@ -89,7 +89,7 @@ class ArrowFile:
         with pa.memory_map(path) as data:
             file = pa.ipc.open_file(data)
             self.schema = file.schema
-            first = pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # the others are not unpacked
+            first = pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=[0][:len(file.schema)]))  # the others are not unpacked
             self.groups = [first.get_batch(i).num_rows for i in range(file.num_record_batches)]
         self.columns = [Column(field.name, field.type, 1, False) for field in self.schema]
 
