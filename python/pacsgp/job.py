@@ -47,7 +47,7 @@ def check_job(job):
     for what, right in (
             ("the loss takes other tolerances", right and sum(loss[name] for name in tolerances) < math.inf),
             ("the families of kernels are no list without repetition", 1 <= len(job["kernel"]["family"]) == len({*job["kernel"]["family"]})),
-            ("delta is not below 1", 0 < job["delta"] < 1),
+            ("delta is not at most 0.5", 0 < job["delta"] <= 0.5),
             ("the target is a feature", job["target"] not in job.get("features", [])),
             ("features and exclude are both declared", not ("features" in job and "exclude" in job)),
             ("the grid is none", -300 <= grid["min"] < grid["max"] <= 300 and all(0 < s <= grid["max"] - grid["min"] and (grid["max"] - grid["min"]) / s <= 1e5 for s in ([grid["step"]] if grid["step"] else [0.25, 0.05]))),
