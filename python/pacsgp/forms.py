@@ -34,7 +34,7 @@ METADATA = {"format": {"pacsgp-model/3"}, "kernel": {*FAMILIES}, "isotropic": fl
     "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "prediction": {"part": share, "noise": positive, "factor": positive}}
 
 SETTINGS = {
-    "target": word, "features?": [word], "exclude?": [word], "encode?": [ENCODING], "mean?": {"column": word}, "groups?": {"column": word, "values?": [number], "texts?": [lambda v: word(v, 64)]},
+    "target": word, "features?": [word], "exclude?": [word], "encode?": [{k: v for k, v in ENCODING.items() if k != "one_hot?"}], "mean?": {"column": word}, "groups?": {"column": word, "values?": [number], "texts?": [lambda v: word(v, 64)]},
     "loss": {"kind": {*KINDS}, "epsilon?": positive, "epsilon_std?": positive, "below?": positive, "above?": positive, "tolerance?": {"any"}, "unit?": unit},
     "delta": positive, "kernel": {"family": [{*FAMILIES}], "isotropic": flag},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number}, "inducing?": [count], "scaling": {"prior", "none"},
