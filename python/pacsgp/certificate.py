@@ -70,12 +70,12 @@ def headline(cert):
     amount = lambda v: f"{up(v)} {quoted(unit, re.sub('[°%/]', 'x', unit or 'x').isalpha())}".strip()
     off = {"zero-one": lambda: f"off by more than {amount(loss['epsilon'])}", "band": lambda: f"more than {amount(loss['below'])} too low or more than {amount(loss['above'])} too high",
            "relative-zero-one": lambda: f"off by more than {up(loss['epsilon'], 100)} % of the target"}.get(loss["kind"])
-    rows = new_rows(cert)
+    rows, exact = new_rows(cert), Context(prec=400)  # which holds every digit of 1 - δ
     if "curve" in g and "tolerance" in loss:
         lost = f"are within {amount(within(g['curve'], CURVE_SHARE))} of the target in at least 90 % of {rows}"
     else:
         lost = f"are {off()} in at most {share(100 * Decimal(repr(float(g['bound']))))} % of {rows}" if off else f"lose at most {up(g['bound'])} on average over {rows} by the {loss['kind']} loss"
-    return plain(f"Predictions of {target} {lost} ({(100 - 100 * Decimal(repr(float(g['delta'])))).normalize():f} % confidence).")
+    return plain(f"Predictions of {target} {lost} ({exact.normalize(exact.subtract(100, 100 * Decimal(repr(float(g['delta']))))):f} % confidence).")
 
 
 def model_warnings(cert):
