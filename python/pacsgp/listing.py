@@ -76,4 +76,4 @@ def hive_number(value):
         return None
     if math.isinf(number := float(value)):
         return None
-    return math.nan if number == math.trunc(number) and abs(Decimal(value)) > 1 << 53 else number
+    return math.nan if abs(number) >= 1 << 53 and Decimal(value).copy_abs() > 1 << 53 else number  # abs would round
