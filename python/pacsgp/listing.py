@@ -14,12 +14,12 @@ TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json*":
 
 def listing(paths):
     """The files at the paths, each once, even if several links lead to it."""
-    files, known = [], {}
+    files, known, searched = [], {}, {}
     for path in paths:
         need(path, "a path is empty")
-        found = under(os.path.normpath(path), []) if os.path.isdir(path) else [os.path.normpath(path)]
+        found = under(os.path.normpath(path), [], searched) if os.path.isdir(path) else [os.path.normpath(path)]
         need(found, f"{path} holds no data file")
-        for f in sorted(found, key=lambda p: os.fsencode(p.replace(os.sep, "/"))):
+        for f in sorted(filter(None, found), key=lambda p: os.fsencode(p.replace(os.sep, "/"))):
             need("\n" not in f and "\r" not in f, f"{f!r} has a line break in its name")
             need(os.path.isfile(f), f"{f} is no file: No such file or directory")
             need(not f.lower().endswith(".json"), f"{f} is a list of files: give the files that it names, in its order")
@@ -29,23 +29,29 @@ def listing(paths):
     return files
 
 
-def no_table(folder):
-    """Refuses a folder that is, or lies in, that of a table."""
+def no_table(folder, searched):
+    """Refuses a folder that is, or lies in, that of a table. Those that were searched are none."""
     for name, kind in TABLES.items():
         need(not glob.glob(os.path.join(glob.escape(folder), name)), f"{folder} is the folder of a table of {kind}, where files with deleted rows may lie: give its current files")
-    if os.path.dirname(folder) != folder:
-        no_table(os.path.dirname(folder))
+    above = os.path.dirname(folder)
+    if above != folder and above not in searched:
+        no_table(above, searched)
 
 
-def under(path, above):
-    """The data files of a folder and of those below it, links followed."""
+def under(path, above, searched):
+    """The data files of a folder and of those below it, links followed, and "" for a folder that was searched before: folders
+    linked to each other can have exponentially many paths. searched has, by their positions, the paths of those."""
     position, found = os.path.realpath(path), []
-    no_table(position)
-    names = os.listdir(path) if position not in above else []
-    for name in (name for name in names if not name.startswith(("_", "."))):
+    if position in searched:
+        keys, others = (hive_keys(os.path.join(folder, "-")) for folder in (searched[position], path))
+        need(position in above or [*keys.items()] == [*others.items()], f"{searched[position]} and {path} are the same, but the keys in their paths differ")
+        return [""] * (position not in above)
+    no_table(position, searched)
+    searched[position] = path
+    for name in sorted((name for name in os.listdir(path) if not name.startswith(("_", "."))), key=os.fsencode):
         below = os.path.join(path, name)
         if os.path.isdir(below):
-            found += under(below, [*above, position])
+            found += under(below, [*above, position], searched)
         elif name.lower().endswith(ENDINGS) and (os.path.isfile(below) or not os.path.exists(below)):  # no pipe
             found.append(below)
     return found
