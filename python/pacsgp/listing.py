@@ -50,9 +50,10 @@ def under(path, above, searched):
     searched[position] = path
     for name in sorted((name for name in os.listdir(path) if not name.startswith(("_", "."))), key=os.fsencode):
         below = os.path.join(path, name)
+        need(os.path.exists(below) and not {"\n", "\r"} & {*name}, f"{below!r} leads nowhere, or has a line break in its name")
         if os.path.isdir(below):
             found += under(below, [*above, position], searched)
-        elif name.lower().endswith(ENDINGS) and (os.path.isfile(below) or not os.path.exists(below)):  # no pipe
+        elif name.lower().endswith(ENDINGS) and os.path.isfile(below):  # no pipe
             found.append(below)
     return found
 
