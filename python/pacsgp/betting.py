@@ -15,10 +15,7 @@ STAKES = [2.0 ** j for j in range(-8, 8)]
 def spread(losses):
     """Divides losses between multiples of 1/1024: the parts at each, in units of 1/4096 of a row."""
     at, over = np.divmod(np.ceil(losses * (CELLS * PARTS)).astype(np.int64), PARTS)
-    parts = np.zeros(CELLS + 2, np.int64)
-    np.add.at(parts, at, PARTS - over)
-    np.add.at(parts, at + 1, over)
-    return parts[:-1]
+    return np.bincount(np.append(at, at + 1), np.append(PARTS - over, over), CELLS + 2)[:-1]
 
 
 def wins(parts, n, k, inverse, side):

@@ -14,7 +14,7 @@ TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json*":
 
 def listing(paths):
     """The files at the paths, each once, even if several links lead to it."""
-    files, known, searched = [], {}, {}
+    known, searched = {}, {}
     for path in paths:
         need(path, "a path is empty")
         found = under(os.path.normpath(path), [], searched) if os.path.isdir(path) else [os.path.normpath(path)]
@@ -25,8 +25,7 @@ def listing(paths):
             need(not f.lower().endswith(".json"), f"{f} is a list of files: give the files that it names, in its order")
             first = known.setdefault(os.path.realpath(f), f)
             need([*hive_keys(first).items()] == [*hive_keys(f).items()], f"{first} and {f} are the same, but the keys in their paths differ")
-            files += [f] * (first is f)
-    return files
+    return [*known.values()]
 
 
 def no_table(folder, searched):

@@ -16,6 +16,8 @@ from .refusal import need, ok
 from .starts import check_default_features, check_peaks
 from .first_pass import FirstPass
 
+summed = lambda count, total: {"n": count, "sum": f"{total:032x}"}  # as a certificate states it
+
 
 @precise()
 def check_files(model, cert):
@@ -95,11 +97,6 @@ def check_losses(model, cert, first_pass, holds, methods):
         for m in mine:
             m.agrees(None if first_pass.ids is None else first_pass.ids[ordinals])
     check_predictor(model, first_pass, regression)
-
-
-def summed(count, total):
-    """A sum as a certificate states it."""
-    return {"n": count, "sum": f"{total:032x}"}
 
 
 ASSUMED = {  # assumptions in words
