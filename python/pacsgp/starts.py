@@ -46,7 +46,14 @@ def negative_log_evidence(x, y, theta, family, of):
     n = len(x)
     scaled = x * np.exp(-theta[of])
     variance, noise = math.exp(theta[-2]), math.exp(theta[-1])
-    squares = sum((column[:, None] - column) ** 2 for column in scaled.T)
+    squares = np.zeros((n, n))
+    for column in scaled.T:
+        some = np.flatnonzero(column)
+        if 4 * len(some) < n:  # as of most levels: the distances of the other rows from each other stay as they are
+            squares[some] += (column[some, None] - column) ** 2
+            squares[:, some] = squares[some].T
+        else:
+            squares += (column[:, None] - column) ** 2
     value, slope, _ = FAMILIES[family][0](squares)
     k = variance * value
     l = np.linalg.cholesky(k + (noise + 1e-8 * variance) * np.eye(n))
@@ -55,8 +62,8 @@ def negative_log_evidence(x, y, theta, family, of):
     alpha = inverse @ y
     w = 0.5 * (inverse - np.outer(alpha, alpha))
     g = w * variance * slope
-    gradient = np.empty(len(theta))
-    by_input = [(g * (apart := column[:, None] - column) * apart).sum() if wide else 2 * (column * (column * g.sum(1) - g @ column)).sum()
+    gradient, every = np.empty(len(theta)), g.sum(1)
+    by_input = [(g * (apart := column[:, None] - column) * apart).sum() if wide else 2 * (column * (column * every - g @ column)).sum()
                 for column, wide in zip(scaled.T, (np.abs(x) > WIDE).any(0))]
     gradient[:-2] = np.bincount(of, by_input)
     gradient[-2], gradient[-1] = (w * k).sum(), np.trace(w) * noise
