@@ -26,7 +26,7 @@ def derive(model, job, cert, holds):
         "baseline": {**cert["baseline"], "origin": "prior" if cert["counts"]["prior"] else "start"},
         "dataset": {**cert["dataset"], "columns": model.inputs + group_column(job) + unit.labels(job) + [target]},
         "duplicates": {**cert["duplicates"], **job["duplicates"]},
-        "model": {"digest": model.digest, "kl": cert["model"]["kl"], **members(("kl_around", "pac-bayes-mean" in job["guarantees"] and cert["model"].get("kl_around"))), "accuracy": model.tau(), "theta": meta["theta"], "jitter": {"limit": model.jitter / 2, "holds": holds},
+        "model": {"digest": model.digest, "kl": cert["model"]["kl"], **members(("kl_around", "pac-bayes-mean" in job["guarantees"] and cert["model"].get("kl_around"))), "accuracy": model.tau, "theta": meta["theta"], "jitter": {"limit": model.jitter / 2, "holds": holds},
                   "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "isotropic": meta["isotropic"]}}}
     compare(cert, document)  # before claims are made of it
     methods = applied(cert, model)

@@ -47,7 +47,7 @@ class Laws:
         mean, mass = products(k, self.both).T
         tail = TAIL * self.sigma2 * len(self.model.mean)
         mean_error = (self.gamma * mass + dk @ self.both[:, 1] * (1 + self.sums) + tail * length(self.weights) + self.residual) * OUTWARDS
-        rounding, tau = self.model.written(mean, centre)[1] / self.model.target["scale"], self.model.tau() / self.model.target["scale"]
+        rounding, tau = self.model.written(mean, centre)[1] / self.model.target["scale"], self.model.tau / self.model.target["scale"]
         mean_error = np.where(mean_error + rounding <= tau, mean_error, np.inf)
         q = products(np.ascontiguousarray(self.factor.T), phi)
         phi2, q2 = (phi * phi).sum(0), (q * q).sum(0)

@@ -37,7 +37,7 @@ class Losses:
     def __init__(self, model):
         loss, self.scale = model.loss, model.target["scale"]
         self.kind, self.model = loss["kind"], model
-        self.tau = model.tau() / self.scale * (1 + 2.0 ** -40)
+        self.tau = model.tau / self.scale * (1 + 2.0 ** -40)
         self.share = loss["epsilon"] if self.kind == "relative-zero-one" else None
         self.below, self.above = (loss.get(k, loss.get("epsilon", 0.0)) / self.scale if self.share is None else 0.0 for k in ("below", "above"))
         self.offset = model.target["centre"] / self.scale

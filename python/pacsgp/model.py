@@ -69,6 +69,7 @@ class Model:
         need(len({*self.inputs, meta["target"]["name"]}) == len(self.inputs) + 1, "two columns have one name")
         self.centre, self.scale = (np.array([float(f[name]) for f in meta["features"]]) for name in ("centre", "scale"))
         self.target, self.loss = affine(meta["target"]), meta["loss"]
+        self.tau = tolerance(self.loss, self.target) * 2.0 ** -12  # the largest distance of a reader's prediction from the exact mean, in raw units (formats.md, 5.3)
         self.lengthscales = np.array(meta["lengthscales"], dtype=float)
         self.variance, self.jitter = float(meta["variance"]), float(meta["jitter"])
         need(len(self.lengthscales) == d, "there are not as many lengthscales as inputs")
@@ -91,10 +92,6 @@ class Model:
     def scale_target(self, rows):
         """The target in scaled units, of rows with all columns."""
         return (rows[-1] - self.centre_of(rows)) / self.target["scale"]
-
-    def tau(self):
-        """The largest distance of a reader's prediction from the exact mean, in raw units (formats.md, 5.3)."""
-        return tolerance(self.loss, self.target) * 2.0 ** -12
 
 
 def tolerance(loss, target):
