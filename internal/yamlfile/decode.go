@@ -227,8 +227,8 @@ func keysBelow(typ reflect.Type, deep bool) (names []string, paths map[string]st
 // meant returns the key that an unknown one probably means: a similar one of the section, whose
 // type is typ, else of the file, else "".
 func (t *File) meant(unknown, section string, typ reflect.Type) string {
-	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "" // a suggestion would hide the real fault
+	if len(t.Faults) > 100 || strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "" // of so many faults, the first are shown; with such a character, a suggestion would hide the real fault
 	}
 	own, _ := keysBelow(typ, false)
 	if near := t.Kind.Nearest(unknown, own); near != "" {
