@@ -72,7 +72,7 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset
 	err = ready.Predict(ctx, src, shards, func(batch []pipeline.Prediction) error {
 		n.add(batch)
 		for i := 0; i < len(batch) && p.Draws; i++ {
-			batch[i].Mean += batch[i].Deviation * rand.New(rand.NewPCG(0, uint64(batch[i].Ordinal))).NormFloat64()
+			batch[i].Mean += batch[i].Deviation * rand.New(rand.NewPCG(0, uint64(batch[i].Ordinal))).NormFloat64() //nolint:gosec // reproducible by intent
 		}
 		var extra ingestlake.StoredColumns
 		if p.Interval != nil {

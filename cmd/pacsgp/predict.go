@@ -32,8 +32,8 @@ func predictCommand(w system) *cobra.Command {
 		Short: "Write predictions of a certified model as Parquet",
 		Long: "Predict each row of the data, with the current model of an output directory or with the model that you " +
 			"name, and write one row for each. Columns: mean; deviation, of the function without noise; " +
-			"predictive_deviation, of a target; and the id of the certificate, or null if predictions are not " +
-			"certified. Deviations are never certified. A row that breaks the row rules of the certificate gets nulls " +
+			"predictive_deviation, of a target; and the id of the certificate, or null if it certifies nothing " +
+			"about them. Deviations are never certified. A row that breaks the row rules of the certificate gets nulls " +
 			"and a reason. --interval adds the columns lower and upper: an interval that covers this share of new " +
 			"rows, from the certificate if possible, otherwise from predictive deviations and not certified.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
@@ -62,7 +62,7 @@ func predictCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "predict with a random draw from the posterior")
+	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "predict each row with a random draw from the\nposterior, the same in each run; mean is the draw")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose source has the rows,\ninstead of DATA")
 	cmd.Flags().Func("interval", "add intervals that cover this `share` of new rows,\nas in 90% or 0.9", share.Set)
 	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "`columns` of the data to add, as in id,day")
