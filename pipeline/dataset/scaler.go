@@ -6,7 +6,7 @@ import "github.com/pacsgp/pacsgp/pipeline/job"
 // encoding.
 type Scaler struct {
 	columns   []int // of the features in the source, whose last column is the target
-	Features  []job.Affine
+	features  []job.Affine
 	encoded   []*job.Encoding // of each feature; nil for one without an encoding
 	positions []int           // of each feature's first input in a row
 	Inputs    int             // in a row
@@ -17,7 +17,7 @@ type Scaler struct {
 // NewScaler returns the scaler of features, which are these columns of a source, and of a target. mean is the column
 // that is subtracted from the target instead of its centre, or -1.
 func NewScaler(columns []int, features []job.Affine, encode job.Encodings, mean int, target job.Affine) Scaler {
-	s := Scaler{columns: columns, Features: features, encoded: encode.By(NamesOf(features)), mean: mean, Target: target}
+	s := Scaler{columns: columns, features: features, encoded: encode.By(NamesOf(features)), mean: mean, Target: target}
 	for _, e := range s.encoded {
 		s.positions = append(s.positions, s.Inputs)
 		s.Inputs += e.Width()
@@ -44,16 +44,16 @@ func (s Scaler) CentreOfRow(row []float64) float64 {
 // put writes the inputs of feature j to a row.
 func (s Scaler) put(row []float64, j int, v float64) {
 	if e := s.encoded[j]; e != nil {
-		e.Put(row[s.positions[j]:], v, s.Features[j])
+		e.Put(row[s.positions[j]:], v, s.features[j])
 	} else {
-		row[s.positions[j]] = (v - s.Features[j].Centre) / s.Features[j].Scale
+		row[s.positions[j]] = (v - s.features[j].Centre) / s.features[j].Scale
 	}
 }
 
 // Scale writes the scaled rows [from, to) of a block: x row-major [(to−from)×Inputs], and y [to−from] unless it is
 // nil. A value does not depend on the position of its row in the block.
 func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
-	for j := range s.Features {
+	for j := range s.features {
 		for i, v := range b.Columns[s.columns[j]][from:to] {
 			s.put(x[i*s.Inputs:], j, v)
 		}
