@@ -69,7 +69,7 @@ func Try(ctx context.Context, j job.Job, env Environment) (o Trial, err error) {
 	if err != nil {
 		return o, err
 	}
-	o.PriorRows, o.PriorLoss = t.choice.PriorRows, t.choice.PriorLoss
+	o.PriorRows, o.PriorLoss = t.choice.priorRows, t.choice.priorLoss
 	o.Bound, err = t.bound(ctx, m)
 	return o, err
 }

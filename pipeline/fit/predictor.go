@@ -51,10 +51,10 @@ const (
 type Choice struct {
 	Predictor pass.Predictor
 	Law       *model.Posterior
-	PriorRows int
-	PriorLoss float64 // mean over these rows
-	Noiseless bool    // the rows show no noise
 
+	priorRows int
+	priorLoss float64 // mean over these rows
+	noiseless bool    // the rows show no noise
 	condition float64
 }
 
@@ -131,7 +131,7 @@ func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass
 	law.Mean = mixed(best.part, q.Mean, law.Mean)
 	return &Choice{
 		Predictor: pass.Predictor{Part: best.part, Noise: best.noise, Factor: calibration(rows.Y, best.mean, best.variance, best.noise, evidence)},
-		Law:       &law, PriorRows: len(rows.Y), PriorLoss: best.losses / float64(max(1, len(rows.Y))), Noiseless: evidence <= fit.Least, condition: fit.Condition,
+		Law:       &law, priorRows: len(rows.Y), priorLoss: best.losses / float64(max(1, len(rows.Y))), noiseless: evidence <= fit.Least, condition: fit.Condition,
 	}, nil
 }
 

@@ -401,7 +401,7 @@ func (t *training) predictor(ctx context.Context, m *pass.Model) error {
 		return err
 	}
 	t.choice = c
-	if c.Noiseless {
+	if c.noiseless {
 		t.env.Observer.ReportWarning("the rows show no noise: the model has the least that its arithmetic can carry")
 	}
 	if t.job.Mean.Given() && t.job.Split.Outside == 0 {
