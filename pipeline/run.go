@@ -90,7 +90,7 @@ func (p rowsToPlot) residuals(fitted bool) residuals {
 		f.MAE += math.Abs(off) / n
 	}
 	f.RMSE = math.Sqrt(squares)
-	for i, c := range p.Column {
+	for i, c := range p.column {
 		off := p.Observed[i] - c
 		f.Column += off * off / n
 	}
@@ -104,7 +104,7 @@ func (p rowsToPlot) residuals(fitted bool) residuals {
 // rowsToPlot holds targets and predictions of the prior rows, or of the start rows if there are none, in raw units.
 type rowsToPlot struct {
 	Observed, Mean []float64
-	Column         []float64 // the column of the mean; nil if there is none
+	column         []float64 // the column of the mean; nil if there is none
 }
 
 // Run trains, makes the last pass and publishes. The job must have its defaults filled in. Faults of job and environment
@@ -158,7 +158,7 @@ func plotRows(rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, erro
 		_, mean, _ := w.Law(i)
 		o.Mean = append(o.Mean, mean*s.Scale.Target.Scale+s.Scale.CentreOfRow(rows.Row(i)))
 		if m.Meta.Mean != "" {
-			o.Column = append(o.Column, s.Scale.CentreOfRow(rows.Row(i)))
+			o.column = append(o.column, s.Scale.CentreOfRow(rows.Row(i)))
 		}
 	}
 	return o, nil
