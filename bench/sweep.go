@@ -137,11 +137,11 @@ func sweepRun(ctx context.Context, rows measured.Dataset, target, objective stri
 	if err != nil {
 		return s, err
 	}
-	found, err := pipeline.Evaluate(ctx, src, m, 2)
+	draw, mean, squared, err := pipeline.Evaluate(ctx, src, m, 2)
 	if err != nil {
 		return s, err
 	}
-	s.draw.risk, s.held.risk, s.rmse = found.Draw, found.Mean, math.Sqrt(found.Squared)/scale
+	s.draw.risk, s.held.risk, s.rmse = draw, mean, math.Sqrt(squared)/scale
 	return s, pipeline.Predict(ctx, src, m, 2, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
 			half := 1.96 * p.PredictiveDeviation

@@ -187,11 +187,11 @@ func TestDroppedDuplicatesAreNotCertifiedOn(t *testing.T) {
 	}
 	src, err := newLake(waves(20_000, 0.5, 170)).open(t.Context(), nil)
 	fatal.If(t, err)
-	fresh, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
+	fresh, _, _, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
 	fatal.If(t, err)
 	draw, _ := c.Claim(certify.ClaimDraw)
-	if draw.N != 400-both || draw.Bound < fresh.Draw {
-		t.Errorf("bound %v with N = %d, but fresh rows give %v", draw.Bound, draw.N, fresh.Draw)
+	if draw.N != 400-both || draw.Bound < fresh {
+		t.Errorf("bound %v with N = %d, but fresh rows give %v", draw.Bound, draw.N, fresh)
 	}
 	if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
 		t.Errorf("Verify = %v", err)

@@ -10,34 +10,27 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// An Evaluation holds mean losses of a model on new rows. They estimate what its certificate bounds.
-type Evaluation struct {
-	Rows    int64
-	Draw    float64 // of a random draw from the posterior
-	Mean    float64 // of predictions
-	Squared float64 // mean squared error of predictions, in squared raw units
-}
-
-// Evaluate returns the mean losses over all rows of a source, whose columns must be the model's inputs and then the
-// target. Losses are upper bounds, as in a certificate.
-func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int) (e Evaluation, err error) {
+// Evaluate returns the mean losses of random draws from the posterior and of predictions, which a certificate bounds, and
+// the mean squared error of predictions, in squared raw units. They are over all rows of a source, whose columns must be
+// the model's inputs and then the target. Losses are upper bounds, as in a certificate.
+func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int) (draw, mean, squared float64, err error) {
 	if err := pass.SameColumns(src, m.Meta, job.Job{Mean: job.MeanDecl{Column: m.Meta.Mean}}, false); err != nil {
-		return e, err
+		return 0, 0, 0, err
 	}
 	s, err := pass.NewScorer(m, workers)
 	if err != nil {
-		return e, err
+		return 0, 0, 0, err
 	}
 	defer s.Close()
 	w := s.Workspace()
-	var draw, mean certify.RiskSum
+	var draws, means certify.RiskSum
 	err = dataset.Stream(ctx, src, nil, workers, func(b dataset.Block) error {
 		w.Reset(b.Rows)
 		w.Gather(b, 0, b.Rows)
 		if err := w.Score(); err != nil {
 			return err
 		}
-		if err := w.AddTo(&draw); err != nil {
+		if err := w.AddTo(&draws); err != nil {
 			return err
 		}
 		if err := w.ScoreMeans(); err != nil {
@@ -46,16 +39,16 @@ func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int
 		for i := range b.Rows {
 			_, mean, _ := w.Law(i)
 			off := (s.Scale.TargetOf(b, i) - mean) * m.Meta.Target.Scale
-			e.Squared += float64(off * off)
+			squared += float64(off * off)
 		}
-		return w.AddTo(&mean)
+		return w.AddTo(&means)
 	})
 	if err != nil {
-		return e, err
+		return 0, 0, 0, err
 	}
-	if e.Rows = draw.Count(); e.Rows == 0 {
-		return e, fmt.Errorf("%w: no row to evaluate on", job.ErrData)
+	n := draws.Count()
+	if n == 0 {
+		return 0, 0, 0, fmt.Errorf("%w: no row to evaluate on", job.ErrData)
 	}
-	e.Draw, e.Mean, e.Squared = draw.Upper(), mean.Upper(), e.Squared/float64(e.Rows)
-	return e, nil
+	return draws.Upper(), means.Upper(), squared / float64(n), nil
 }

@@ -211,8 +211,7 @@ func (u unit) certified(ctx context.Context, train, test measured.Dataset) (resu
 	}
 	// The paper's test column is the 0-1 risk of a draw, whatever the loss was.
 	r.Model.Meta.Loss = certify.Loss{Kind: certify.LossZeroOne, Epsilon: u.Epsilon}
-	found, err := pipeline.Evaluate(ctx, pipelinetest.NewMemory(test.Names, test.Columns), r.Model, runtime.NumCPU())
-	f.Test, f.MSE = found.Draw, found.Squared
+	f.Test, _, f.MSE, err = pipeline.Evaluate(ctx, pipelinetest.NewMemory(test.Names, test.Columns), r.Model, runtime.NumCPU())
 	return f, err
 }
 
