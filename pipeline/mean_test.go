@@ -192,9 +192,9 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 	one := corrected(t, columns, line, outside)
 	other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
 	n := int64(0)
-	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), one.table, job.Resources{}, func(r pipeline.RowSubset) error {
-		if r.Subset == "outside" {
-			other[0][r.Ordinal], other[2][r.Ordinal] = float64(n), 1e3
+	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), one.table, job.Resources{}, func(_ dataset.Position, ordinal int64, subset string) error {
+		if subset == "outside" {
+			other[0][ordinal], other[2][ordinal] = float64(n), 1e3
 			n++
 		}
 		return nil
@@ -219,8 +219,8 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 func TestMeanThatKnowsTrainingRows(t *testing.T) {
 	columns := waves(900, 0.2, 4)
 	var train []bool
-	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), source(columns, 400), job.Resources{}, func(r pipeline.RowSubset) error {
-		train = append(train, r.Subset == string(certify.SubsetTraining))
+	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), source(columns, 400), job.Resources{}, func(_ dataset.Position, _ int64, subset string) error {
+		train = append(train, subset == string(certify.SubsetTraining))
 		return nil
 	}))
 	for name, share := range map[string]float64{"fitted": 0.5, "honest": 1} {

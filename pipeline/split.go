@@ -8,18 +8,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// A RowSubset is the subset of a row, with the row's position.
-type RowSubset struct {
-	File    string
-	Row     int64  // in the file, from 0
-	Ordinal int64  // in the dataset
-	Subset  string // as [dataset.Split.Of] returns it
-}
-
-// Split calls use with the subset of each row of a source, in the order of the rows. If examples are units, it reads all
-// rows, as a run does before it trains. Otherwise it reads none, and rejected rows and duplicates have the subsets that
-// follow from their ordinals.
-func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources, use func(RowSubset) error) error {
+// Split calls use with the position, the ordinal and the subset ([dataset.Split.Of]) of each row of a source, in the order
+// of the rows. If examples are units, it reads all rows, as a run does before it trains. Otherwise it reads none, and
+// rejected rows and duplicates have the subsets that follow from their ordinals.
+func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources, use func(at dataset.Position, ordinal int64, subset string) error) error {
 	res = res.WithDefaults()
 	var split dataset.Split
 	if j.Unit.Given() { // as a run does
@@ -44,8 +36,9 @@ func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources
 			if i%dataset.HashedAtOnce == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			at := shard.First + i
-			if err := use(RowSubset{shard.Position.In, shard.Position.At + i, at, split.Of(at)}); err != nil {
+			at, ordinal := shard.Position, shard.First+i
+			at.At += i
+			if err := use(at, ordinal, split.Of(ordinal)); err != nil {
 				return err
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
@@ -176,17 +177,17 @@ func TestSplitByUnit(t *testing.T) {
 	fatal.If(t, err)
 	last := uint64(0) // of the reference units
 	rows, units := map[string]int64{}, map[string]map[float64]bool{}
-	fatal.If(t, pipeline.Split(t.Context(), testJob(t, settings), src, job.Resources{}, func(r pipeline.RowSubset) error {
-		day := columns[2][r.Ordinal]
-		if rows[r.Subset]++; units[r.Subset] == nil {
-			units[r.Subset] = map[float64]bool{}
+	fatal.If(t, pipeline.Split(t.Context(), testJob(t, settings), src, job.Resources{}, func(_ dataset.Position, ordinal int64, subset string) error {
+		day := columns[2][ordinal]
+		if rows[subset]++; units[subset] == nil {
+			units[subset] = map[float64]bool{}
 		}
-		units[r.Subset][day] = true
+		units[subset][day] = true
 		hash := unitHash(day)
-		if held := float64(hash) >= 0.8*0x1p64; (r.Subset == "rejected") != (r.Ordinal == 77) || r.Subset != "rejected" && (r.Subset == "holdout") != held {
-			t.Errorf("row %d, of a unit with the hash %x, is %s", r.Ordinal, hash, r.Subset)
+		if held := float64(hash) >= 0.8*0x1p64; (subset == "rejected") != (ordinal == 77) || subset != "rejected" && (subset == "holdout") != held {
+			t.Errorf("row %d, of a unit with the hash %x, is %s", ordinal, hash, subset)
 		}
-		if r.Subset == "prior" {
+		if subset == "prior" {
 			last = max(last, hash)
 		}
 		return nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
@@ -91,13 +90,13 @@ func NewSplit(w io.Writer) *Split {
 }
 
 // Write writes the subset of a row.
-func (s *Split) Write(r pipeline.RowSubset) error {
+func (s *Split) Write(at dataset.Position, ordinal int64, subset string) error {
 	if s.rows++; s.rows%splitGroup == 0 {
 		if err := s.w.Flush(); err != nil {
 			return err
 		}
 	}
-	_, err := s.w.Write([]subsetRow{subsetRow(r)})
+	_, err := s.w.Write([]subsetRow{{at.In, at.At, ordinal, subset}})
 	return err
 }
 

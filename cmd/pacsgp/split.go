@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -50,9 +51,9 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	rows := int64(0)
 	if err := config.WriteFile(w.fs, output, read, func(to io.Writer) error {
 		out := sink.NewSplit(to)
-		if err := pipeline.Split(ctx, p.Job, src, p.Resources, func(r pipeline.RowSubset) error {
+		if err := pipeline.Split(ctx, p.Job, src, p.Resources, func(at dataset.Position, ordinal int64, subset string) error {
 			rows++
-			return out.Write(r)
+			return out.Write(at, ordinal, subset)
 		}); err != nil {
 			return err
 		}
