@@ -39,7 +39,7 @@ func inParts(t *testing.T, l *lake, total int, change func(*pass.Pass), made *in
 			h, err := pass.ParseTrainingState(document)
 			fatal.If(t, err)
 			env := l.environment(&pipelinetest.Store{})
-			env.Resources = job.Resources{Workers: 1 + rng.IntN(3), Memory: []int64{0, 1}[rng.IntN(2)], Temporary: t.TempDir()}
+			env.Resources = job.Resources{Workers: 1 + rng.IntN(3), Memory: []int64{0, 1}[rng.IntN(2)]}
 			p, err := passPart(ctx, h, pass.Part{Number: number, Of: total}, env)
 			fatal.If(t, err)
 			return decode(t, written(p))

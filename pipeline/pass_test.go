@@ -85,7 +85,7 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 				rounds = 2
 			}
 			for round := range rounds {
-				env.Resources = job.Resources{Workers: 1 + round%4, Memory: []int64{0, 1}[round%2], Temporary: t.TempDir()}
+				env.Resources = job.Resources{Workers: 1 + round%4, Memory: []int64{0, 1}[round%2]}
 				parts := make([][]int, 1+rng.IntN(5))
 				for _, shard := range all {
 					k := rng.IntN(len(parts))

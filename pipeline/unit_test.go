@@ -125,7 +125,7 @@ func TestUnits(t *testing.T) {
 	}
 	var store pipelinetest.Store
 	env := l.environment(&store)
-	env.Resources = job.Resources{Workers: 3, Memory: 1, Temporary: t.TempDir()}
+	env.Resources = job.Resources{Workers: 3, Memory: 1}
 	if run(t, testJob(t, byDay), env); !bytes.Equal(p.document, store.Certificates[0]) {
 		t.Error("other workers, another certificate")
 	}

@@ -128,7 +128,6 @@ type TrainDecl struct {
 type Resources struct {
 	Workers    int           // goroutines that compute or decode; default 1
 	Memory     int64         // bytes for rows kept between passes, and for counting duplicates; default 512 MiB
-	Temporary  string        // folder for counting duplicates beyond Memory; "" means the system's for temporary files
 	Checkpoint time.Duration // time between checkpoints; default 30 s
 }
 

@@ -68,7 +68,7 @@ const leastRecords = 4096
 func newCounter(n int64, res job.Resources, later *dataset.RowSet) *counter {
 	c := &counter{
 		workers: max(res.Workers, 1), budget: res.Memory, later: later,
-		create: func() (temporary, error) { return createTemporary(res.Temporary) },
+		create: createTemporary,
 	}
 	c.kept = make([]rowRecord, 0, min(n, max(leastRecords, c.budget/recordBytes)))
 	return c
@@ -334,8 +334,8 @@ func settle(heap []*reader, i int) {
 }
 
 // createTemporary returns a file that is removed already, so that it does not remain even if the process is killed.
-func createTemporary(folder string) (temporary, error) {
-	f, err := os.CreateTemp(folder, "pacsgp-duplicates-*")
+func createTemporary() (temporary, error) {
+	f, err := os.CreateTemp("", "pacsgp-duplicates-*")
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,7 @@ func markSamples(n int) map[string][]uint64 {
 // In memory or in sorted runs, with few or many workers: the same counts and the
 // same later duplicates as the dumb way finds.
 func TestDuplicatesAreCountedTheSameInMemoryAndInFiles(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
 	for _, n := range []int{0, 1, 2, 30, pass.LeastRecords, 3*pass.LeastRecords + 7, 50_000} {
 		if raceDetector && n > 3*pass.LeastRecords {
 			continue // takes minutes
@@ -65,14 +66,12 @@ func TestDuplicatesAreCountedTheSameInMemoryAndInFiles(t *testing.T) {
 			want, wantLater := countByMap(marks)
 			for _, memory := range []int64{1, 1 << 18, 1 << 30} {
 				for _, workers := range []int{1, 3} {
-					folder := t.TempDir()
-					res := job.Resources{Workers: workers, Memory: memory, Temporary: folder}
-					got, later, err := pass.CountDuplicates(t.Context(), marks, res, nil)
+					got, later, err := pass.CountDuplicates(t.Context(), marks, job.Resources{Workers: workers, Memory: memory}, nil)
 					if err != nil || got != want || !slices.Equal(later, wantLater) {
 						t.Fatalf("%d marks, %s, %d bytes, %d workers: %+v and %d later duplicates, %v, want %+v and %d",
 							n, name, memory, workers, got, len(later), err, want, len(wantLater))
 					}
-					if left := entries(t, folder); left != "" {
+					if left := entries(t); left != "" {
 						t.Fatalf("%s is left", left)
 					}
 				}
@@ -81,10 +80,10 @@ func TestDuplicatesAreCountedTheSameInMemoryAndInFiles(t *testing.T) {
 	}
 }
 
-// entries names what is in a folder.
-func entries(t *testing.T, folder string) string {
+// entries names what is in the folder for temporary files.
+func entries(t *testing.T) string {
 	t.Helper()
-	list, err := os.ReadDir(folder)
+	list, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,21 +147,23 @@ func TestDuplicatesThatCannotBeCounted(t *testing.T) {
 		"changed in a file": {1 << 30, flip, "have changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			folder, closed := t.TempDir(), false
+			t.Setenv("TMPDIR", t.TempDir())
+			closed := false
 			create := func() (pass.Temporary, error) {
-				f, err := pass.CreateTemporary(folder)
+				f, err := pass.CreateTemporary()
 				return &fullFile{f, c.room, c.fault, &closed}, err
 			}
 			_, _, err := pass.CountDuplicates(t.Context(), marks, job.Resources{Memory: 1}, create)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "hint: give more memory, or set TMPDIR") {
 				t.Errorf("error %v, want one about %q with a hint", err, c.want)
 			}
-			if left := entries(t, folder); left != "" || !closed {
+			if left := entries(t); left != "" || !closed {
 				t.Errorf("left: %q; closed: %v", left, closed)
 			}
 		})
 	}
-	_, _, err := pass.CountDuplicates(t.Context(), marks, job.Resources{Memory: 1, Temporary: t.TempDir() + "/none"}, nil)
+	t.Setenv("TMPDIR", t.TempDir()+"/none")
+	_, _, err := pass.CountDuplicates(t.Context(), marks, job.Resources{Memory: 1}, nil)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
@@ -172,10 +173,10 @@ func TestDuplicatesThatCannotBeCounted(t *testing.T) {
 func TestCountingDuplicatesCanBeStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	folder := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
 	marks := markSamples(3 * pass.LeastRecords)["all different"]
-	_, _, err := pass.CountDuplicates(ctx, marks, job.Resources{Memory: 1, Temporary: folder}, nil)
-	if !errors.Is(err, context.Canceled) || entries(t, folder) != "" {
-		t.Errorf("error %v, left %q", err, entries(t, folder))
+	_, _, err := pass.CountDuplicates(ctx, marks, job.Resources{Memory: 1}, nil)
+	if !errors.Is(err, context.Canceled) || entries(t) != "" {
+		t.Errorf("error %v, left %q", err, entries(t))
 	}
 }

@@ -15,7 +15,7 @@ const LeastRecords = leastRecords
 type Temporary = temporary
 
 // CreateTemporary makes one.
-func CreateTemporary(folder string) (Temporary, error) { return createTemporary(folder) }
+func CreateTemporary() (Temporary, error) { return createTemporary() }
 
 // CountDuplicates counts equal marks, in the file that create makes if they exceed the
 // memory. later are the ordinals of later duplicates.
