@@ -30,7 +30,7 @@ type cursor struct {
 	nulls  int64
 	faults bool // some value is bad and not null: bounds may not be attained
 
-	texts  job.ColumnTexts    // of a column of text
+	groups job.GroupsDecl     // of a column of text
 	known  map[string]float64 // the latest labels of texts
 	failed error              // of a label
 }
@@ -46,7 +46,7 @@ func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, l *lane, slack in
 	c.lo, c.hi, c.nulls, c.faults = math.Inf(1), math.Inf(-1), 0, false
 	c.pieces = col.kind == kindDouble && !col.Text && ch.codec == format.Uncompressed
 	if col.Text {
-		c.make, c.texts, c.known = c.labels, job.ColumnTexts{}, map[string]float64{}
+		c.make, c.groups, c.known = c.labels, job.GroupsDecl{}, map[string]float64{}
 		c.bound(mostLabelPage)
 	}
 }
@@ -143,7 +143,7 @@ func (c *cursor) labels(dst []float64, from *decoded, at int) {
 		v, known := c.known[string(text)]
 		if !known {
 			v = job.Label(string(text))
-			c.failed = errors.Join(c.failed, c.texts.Check(string(text), v))
+			c.failed = errors.Join(c.failed, c.groups.Check(string(text), v))
 			if len(c.known) == mostKnown {
 				clear(c.known)
 			}

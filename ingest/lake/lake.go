@@ -129,25 +129,25 @@ func choose(files []*dataFile, choice dataset.Choice) (columns []string, means [
 		means, err = oneMeaning(files, columns, choice)
 	}
 	if err == nil {
-		err = checkTexts(files, choice.Texts)
+		err = checkTexts(files, choice.Groups)
 	}
 	return columns, means, warnings, err
 }
 
 // checkTexts checks that a column of groups by texts has text, and the keys of paths.
-func checkTexts(files []*dataFile, texts job.ColumnTexts) error {
-	if texts.Column == "" {
+func checkTexts(files []*dataFile, groups job.GroupsDecl) error {
+	if len(groups.Texts) == 0 {
 		return nil
 	}
 	for _, f := range files {
-		c := f.column(texts.Column)
+		c := f.column(groups.Column)
 		if !c.Text {
 			return fmt.Errorf("%s: column %q is %s, and its groups are texts (hint: write it as text, or name numbers in the job)", f.Path, c.Name, c.Type)
 		}
 		if c.leaf >= 0 {
 			continue
 		}
-		if err := texts.Check(f.text(c.Name), f.key(c.Name)); err != nil {
+		if err := groups.Check(f.text(c.Name), f.key(c.Name)); err != nil {
 			return fmt.Errorf("%s: %w", f.Path, err)
 		}
 	}
@@ -271,8 +271,8 @@ func (b *batches) start(foot *footer) error {
 		if !col.Text { // which has a bound of its own
 			c.allowed = &b.tools.pages
 		}
-		if texts := b.src.cfg.Texts; texts.Column == col.Name {
-			c.texts = texts
+		if groups := b.src.cfg.Groups; groups.Column == col.Name {
+			c.groups = groups
 		}
 		b.cursors[j], b.next[j] = c, c.read
 	}

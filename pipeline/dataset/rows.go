@@ -31,7 +31,7 @@ type Choice struct {
 	Behind   []string         // columns of numbers after the features: [job.Job.NotAFeature]
 	Labels   []string         // columns after those, which may be text: [job.Job.Labels]
 	Encoded  job.Encodings    // of features, which may have any type; text is read as [job.Label]
-	Texts    job.ColumnTexts  // of one of the columns after the features
+	Groups   job.GroupsDecl   // if they are texts, their column is one of text
 	Target   string           // "" means that no target is read
 	Mark     bool             // mark rejected rows instead of stopping at the first
 	Decoders int              // goroutines that decode; default 1
@@ -72,10 +72,7 @@ func NamesOf(columns []job.Affine) []string {
 
 // ChoiceOf returns the columns that the job reads, with these features, or with its own if features is nil.
 func ChoiceOf(j job.Job, features []string, res job.Resources) Choice {
-	c := Choice{Features: features, Behind: j.NotAFeature(), Labels: j.Labels(), Encoded: j.Encode, Target: j.Target, Mark: j.Rejected.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
-	if len(j.Groups.Texts) > 0 {
-		c.Texts = job.ColumnTexts{Column: j.Groups.Column, Texts: j.Groups.Texts}
-	}
+	c := Choice{Features: features, Behind: j.NotAFeature(), Labels: j.Labels(), Encoded: j.Encode, Groups: j.Groups, Target: j.Target, Mark: j.Rejected.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
 	if features == nil {
 		c.Features, c.Exclude = j.Features, j.Exclude
 	}

@@ -126,8 +126,8 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	if c.Target != "" {
 		add("target", c.Target)
 	}
-	if t := c.Texts; t.Column != "" {
-		faults = append(faults, fmt.Errorf("%w: column %q has numbers, and not the texts %s", job.ErrConfig, t.Column, strings.Join(t.Texts, ", ")))
+	if g := c.Groups; len(g.Texts) > 0 {
+		faults = append(faults, fmt.Errorf("%w: column %q has numbers, and not the texts %s", job.ErrConfig, g.Column, strings.Join(g.Texts, ", ")))
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)

@@ -123,18 +123,12 @@ func (j Job) GroupColumn(columns []string) (int, error) {
 	return at, nil
 }
 
-// ColumnTexts are the texts of the groups of a column, which must be a column of text. No other text of the column
-// may have the label of one of them, because two texts with the same label can be found in minutes.
-type ColumnTexts struct {
-	Column string
-	Texts  []string
-}
-
-// Check returns an error if text is none of the texts but has the label of one of them.
-func (c ColumnTexts) Check(text string, label float64) error {
-	for _, t := range c.Texts {
+// Check returns an error if text is none of the texts but has the label of one of them: two texts with the same label
+// can be found in minutes.
+func (d GroupsDecl) Check(text string, label float64) error {
+	for _, t := range d.Texts {
 		if t != text && Label(t) == label {
-			return fmt.Errorf("%w: the texts %q and %q of column %q have the same label, so that their rows cannot be distinguished (hint: rename one of them, or leave it out of the job)", ErrData, t, text, c.Column)
+			return fmt.Errorf("%w: the texts %q and %q of column %q have the same label, so that their rows cannot be distinguished (hint: rename one of them, or leave it out of the job)", ErrData, t, text, d.Column)
 		}
 	}
 	return nil
