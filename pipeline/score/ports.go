@@ -97,27 +97,21 @@ type Log interface {
 	Note(subject string) string
 }
 
-// Parts returns the rows of a piece by partition. Partitions are in the order of their first rows.
-func Parts(rows int, records Records) []Part {
-	var parts []Part
+// Parts returns the partitions of the n rows of a piece, in the order of their first rows, and for each the numbers of its
+// rows in the piece.
+func Parts(n int, records Records) (partitions []int, rows [][]int) {
 	positions := map[int]int{}
-	for i := range rows {
+	for i := range n {
 		partition, _, _ := records.Position(i)
 		at, known := positions[partition]
 		if !known {
-			at = len(parts)
+			at = len(partitions)
 			positions[partition] = at
-			parts = append(parts, Part{partition, make([]int, 0, rows-i)})
+			partitions, rows = append(partitions, partition), append(rows, make([]int, 0, n-i))
 		}
-		parts[at].Rows = append(parts[at].Rows, i)
+		rows[at] = append(rows[at], i)
 	}
-	return parts
-}
-
-// A Part lists the rows of one partition, by their numbers in the piece.
-type Part struct {
-	Partition int
-	Rows      []int
+	return partitions, rows
 }
 
 // A Due says when to commit: when any of its conditions holds. With the zero value that is after each piece.

@@ -161,18 +161,19 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 // large, it is replaced by one with the reason, without prediction, key and kept members.
 func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, source score.Records) (parcels []parcel, err error) {
 	text := make([]byte, 0, 256*len(batch)) // if it grows, earlier objects keep their old memory
-	for _, part := range score.Parts(len(batch), source) {
-		objects := sink.NewPredictionObjects(by.CarriedIn(p.cfg.Source, part.Partition), p.cfg.Passthrough...)
-		records := make([]broker.Record, 0, len(part.Rows))
-		for _, i := range part.Rows {
-			partition, offset, key := source.Position(i)
+	partitions, rows := score.Parts(len(batch), source)
+	for part, partition := range partitions {
+		objects := sink.NewPredictionObjects(by.CarriedIn(p.cfg.Source, partition), p.cfg.Passthrough...)
+		records := make([]broker.Record, 0, len(rows[part]))
+		for _, i := range rows[part] {
+			_, offset, key := source.Position(i)
 			from := len(text)
 			text = objects.Append(text, partition, offset, int(batch[i].Ordinal), batch[i], source.Kept(i)...)
 			records = append(records, broker.Record{Key: key, Value: text[from:len(text):len(text)]})
 		}
 		pieces, err := p.to.packed(records, pieceBytes, func(at int) broker.Record {
-			i := part.Rows[at]
-			partition, offset, _ := source.Position(i)
+			i := rows[part][at]
+			_, offset, _ := source.Position(i)
 			if batch[i].Reason == "" {
 				batch[i].Reason = "its prediction with key and members cannot be sent: " + p.to.refusal(room(records[at]))
 			}
@@ -181,7 +182,7 @@ func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, 
 		if err != nil {
 			return nil, err
 		}
-		parcels = append(parcels, parcel{p.to.name, p.to.at(part.Partition), pieces})
+		parcels = append(parcels, parcel{p.to.name, p.to.at(partition), pieces})
 	}
 	return parcels, nil
 }

@@ -119,16 +119,18 @@ func (w *Logged) Positions(differs func(was pipeline.TopicIdentity, path string)
 // Pack predicts a piece and prepares its columns by partition. The returned function writes them.
 func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(context.Context) error, score.Counts, error) {
 	var n score.Counts
-	var parts []score.Part
+	var partitions []int
+	var rows [][]int
 	var columns []sink.Positioned
 	var of score.Records
 	sendDeadLetters := func(context.Context) error { return nil }
 	err := p.Predict(ctx, func(batch []pipeline.Prediction, records score.Records) (err error) {
-		of, n, parts = records, score.Count(batch), score.Parts(len(batch), records)
-		columns = make([]sink.Positioned, len(parts))
-		for at, part := range parts {
-			for _, i := range part.Rows {
-				partition, offset, key := of.Position(i)
+		of, n = records, score.Count(batch)
+		partitions, rows = score.Parts(len(batch), records)
+		columns = make([]sink.Positioned, len(partitions))
+		for at, partition := range partitions {
+			for _, i := range rows[at] {
+				_, offset, key := of.Position(i)
 				columns[at].Add(batch[i], partition, offset, key, of.Kept(i)...)
 			}
 		}
@@ -147,9 +149,9 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 			}
 			w.by, w.open = p.By, map[int]*openFile{} // all were published
 		}
-		for at, part := range parts {
-			_, first, _ := of.Position(part.Rows[0])
-			file, err := w.file(part.Partition, first)
+		for at, partition := range partitions {
+			_, first, _ := of.Position(rows[at][0])
+			file, err := w.file(partition, first)
 			if err != nil {
 				return err
 			}
