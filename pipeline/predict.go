@@ -53,6 +53,7 @@ func Predict(ctx context.Context, src dataset.Source, m pass.Model, workers int,
 // A Ready is a model that is ready to predict. It can be used for any number of sources, batches and rows.
 type Ready struct {
 	of      *pass.Scorer
+	meta    pass.ModelMeta
 	workers int
 	spaces  sync.Pool // of *pass.Workspace
 }
@@ -63,7 +64,7 @@ func NewReady(m pass.Model, workers int) (*Ready, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ready{of: s, workers: workers}, nil
+	return &Ready{of: s, meta: m.Meta, workers: workers}, nil
 }
 
 // Close frees the model's memory and workers.
@@ -73,10 +74,10 @@ func (p *Ready) Close() { p.of.Close() }
 // if order is nil. Workers predict batches at the same time. use gets one batch after the other, each valid until use
 // returns.
 func (p *Ready) Predict(ctx context.Context, src dataset.Source, order []int, use func([]Prediction) error) error {
-	if columns, want := src.Columns(), p.of.Meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
+	if columns, want := src.Columns(), p.meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("the source has the columns %s, the model wants %s", strings.Join(columns, ", "), strings.Join(want, ", "))
 	}
-	if err := p.of.Meta.Means(src, false); err != nil {
+	if err := p.meta.Means(src, false); err != nil {
 		return err
 	}
 	var free sync.Pool // of *[]Prediction
@@ -117,7 +118,7 @@ func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, erro
 	if err != nil {
 		return out, err
 	}
-	if want := len(p.of.Meta.Inputs()); len(b.Columns) != want && len(b.Columns) != want+1 {
+	if want := len(p.meta.Inputs()); len(b.Columns) != want && len(b.Columns) != want+1 {
 		return out, fmt.Errorf("a batch of %d columns, the model wants %d, and perhaps the target", len(b.Columns), want)
 	}
 	return p.block(b, out)
@@ -127,13 +128,13 @@ func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, erro
 // gives the same bits as [Ready.Batch]. If a value breaks a row rule, the prediction has a Reason; a wrong number of values
 // is an error. Several goroutines may call Row, of which as many as there are workers compute at the same time.
 func (p *Ready) Row(values []float64) (Prediction, error) {
-	inputs := p.of.Meta.Inputs()
+	inputs := p.meta.Inputs()
 	if len(values) != len(inputs) {
 		return Prediction{}, fmt.Errorf("a row of %d values, the model wants %d", len(values), len(inputs))
 	}
 	var found Prediction
 	for j, v := range values {
-		if fault := dataset.FaultOf(v); fault != "" && !p.of.Meta.Encode.Fills(inputs[j]) {
+		if fault := dataset.FaultOf(v); fault != "" && !p.meta.Encode.Fills(inputs[j]) {
 			found.Reason = dataset.AlsoWrong(found.Reason, inputs[j], fault)
 		}
 	}
@@ -146,7 +147,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	if err := w.Predict(); err != nil {
 		return found, err
 	}
-	found.fill(w, 0, p.of.Meta)
+	found.fill(w, 0, p.meta)
 	return found, nil
 }
 
@@ -187,8 +188,8 @@ func (p *Ready) part(b dataset.Block, from, to int, out []Prediction) ([]Predict
 	}
 	var strict []int
 	if b.Reasons != nil {
-		inputs := p.of.Meta.Inputs()
-		strict = p.of.Meta.Encode.Strict(inputs, dataset.Indices(len(inputs)))
+		inputs := p.meta.Inputs()
+		strict = p.meta.Encode.Strict(inputs, dataset.Indices(len(inputs)))
 	}
 	for i := from; i < to; i++ {
 		found := Prediction{Ordinal: b.First + int64(i)}
@@ -202,7 +203,7 @@ func (p *Ready) part(b dataset.Block, from, to int, out []Prediction) ([]Predict
 		if !good && (!labelled || slices.ContainsFunc(strict, func(c int) bool { return job.Missing(b.Columns[c][i]) })) {
 			found.Reason = b.Reasons.Value(i)
 		} else {
-			found.fill(w, i-from, p.of.Meta)
+			found.fill(w, i-from, p.meta)
 		}
 		out = append(out, found)
 	}

@@ -304,7 +304,7 @@ func (f *shardFold) score(b dataset.Block) error {
 		if err == nil {
 			err = to.constant.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
 		}
-		if err == nil && w.of.Meta.Mean != "" {
+		if err == nil && w.of.meta.Mean != "" {
 			err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], w.from[i], w.of.Scale.Target.Scale))
 		}
 		return err
@@ -344,7 +344,7 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 	}
 	mean := f.lossSums.At(certify.PredictorMean, certify.SubsetHoldout)
 	add := mean.AddSpread
-	if w.of.Meta.Loss.Kind.Counts() {
+	if w.of.meta.Loss.Kind.Counts() {
 		add = mean.Risk.Add
 	}
 	return f.each(b, at, mean, func(i, at int) error {
@@ -357,7 +357,7 @@ func (f *shardFold) scoreHoldout(b dataset.Block) error {
 		if f.pass.curve {
 			// An upper bound on the error of any reader's prediction. Without a proof it is +Inf.
 			const outwards = 1 + 0x1p-38
-			meta := w.of.Meta
+			meta := w.of.meta
 			mean.AddError(w.off(i)*meta.Target.Scale*outwards, meta.Loss.Epsilon, w.hi[i] > 0)
 		}
 		if by := f.pass.grouping; by != nil {

@@ -22,7 +22,7 @@ func ScaledLoss(spec certify.Loss, target job.Affine) (loss.Loss, error) {
 // A Scorer computes predictions and losses of a model. Several goroutines may use it, each with its own [Workspace]. They
 // share its workers.
 type Scorer struct {
-	Meta   ModelMeta
+	meta   ModelMeta
 	inputs int // number of columns of [ModelMeta.Inputs]
 	loss   loss.Loss
 	// ofConstant returns a lower bound on the loss of a constant: constantLoss.
@@ -59,7 +59,7 @@ func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
 		mean, inputs = inputs, inputs+1
 	}
 	s := &Scorer{
-		Meta: m.Meta, inputs: inputs, loss: l, ofConstant: constantLoss(m.Meta.Loss),
+		meta: m.Meta, inputs: inputs, loss: l, ofConstant: constantLoss(m.Meta.Loss),
 		Scale:    dataset.NewScaler(dataset.Indices(len(m.Meta.Features)), m.Meta.Features, m.Meta.Encode, mean, m.Meta.Target),
 		accuracy: Accuracy(m.Meta.Loss, m.Meta.Target) / m.Meta.Target.Scale * (1 + 0x1p-40), // rounded up
 	}
@@ -166,7 +166,7 @@ func (w *Workspace) withhold() {
 
 // Raw returns the mean of row i in raw units, and whether it has the accuracy that the certificate asks for.
 func (w *Workspace) Raw(i int) (mean float64, accurate bool) {
-	target, centre := w.of.Meta.Target, w.from[i]
+	target, centre := w.of.meta.Target, w.from[i]
 	mean = w.laws.Mean[i]*target.Scale + centre
 	// Three operations round, each relative to what the mean is made of.
 	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(centre))
