@@ -156,7 +156,7 @@ func plotRows(rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, erro
 	o := rowsToPlot{Observed: rows.Column(rows.Columns - 1)}
 	for i := range rows.N {
 		_, mean, _ := w.Law(i)
-		o.Mean = append(o.Mean, mean*s.Scale.Target.Scale+s.Scale.CentreOfRow(rows.Row(i)))
+		o.Mean = append(o.Mean, mean*m.Meta.Target.Scale+s.Scale.CentreOfRow(rows.Row(i)))
 		if m.Meta.Mean != "" {
 			o.column = append(o.column, s.Scale.CentreOfRow(rows.Row(i)))
 		}

@@ -11,13 +11,13 @@ type Scaler struct {
 	positions []int           // of each feature's first input in a row
 	Inputs    int             // in a row
 	mean      int             // column that is subtracted from the target instead of its centre, or -1
-	Target    job.Affine
+	target    job.Affine
 }
 
 // NewScaler returns the scaler of features, which are these columns of a source, and of a target. mean is the column
 // that is subtracted from the target instead of its centre, or -1.
 func NewScaler(columns []int, features []job.Affine, encode job.Encodings, mean int, target job.Affine) Scaler {
-	s := Scaler{columns: columns, features: features, encoded: encode.By(NamesOf(features)), mean: mean, Target: target}
+	s := Scaler{columns: columns, features: features, encoded: encode.By(NamesOf(features)), mean: mean, target: target}
 	for _, e := range s.encoded {
 		s.positions = append(s.positions, s.Inputs)
 		s.Inputs += e.Width()
@@ -28,7 +28,7 @@ func NewScaler(columns []int, features []job.Affine, encode job.Encodings, mean 
 // CentreOf returns what is subtracted from the target of row i of a block.
 func (s Scaler) CentreOf(b Block, i int) float64 {
 	if s.mean < 0 {
-		return s.Target.Centre
+		return s.target.Centre
 	}
 	return b.Columns[s.mean][i]
 }
@@ -36,7 +36,7 @@ func (s Scaler) CentreOf(b Block, i int) float64 {
 // CentreOfRow is CentreOf for a raw row.
 func (s Scaler) CentreOfRow(row []float64) float64 {
 	if s.mean < 0 {
-		return s.Target.Centre
+		return s.target.Centre
 	}
 	return row[s.mean]
 }
@@ -68,7 +68,7 @@ func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
 
 // TargetOf returns the scaled target of row i of a block.
 func (s Scaler) TargetOf(b Block, i int) float64 {
-	return (b.Columns[len(b.Columns)-1][i] - s.CentreOf(b, i)) / s.Target.Scale
+	return (b.Columns[len(b.Columns)-1][i] - s.CentreOf(b, i)) / s.target.Scale
 }
 
 // Row writes the inputs of a raw row to x.
@@ -84,7 +84,7 @@ func (s Scaler) ScaleRaw(r RawRows) (x, y []float64) {
 	for i := range r.N {
 		row := r.Row(i)
 		s.Row(x[i*s.Inputs:], row)
-		y[i] = (row[len(row)-1] - s.CentreOfRow(row)) / s.Target.Scale
+		y[i] = (row[len(row)-1] - s.CentreOfRow(row)) / s.target.Scale
 	}
 	return x, y
 }

@@ -305,7 +305,7 @@ func (f *shardFold) score(b dataset.Block) error {
 			err = to.constant.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
 		}
 		if err == nil && w.of.meta.Mean != "" {
-			err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], w.from[i], w.of.Scale.Target.Scale))
+			err = f.lossSums.At(certify.PredictorColumn, certify.SubsetTraining).Risk.Add(dataset.Misfit(targets[at], w.from[i], w.of.meta.Target.Scale))
 		}
 		return err
 	})
