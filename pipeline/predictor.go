@@ -60,10 +60,10 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 func (v *Verification) priorLosses(s *pass.FirstPass) error {
 	c := v.certificate
 	at := slices.IndexFunc(c.Claims, func(g certify.Claim) bool { return g.Risk != nil })
-	if at < 0 || s.Reference.N == 0 || c.Counts.Units != nil {
+	if at < 0 || s.Reference.Len() == 0 || c.Counts.Units != nil {
 		return nil
 	}
-	g, n := c.Claims[at], float64(s.Reference.N)
+	g, n := c.Claims[at], float64(s.Reference.Len())
 	scorer, err := pass.NewScorer(v.model, v.res.Workers)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (v *Verification) priorLosses(s *pass.FirstPass) error {
 	}
 	far := func(apart, p float64) bool { return apart > 5*math.Sqrt(max(p*(1-p), 1/n)/n) }
 	if far(mean-g.Bound, g.Bound) || far(*g.Risk-mean, *g.Risk) {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("the mean loss is %.3g on the %d prior rows, and %.3g on the rows that certify: rows of one source have about the same; who chose their order, or which ones to give?", mean, s.Reference.N, *g.Risk))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("the mean loss is %.3g on the %d prior rows, and %.3g on the rows that certify: rows of one source have about the same; who chose their order, or which ones to give?", mean, s.Reference.Len(), *g.Risk))
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func plotRows(rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, erro
 		return rowsToPlot{}, err
 	}
 	o := rowsToPlot{Observed: rows.Column(rows.Columns - 1)}
-	for i := range rows.N {
+	for i := range rows.Len() {
 		_, mean, _ := w.Law(i)
 		o.Mean = append(o.Mean, mean*m.Meta.Target.Scale+s.Scale.CentreOfRow(rows.Row(i)))
 		if m.Meta.Mean != "" {

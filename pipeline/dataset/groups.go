@@ -58,14 +58,14 @@ func frequent(column []float64, oneIn, least, limit int) (values []float64) {
 // StrangeGroups returns a warning for each declared value that no prior row has. Without prior rows it returns none.
 func StrangeGroups(d job.GroupsDecl, columns []string, reference RawRows) (all []string) {
 	for i, v := range d.Values {
-		if reference.N == 0 || slices.Contains(reference.Column(slices.Index(columns, d.Column)), v) {
+		if reference.Len() == 0 || slices.Contains(reference.Column(slices.Index(columns, d.Column)), v) {
 			continue
 		}
 		name := words.Plain(v)
 		if d.Texts != nil {
 			name = d.Texts[i]
 		}
-		all = append(all, fmt.Sprintf("groups: none of %s has %s in column %q: nothing is certified about such rows", words.Count(int64(reference.N), "prior row"), name, d.Column))
+		all = append(all, fmt.Sprintf("groups: none of %s has %s in column %q: nothing is certified about such rows", words.Count(int64(reference.Len()), "prior row"), name, d.Column))
 	}
 	return all
 }

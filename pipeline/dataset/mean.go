@@ -33,15 +33,15 @@ func KnowsTarget(d job.MeanDecl, rows RawRows) error {
 		return nil
 	}
 	equal := 0
-	for i := range rows.N {
+	for i := range rows.Len() {
 		if row := rows.Row(i); row[rows.Columns-2] == row[rows.Columns-1] {
 			equal++
 		}
 	}
-	if 2*equal <= rows.N {
+	if 2*equal <= rows.Len() {
 		return nil
 	}
-	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows checked: it was made from the target, and says nothing about rows with an unknown target", job.ErrData, d.Column, equal, rows.N)
+	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows checked: it was made from the target, and says nothing about rows with an unknown target", job.ErrData, d.Column, equal, rows.Len())
 }
 
 // farthest is the largest allowed median distance between the column of the mean and the target, in standard
@@ -54,7 +54,7 @@ func NearMean(d job.MeanDecl, rows RawRows, scale float64) error {
 	if !d.Given() {
 		return nil
 	}
-	off := make([]float64, rows.N)
+	off := make([]float64, rows.Len())
 	for i := range off {
 		row := rows.Row(i)
 		off[i] = math.Abs(row[rows.Columns-1]-row[rows.Columns-2]) / scale
@@ -80,7 +80,7 @@ func MeanDistances(d job.MeanDecl, reference RawRows, train certify.RiskSum, sca
 		return nil, nil
 	}
 	found := certify.Mean{Column: d.Column, Train: train}
-	for i := range reference.N {
+	for i := range reference.Len() {
 		row := reference.Row(i)
 		if err := found.Reference.Add(Misfit(row[len(row)-1], row[len(row)-2], scale)); err != nil {
 			return nil, err

@@ -16,22 +16,25 @@ const StartRows = 8000
 
 // RawRows are rows of all columns of the source, row-major.
 type RawRows struct {
-	N, Columns int
-	Values     []float64
-	Encoded    []*job.Encoding // of each column; if nil, no column is encoded
+	Columns int
+	Values  []float64
+	Encoded []*job.Encoding // of each column; if nil, no column is encoded
 }
 
 // NewRawRows returns n rows of zeros.
 func NewRawRows(n, columns int) RawRows {
-	return RawRows{N: n, Columns: columns, Values: make([]float64, n*columns)}
+	return RawRows{Columns: columns, Values: make([]float64, n*columns)}
 }
+
+// Len returns the number of rows.
+func (r RawRows) Len() int { return len(r.Values) / r.Columns }
 
 // Row returns row i. It shares memory with the rows.
 func (r RawRows) Row(i int) []float64 { return r.Values[i*r.Columns : (i+1)*r.Columns] }
 
 // Column returns a copy of column c, with missing values replaced as Encoded says.
 func (r RawRows) Column(c int) []float64 {
-	out := make([]float64, r.N)
+	out := make([]float64, r.Len())
 	for i := range out {
 		out[i] = r.Values[i*r.Columns+c]
 		if r.Encoded != nil {
@@ -45,7 +48,7 @@ func (r RawRows) Column(c int) []float64 {
 func (r RawRows) Digest(columns []int) string {
 	sum := sha256.New()
 	var cell [8]byte
-	for i := range r.N {
+	for i := range r.Len() {
 		row := r.Row(i)
 		for _, c := range columns {
 			binary.LittleEndian.PutUint64(cell[:], math.Float64bits(row[c]))

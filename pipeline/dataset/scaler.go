@@ -80,8 +80,8 @@ func (s Scaler) Row(x, row []float64) {
 
 // ScaleRaw returns raw rows scaled: x row-major [n×Inputs], y [n].
 func (s Scaler) ScaleRaw(r RawRows) (x, y []float64) {
-	x, y = make([]float64, r.N*s.Inputs), make([]float64, r.N)
-	for i := range r.N {
+	x, y = make([]float64, r.Len()*s.Inputs), make([]float64, r.Len())
+	for i := range r.Len() {
 		row := r.Row(i)
 		s.Row(x[i*s.Inputs:], row)
 		y[i] = (row[len(row)-1] - s.CentreOfRow(row)) / s.target.Scale

@@ -190,7 +190,7 @@ func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []fl
 func Estimate(job job.Job, s *pass.FirstPass, family *kernel.Family, workers int) ([]float64, error) {
 	e, err := model.Estimate(s.Scaled(s.Reference), family, s.Scales(job), workers)
 	if err != nil {
-		return nil, fmt.Errorf("centre of the peaked prior, from %d prior rows: %w", s.Reference.N, err)
+		return nil, fmt.Errorf("centre of the peaked prior, from %d prior rows: %w", s.Reference.Len(), err)
 	}
 	centre := append([]float64(nil), e.Theta...)
 	for i := range len(centre) - 1 {

@@ -259,7 +259,7 @@ func (s *FirstPass) scale(j job.Job) error {
 
 // BaselineRows returns the rows on which the baseline's constant is chosen.
 func (s *FirstPass) BaselineRows() dataset.RawRows {
-	if s.Reference.N > 0 {
+	if s.Reference.Len() > 0 {
 		return s.Reference
 	}
 	return s.Start
@@ -314,7 +314,7 @@ func (s *FirstPass) filled() (all []string) {
 			if n == 0 {
 				continue
 			}
-			all = append(all, fmt.Sprintf("%q is missing in %d of %s; missing values become %.4g", name, n, words.Count(int64(s.Reference.N), "prior row"), *e.Fill.With))
+			all = append(all, fmt.Sprintf("%q is missing in %d of %s; missing values become %.4g", name, n, words.Count(int64(s.Reference.Len()), "prior row"), *e.Fill.With))
 		}
 	}
 	return all
@@ -326,7 +326,7 @@ const leastDetected = 20
 
 // warned returns warnings about the values of used columns on the prior rows.
 func (s *FirstPass) warned() (all []string) {
-	if s.Reference.N < leastDetected {
+	if s.Reference.Len() < leastDetected {
 		return nil
 	}
 	y := s.Reference.Column(len(s.columns) - 1)
@@ -349,7 +349,7 @@ func (s *FirstPass) warned() (all []string) {
 var IDName = regexp.MustCompile(`^(?i:id|uuid|guid|row_?(id|number|num|no))$|(?i:[_. -]id)$|[a-z]I[dD]$`)
 
 func (s *FirstPass) onAll() string {
-	return "on all " + words.Number(int64(s.Reference.N)) + " prior rows"
+	return "on all " + words.Number(int64(s.Reference.Len())) + " prior rows"
 }
 
 // onLine reports whether the points (x, y) are on a straight line, up to rounding.
@@ -421,8 +421,8 @@ func (s *FirstPass) CheckLeftOut(ctx context.Context, open func(ctx context.Cont
 		}
 		return nil
 	})
-	if err == nil && next != s.Reference.N {
-		err = fmt.Errorf("%w: there are %d of %d prior rows", job.ErrChanged, next, s.Reference.N)
+	if err == nil && next != s.Reference.Len() {
+		err = fmt.Errorf("%w: there are %d of %d prior rows", job.ErrChanged, next, s.Reference.Len())
 	}
 	return err
 }

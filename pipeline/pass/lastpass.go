@@ -74,8 +74,8 @@ func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Counts.Training), certify.OriginStart
 	}
 	found.referred = reference.Digest(dataset.Indices(p.of.columns))
-	if kept.N == 0 || int64(kept.N) != want {
-		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.N, want)
+	if kept.Len() == 0 || int64(kept.Len()) != want {
+		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.Len(), want)
 	}
 	if found.encode, err = dataset.LevelsSeen(j.Encode, columns, reference); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 func grouping(j job.Job, columns []string, reference dataset.RawRows) (*certify.Grouping, error) {
 	values, err := dataset.GroupValues(j, columns, reference)
 	by := j.Grouping(values)
-	if err != nil || by == nil || reference.N == 0 {
+	if err != nil || by == nil || reference.Len() == 0 {
 		return by, err
 	}
 	at, err := j.GroupColumn(columns)

@@ -11,7 +11,7 @@ import (
 
 // rawRowsOf puts a law's rows in the form of a pass: a feature, then the target.
 func rawRowsOf(n int, row func(i int) (x, y float64)) dataset.RawRows {
-	r := dataset.RawRows{Columns: 2, N: n}
+	r := dataset.RawRows{Columns: 2}
 	for i := range n {
 		x, y := row(i)
 		r.Values = append(r.Values, x, y)

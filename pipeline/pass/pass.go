@@ -195,7 +195,7 @@ func (p *Pass) picked(all, ordinals []int64) dataset.RawRows {
 	i := 0
 	for _, s := range p.InOrder() {
 		for kept := s.Kept; len(kept) > 0; kept = kept[p.of.columns:] {
-			if i < out.N && all[0] == ordinals[i] {
+			if i < len(ordinals) && all[0] == ordinals[i] {
 				copy(out.Row(i), kept)
 				i++
 			}
@@ -211,7 +211,6 @@ func (p *Pass) rows() dataset.RawRows {
 	for _, s := range p.InOrder() {
 		all.Values = append(all.Values, s.Kept...)
 	}
-	all.N = len(all.Values) / all.Columns
 	return all
 }
 
