@@ -291,13 +291,12 @@ func (l *recordPiece) Kept(i int) [][]byte {
 func (l *recordPiece) Ends() map[int]int64 { return l.ends }
 
 // Letter returns the record of row i as a dead letter.
-func (l *recordPiece) Letter(i int, reason string) score.Letter {
+func (l *recordPiece) Letter(i int, reason string, header func(name string, value []byte)) (key, value []byte) {
 	r := letterOf(l.topic, l.records[i].Partition, &l.records[i].Record, reason)
-	letter := score.Letter{Key: r.Key, Value: r.Value}
 	for _, h := range r.Headers {
-		letter.Headers = append(letter.Headers, score.Header(h))
+		header(h.Key, h.Value)
 	}
-	return letter
+	return r.Key, r.Value
 }
 
 // Commit commits the end offsets of durable predictions, as a member of the group.

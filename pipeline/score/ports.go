@@ -73,20 +73,9 @@ type Records interface {
 	Kept(i int) [][]byte
 	// Ends returns the offsets after the piece, by partition. Records without a row are before them, too.
 	Ends() map[int]int64
-	// Letter returns the unchanged record of row i with added headers: its position, and why it has no prediction.
-	Letter(i int, reason string) Letter
-}
-
-// A Letter is a record that got no prediction. Value is nil if the record has none.
-type Letter struct {
-	Key, Value []byte
-	Headers    []Header
-}
-
-// A Header is a header of a record.
-type Header struct {
-	Key   string
-	Value []byte
+	// Letter returns key and value of the record of row i, unchanged; value is nil if the record has none. It calls header
+	// with its headers and then with those of a dead letter: its position, and why it has no prediction.
+	Letter(i int, reason string, header func(name string, value []byte)) (key, value []byte)
 }
 
 // A Log is the source of [Records], as writers that commit its offsets see it.

@@ -151,11 +151,10 @@ func (o outlet) deadLetters(batch []pipeline.Prediction, from score.Records, sen
 		if batch[i].Reason == "" || offset < sent[partition] {
 			continue
 		}
-		letter := from.Letter(i, batch[i].Reason)
-		r := broker.Record{Key: letter.Key, Value: letter.Value}
-		for _, h := range letter.Headers {
-			r.Headers = append(r.Headers, broker.Header(h))
-		}
+		var r broker.Record
+		r.Key, r.Value = from.Letter(i, batch[i].Reason, func(name string, value []byte) {
+			r.Headers = append(r.Headers, broker.Header{Key: name, Value: value})
+		})
 		records[partition] = append(records[partition], r)
 	}
 	for _, partition := range slices.Sorted(maps.Keys(records)) {
