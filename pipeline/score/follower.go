@@ -63,7 +63,6 @@ type Predictor struct {
 
 	Ready   *pipeline.Ready
 	Subject string    // what its predictions are about: [pipeline.Subject]
-	Carries string    // the certificate id that its predictions carry: [pipeline.CarriedID]
 	Since   time.Time // when it became current, by the pointer
 
 	ends  map[string]map[int]int64 // offsets after the rows of its dataset, by topic and partition
@@ -90,7 +89,7 @@ func (p *Predictor) CarriedIn(topic string, partition int) string {
 	if !p.SpeaksOf(topic, partition) {
 		return ""
 	}
-	return p.Carries
+	return pipeline.CarriedID(p.Certificate, p.ID, certify.PredictorMean)
 }
 
 // reads returns an error if the model m has features that this predictor's model lacks.
@@ -276,10 +275,7 @@ func (f *Follower) newPredictor(a Artifact, ready *pipeline.Ready) (*Predictor, 
 	if f.first == nil && f.subject != "" && f.subject != subject {
 		return nil, fmt.Errorf("%w: it has another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin again, choose %s)", job.ErrRefused, f.cfg.Again)
 	}
-	p := &Predictor{
-		Artifact: a, Ready: ready, Subject: subject, Carries: pipeline.CarriedID(a.Certificate, a.ID, certify.PredictorMean),
-		ends: map[string]map[int]int64{},
-	}
+	p := &Predictor{Artifact: a, Ready: ready, Subject: subject, ends: map[string]map[int]int64{}}
 	for _, s := range a.Certificate.Sample.Segments {
 		if p.ends[s.Topic] == nil {
 			p.ends[s.Topic] = map[int]int64{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
@@ -96,7 +97,7 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 			for c := range keep {
 				keep[c] = sink.Kept{Name: extra.Names[c], Node: extra.Types[c]}
 			}
-			out = sink.NewPredictions(file, p.By.Carries, keep...)
+			out = sink.NewPredictions(file, pipeline.CarriedID(p.By.Certificate, p.By.ID, certify.PredictorMean), keep...)
 			out.Of(p.File.Name)
 		}
 		n = n.Plus(score.Count(batch))
