@@ -90,11 +90,10 @@ func Holding[T any](out Output, do func() (T, error)) (v T, err error) {
 // Current is the content of a pointer.
 type Current struct {
 	ArtifactRef
+	Verdict // without a status in a pointer of an earlier release
 
-	Predictor certify.Predictor // whose bound it is
-	Bound     float64
-	Status    certify.Status // of the claim with the bound; "" in a pointer of an earlier release
-	Since     time.Time      // when the pointer moved
+	Predictor certify.Predictor // that the verdict is about
+	Since     time.Time         // when the pointer moved
 }
 
 // An ArtifactRef names a certificate and its model by their content.
@@ -255,5 +254,6 @@ func PointTo(out Output, c certify.Certificate, a ArtifactRef, who certify.Predi
 	if old, err := out.Current(); err == nil && old != nil && old.ID == a.ID && old.Predictor == who {
 		return nil
 	}
-	return out.Point(Current{ArtifactRef: a, Predictor: who, Bound: c.About(who).Bound, Status: c.About(who).Status, Since: now.UTC().Truncate(time.Millisecond)})
+	g := c.About(who)
+	return out.Point(Current{ArtifactRef: a, Verdict: Verdict{g.Status, g.Bound}, Predictor: who, Since: now.UTC().Truncate(time.Millisecond)})
 }

@@ -225,7 +225,7 @@ func testPointer(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 	for _, mean := range []float64{0.5, 0.25} {
 		want := pipeline.Current{
-			ArtifactRef: publish(t, o, mean, "one"), Predictor: certify.PredictorDraw, Bound: mean, Since: time.Date(2024, 2, 29, 1, 2, 3, 0, time.UTC),
+			ArtifactRef: publish(t, o, mean, "one"), Verdict: pipeline.Verdict{Bound: mean}, Predictor: certify.PredictorDraw, Since: time.Date(2024, 2, 29, 1, 2, 3, 0, time.UTC),
 		}
 		must(t, "Point", o.Point(want))
 		o = next(t)

@@ -47,7 +47,7 @@ func put(t testing.TB, folder string, edits ...string) (id string) {
 	id, model = digest.Of(data), lake.ModelName(digest.Of(file))
 	write(t, filepath.Join(folder, lake.CertificateName(id)), data)
 	write(t, filepath.Join(folder, model), file)
-	fatal.If(t, lake.NewOutput(folder, nil).Point(pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id, Model: digest.Of(file)}, Predictor: certify.PredictorMean, Bound: 0.1, Since: noon}))
+	fatal.If(t, lake.NewOutput(folder, nil).Point(pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id, Model: digest.Of(file)}, Verdict: pipeline.Verdict{Bound: 0.1}, Predictor: certify.PredictorMean, Since: noon}))
 	return id
 }
 

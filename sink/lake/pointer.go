@@ -63,7 +63,7 @@ func (o *Output) Current() (*pipeline.Current, error) {
 	if p.Model != ModelName(digest) || p.Model != filepath.Base(p.Model) || p.Certificate != CertificateName(p.ID) {
 		return nil, fmt.Errorf("%s: %q and %q are not the names of a certificate and a model next to it", path, p.Certificate, p.Model)
 	}
-	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Predictor: p.Predictor, Bound: p.Bound, Status: p.Status, Since: p.Since}, nil
+	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Verdict: pipeline.Verdict{Status: p.Status, Bound: p.Bound}, Predictor: p.Predictor, Since: p.Since}, nil
 }
 
 // ErrNoOutput means that a folder is missing or has no files of a job.
