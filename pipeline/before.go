@@ -76,7 +76,7 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 	record.Required, record.Limit = s.how.Required, s.how.Limit
 	g := c.About(s.how.Required)
 	record.Status, record.Bound = g.Status, g.Bound
-	o := &Outcome{Result: &Result{Certificate: c, ID: made.ID, ModelDigest: made.Model, Model: m}, Record: record}
+	o := &Outcome{Result: &Result{ArtifactRef: made, Certificate: c, Model: m}, Record: record}
 	o.concluded(s.how)
 	current, damaged := s.out.Current()
 	missing := damaged != nil || current == nil

@@ -28,7 +28,7 @@ func TestCurveThroughThePipeline(t *testing.T) {
 		t.Fatalf("%t, %+v", ok, g)
 	}
 	for _, rows := range []*lake{l, nil} {
-		_, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, rows)
+		_, err := p.verify(t, p.certificate, p.result.Model, p.result.ArtifactRef.Model, rows)
 		fatal.If(t, err)
 	}
 	off := errorsOf(t, p.result.Model, l, 900, 0.3)
@@ -51,7 +51,7 @@ func TestCurveThroughThePipeline(t *testing.T) {
 	})
 	wider := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Constant.HalfWidth *= 1 + 1e-15 })
 	for name, c := range map[string]certify.Certificate{"fewer rows far out": forged, "a wider interval of the constant": wider} {
-		p.refused(t, "a curve with "+name, c, p.result.Model, p.result.ModelDigest, l)
+		p.refused(t, "a curve with "+name, c, p.result.Model, p.result.ArtifactRef.Model, l)
 	}
 	noise := publish(t, newLake(waves(900, 9, 4), 900), anyTolerance) // an interval as wide as the constant's promises nothing useful
 	if g, _ := noise.certificate.Claim(certify.ClaimCurve); g.Status != certify.StatusVacuous {

@@ -174,7 +174,7 @@ func TestDamagedModelsAreNotCertified(t *testing.T) {
 						t.Errorf("guarantee %s is %s, want indicative", g.ID, g.Status)
 					}
 				}
-				if _, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, nil, job.Resources{}); err != nil {
+				if _, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ArtifactRef.Model, nil, job.Resources{}); err != nil {
 					t.Errorf("the certificate that says so does not verify: %v", err)
 				}
 			} else if err == nil || len(store.Certificates) > 0 {

@@ -193,7 +193,7 @@ func TestDroppedDuplicatesAreNotCertifiedOn(t *testing.T) {
 	if draw.N != 400-both || draw.Bound < fresh {
 		t.Errorf("bound %v with N = %d, but fresh rows give %v", draw.Bound, draw.N, fresh)
 	}
-	if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+	if _, err := p.verify(t, c, p.result.Model, p.result.ArtifactRef.Model, p.lake); err != nil {
 		t.Errorf("Verify = %v", err)
 	}
 }
@@ -265,7 +265,7 @@ func TestForgedDuplicatesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := forge(t, c.of.certificate, c.change)
-			c.of.refused(t, "a forged certificate", f, c.of.result.Model, c.of.result.ModelDigest, l)
+			c.of.refused(t, "a forged certificate", f, c.of.result.Model, c.of.result.ArtifactRef.Model, l)
 		})
 	}
 }

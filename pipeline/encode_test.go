@@ -61,7 +61,7 @@ func TestEncodings(t *testing.T) {
 				t.Errorf("%+v, %d hyper-parameters, %d inputs", f, len(m.Meta.Theta), m.Posterior.Dim())
 			}
 			for _, rows := range []*lake{l, nil} {
-				_, err := p.verify(t, p.certificate, m, p.result.ModelDigest, rows)
+				_, err := p.verify(t, p.certificate, m, p.result.ArtifactRef.Model, rows)
 				fatal.If(t, err)
 			}
 			ready, err := pipeline.NewReady(m, 1)

@@ -47,7 +47,7 @@ func ExampleTrain() {
 	mean := r.Certificate.About(certify.PredictorMean)
 	fmt.Printf("%s: the mean is off by more than 0.5 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
 
-	v := must(pipeline.Verify(ctx, r.Certificate, r.Model, r.ModelDigest, rows.Data, job.Resources{}))
+	v := must(pipeline.Verify(ctx, r.Certificate, r.Model, r.ArtifactRef.Model, rows.Data, job.Resources{}))
 	fmt.Println("verified against the rows:", v.Evidence)
 	// Output:
 	// certified: the mean is off by more than 0.5 in at most 2 % of fresh rows

@@ -183,9 +183,9 @@ func TestForgedFirstPass(t *testing.T) {
 			}
 			fatal.If(t, err)
 			p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
-			_, err = p.verify(t, r.Certificate, r.Model, r.ModelDigest, l)
+			_, err = p.verify(t, r.Certificate, r.Model, r.ArtifactRef.Model, l)
 			fatal.If(t, err)
-			if honest := publish(t, l, c.job); honest.result.ModelDigest == r.ModelDigest {
+			if honest := publish(t, l, c.job); honest.result.ArtifactRef.Model == r.ArtifactRef.Model {
 				t.Error("nothing was forged")
 			}
 		})

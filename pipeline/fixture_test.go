@@ -78,7 +78,7 @@ func (p *published) verify(t testing.TB, c certify.Certificate, m pass.Model, di
 // accepts wants the artifact accepted.
 func (p *published) accepts(t testing.TB, name string, l *lake) {
 	t.Helper()
-	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, l); err != nil {
+	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ArtifactRef.Model, l); err != nil {
 		t.Errorf("%s: Verify = %v, want acceptance", name, err)
 	}
 }
@@ -114,7 +114,7 @@ func (p *published) refuses(t testing.TB, name string, ev certify.Evidence, l *l
 	t.Helper()
 	forged, err := certify.Certify(ev)
 	if err == nil {
-		_, err = p.verify(t, forged, p.result.Model, p.result.ModelDigest, l)
+		_, err = p.verify(t, forged, p.result.Model, p.result.ArtifactRef.Model, l)
 	}
 	if err == nil {
 		t.Errorf("%s: accepted", name)

@@ -52,18 +52,18 @@ func TestForgedFamilyIsRefused(t *testing.T) {
 		model  pass.Model
 		digest string
 	}{
-		"families left out of the certificate":   {func(ev *certify.Evidence) { ev.Model.Kernel.Families = []string{chosen} }, p.result.Model, p.result.ModelDigest},
-		"families left out of the configuration": {func(ev *certify.Evidence) { reword(t, ev, list, alone) }, p.result.Model, p.result.ModelDigest},
+		"families left out of the certificate":   {func(ev *certify.Evidence) { ev.Model.Kernel.Families = []string{chosen} }, p.result.Model, p.result.ArtifactRef.Model},
+		"families left out of the configuration": {func(ev *certify.Evidence) { reword(t, ev, list, alone) }, p.result.Model, p.result.ArtifactRef.Model},
 		"families in another order": {func(ev *certify.Evidence) {
 			ev.Model.Kernel.Families = []string{certify.KernelSquaredExponential, certify.KernelMatern32}
-		}, p.result.Model, p.result.ModelDigest},
-		"the other family in the certificate": {func(ev *certify.Evidence) { ev.Model.Kernel.Family = other }, p.result.Model, p.result.ModelDigest},
+		}, p.result.Model, p.result.ArtifactRef.Model},
+		"the other family in the certificate": {func(ev *certify.Evidence) { ev.Model.Kernel.Family = other }, p.result.Model, p.result.ArtifactRef.Model},
 		"the other family in both":            {func(ev *certify.Evidence) { ev.Model.Kernel.Family, ev.Model.Digest = other, digest }, renamed, digest},
 		"the other family in the model":       {func(ev *certify.Evidence) { ev.Model.Digest = digest }, renamed, digest},
 		"a job without the family": {func(ev *certify.Evidence) {
 			reword(t, ev, list, `"family":["`+other+`"]`)
 			ev.Model.Kernel.Families, ev.Model.Kernel.Family = []string{other}, other
-		}, p.result.Model, p.result.ModelDigest},
+		}, p.result.Model, p.result.ArtifactRef.Model},
 	} {
 		p.refused(t, name, forge(t, p.certificate, c.change), c.model, c.digest, nil)
 	}
@@ -104,7 +104,7 @@ func TestForgedRowRulesAreRefused(t *testing.T) {
 // remodel stores a changed model.
 func (p *published) remodel(t *testing.T, change func(*pass.Model)) (pass.Model, string) {
 	t.Helper()
-	m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
+	m, err := p.store.GetModel(t.Context(), p.result.ArtifactRef.Model)
 	fatal.If(t, err)
 	change(&m)
 	digest, err := p.store.PutModel(t.Context(), m)
@@ -149,7 +149,7 @@ func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 			fatal.If(t, ev.Constant.Risk.AddLower(1))
 		}
 	})
-	p.refused(t, "with the centre as constant", forged, p.result.Model, p.result.ModelDigest, p.lake)
+	p.refused(t, "with the centre as constant", forged, p.result.Model, p.result.ArtifactRef.Model, p.lake)
 	p.accepts(t, "what is honest", p.lake)
 }
 
@@ -173,7 +173,7 @@ func TestPeaksStandInCells(t *testing.T) {
 		m.Meta.Theta = slices.Clone(m.Meta.Theta)
 		m.Meta.Theta[0].Grid.Centre += off
 		c := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Theta = m.Meta.Theta })
-		_, err := p.verify(t, c, m, p.result.ModelDigest, p.lake)
+		_, err := p.verify(t, c, m, p.result.ArtifactRef.Model, p.lake)
 		switch {
 		case err == nil && off%cell == 0:
 			accepted++
@@ -202,7 +202,7 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 		"a scaling that there is not": {`"scaling":"prior"`, `"scaling":"Prior"`},
 	} {
 		c := forge(t, p.certificate, func(ev *certify.Evidence) { reword(t, ev, text[0], text[1]) })
-		p.refused(t, name, c, p.result.Model, p.result.ModelDigest, nil)
+		p.refused(t, name, c, p.result.Model, p.result.ArtifactRef.Model, nil)
 	}
 	for name, change := range map[string]func(*pass.Model){
 		"a name":                  func(m *pass.Model) { m.Meta.Theta[2].Name = "ln variance of nothing at all" },
@@ -219,7 +219,7 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 		p.refused(t, name, c, m, digest, nil)
 	}
 	software := p.restate(t, `"software": "pacsgp test"`, `"software": "pacsgp test, audited and approved by the authority"`)
-	if _, err := p.verify(t, software, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+	if _, err := p.verify(t, software, p.result.Model, p.result.ArtifactRef.Model, p.lake); err != nil {
 		t.Errorf("what the publisher states: Verify = %v, want acceptance, for it cannot be checked", err)
 	}
 }
@@ -261,7 +261,7 @@ func TestDroppedDefaultFeatureIsRefused(t *testing.T) {
 	wider := newLake(columns, 70, 80)
 	wider.names = append([]string{"0"}, wider.names...)
 	wider.columns = append([][]float64{columns[1]}, wider.columns...)
-	p.refused(t, "a feature that was left out", p.certificate, p.result.Model, p.result.ModelDigest, wider)
+	p.refused(t, "a feature that was left out", p.certificate, p.result.Model, p.result.ArtifactRef.Model, wider)
 }
 
 // The baseline is the bound of a constant that is as good as one can be had:
@@ -321,7 +321,7 @@ func TestEveryChangeOfTheConfigurationIsRefused(t *testing.T) {
 				ev.Job.Values = text
 				forged, err := certify.Certify(ev)
 				if err == nil {
-					_, err = p.verify(t, forged, p.result.Model, p.result.ModelDigest, p.lake)
+					_, err = p.verify(t, forged, p.result.Model, p.result.ArtifactRef.Model, p.lake)
 				}
 				if err != nil {
 					refused++

@@ -48,7 +48,7 @@ func openTable(l *lake) dataset.OpenData {
 func TestGroupsThroughThePipeline(t *testing.T) {
 	l := stations(900)
 	verify := func(c certify.Certificate, r *pipeline.Result) error {
-		_, err := pipeline.Verify(t.Context(), c, r.Model, r.ModelDigest, openTable(l), job.Resources{})
+		_, err := pipeline.Verify(t.Context(), c, r.Model, r.ArtifactRef.Model, openTable(l), job.Resources{})
 		return err
 	}
 	for _, values := range [][]float64{nil, {2, 0}} {
@@ -129,7 +129,7 @@ func TestGroupsNeedTheirColumn(t *testing.T) {
 		forged := forge(t, p.certificate, func(ev *certify.Evidence) {
 			reword(t, ev, `"column":"station"`, `"column":"stattion"`)
 		})
-		if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, job.ErrRefused) {
+		if _, err := p.verify(t, forged, p.result.Model, p.result.ArtifactRef.Model, l); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("values %v: forged: %v", values, err)
 		}
 	}

@@ -196,11 +196,11 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 				ev.Delta.Methods = slices.Clone(ev.Delta.Methods)
 				change(ev)
 			})
-			_, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake)
+			_, err := p.verify(t, c, p.result.Model, p.result.ArtifactRef.Model, p.lake)
 			if !errors.Is(err, job.ErrRefused) {
 				t.Errorf("verify: %v, want a refusal", err)
 			}
-			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil); strings.HasSuffix(name, "(without rows)") && !errors.Is(err, job.ErrRefused) {
+			if _, err := p.verify(t, c, p.result.Model, p.result.ArtifactRef.Model, nil); strings.HasSuffix(name, "(without rows)") && !errors.Is(err, job.ErrRefused) {
 				t.Errorf("verify without rows: %v, want a refusal", err)
 			}
 		})

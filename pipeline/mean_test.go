@@ -48,7 +48,7 @@ func corrected(t *testing.T, columns [][]float64, column func(i int, a, y float6
 
 func (r meanRun) verify(t *testing.T) *pipeline.Verification {
 	t.Helper()
-	v, err := pipeline.Verify(t.Context(), r.result.Certificate, r.result.Model, r.result.ModelDigest, r.table.Table.Data, job.Resources{})
+	v, err := pipeline.Verify(t.Context(), r.result.Certificate, r.result.Model, r.result.ArtifactRef.Model, r.table.Table.Data, job.Resources{})
 	fatal.If(t, err)
 	return v
 }
@@ -250,7 +250,7 @@ func TestForgedMeanIsRefused(t *testing.T) {
 		forged(&ev)
 		c, err := certify.Certify(ev)
 		if err == nil {
-			_, err = pipeline.Verify(t.Context(), c, r.result.Model, r.result.ModelDigest, r.table.Table.Data, job.Resources{})
+			_, err = pipeline.Verify(t.Context(), c, r.result.Model, r.result.ArtifactRef.Model, r.table.Table.Data, job.Resources{})
 			if !errors.Is(err, job.ErrRefused) {
 				t.Errorf("%s: %v, want a refusal", name, err)
 			}

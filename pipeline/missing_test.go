@@ -42,7 +42,7 @@ func TestFilled(t *testing.T) {
 				t.Errorf("%v stands for missing values", with)
 			}
 			for _, rows := range []*lake{l, nil} {
-				_, err := p.verify(t, p.certificate, m, p.result.ModelDigest, rows)
+				_, err := p.verify(t, p.certificate, m, p.result.ArtifactRef.Model, rows)
 				fatal.If(t, err)
 			}
 			ready, err := pipeline.NewReady(m, 1)

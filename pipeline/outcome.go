@@ -60,7 +60,7 @@ func (how RunConfig) outcome(r *Result, began time.Time) (*Outcome, error) {
 		Format: "pacsgp-run/2", Run: how.Run, Warnings: r.Certificate.Warnings,
 		Mean: Verdict{mean.Status, mean.Bound}, Draw: Verdict{draw.Status, draw.Bound},
 		Required: how.Required, Status: required.Status, Bound: required.Bound, Limit: how.Limit,
-		Certificate: CertificateName(r.ID), Row: RowName(r.ID), Model: ModelName(r.ModelDigest), ID: r.ID,
+		Certificate: CertificateName(r.ID), Row: RowName(r.ID), Model: ModelName(r.ArtifactRef.Model), ID: r.ID,
 		Attempt: r.Certificate.Publisher.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
 		Software: how.Software, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Workers: how.Resources.Workers, Memory: how.Resources.Memory, Diagnostics: r.Diagnostics, Training: r.Training,

@@ -48,7 +48,7 @@ func (l *lake) window(store *pipelinetest.Store, from int64, parent *fit.Parent)
 
 func parentOf(r *pipeline.Result) *fit.Parent {
 	return &fit.Parent{
-		Parent: certify.Parent{Certificate: r.ID, Model: r.ModelDigest, Rows: r.Certificate.Seen()}, From: r.Model,
+		Parent: certify.Parent{Certificate: r.ID, Model: r.ArtifactRef.Model, Rows: r.Certificate.Seen()}, From: r.Model,
 	}
 }
 
@@ -89,18 +89,18 @@ func TestWarmStart(t *testing.T) {
 			var three pipelinetest.Store
 			env := second.window(&three, 480, nil)
 			without := run(t, j, env)
-			if without.ModelDigest == r.ModelDigest {
+			if without.ArtifactRef.Model == r.ArtifactRef.Model {
 				t.Error("the parent changes nothing")
 			}
 			env.Parent = from // with the checkpoint of the other beginning
 			env.Resources = job.Resources{Workers: 3, Memory: 1}
-			if again := run(t, j, env); again.Training.Resumed || again.ModelDigest != r.ModelDigest || name != "held-out" && !bytes.Equal(three.Certificates[1], two.Certificates[0]) { // the same held-out rows pay for their first use
+			if again := run(t, j, env); again.Training.Resumed || again.ArtifactRef.Model != r.ArtifactRef.Model || name != "held-out" && !bytes.Equal(three.Certificates[1], two.Certificates[0]) { // the same held-out rows pay for their first use
 				t.Errorf("begun again with the parent it is another certificate, resumed: %t", again.Training.Resumed)
 			}
 			open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 				return env.Open(ctx, want.Features)
 			}
-			v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, open, job.Resources{})
+			v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ArtifactRef.Model, open, job.Resources{})
 			fatal.If(t, err)
 			var store pipelinetest.Store
 			digestOf := func(m pass.Model) (string, error) { return store.PutModel(t.Context(), m) }

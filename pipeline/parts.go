@@ -43,7 +43,7 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, shards: all.ShardDigests(nil)}
+	r := &Result{ArtifactRef: ArtifactRef{Model: h.Model}, Model: m, Training: h.Training, shards: all.ShardDigests(nil)}
 	r.Diagnostics = diagnostics{
 		Unproven: found.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
 		Warnings: append([]string{}, h.Warnings...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,

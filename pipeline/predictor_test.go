@@ -45,7 +45,7 @@ func TestForgedPredictorIsRefused(t *testing.T) {
 		r, err := pipeline.Certify(t.Context(), h, pass, env)
 		fatal.If(t, errors.Join(err, pass.Close()))
 		p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
-		_, err = p.verify(t, r.Certificate, r.Model, r.ModelDigest, l)
+		_, err = p.verify(t, r.Certificate, r.Model, r.ArtifactRef.Model, l)
 		if refused := errors.Is(err, job.ErrRefused) && strings.Contains(err.Error(), "posterior and rows give"); refused != (name != "honest") || err != nil && !refused {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -64,7 +64,7 @@ func TestPredictorWithoutHoldoutRows(t *testing.T) {
 	law.Mean = slices.Clone(law.Mean)
 	law.Mean[0]++
 	m.Predictive = &law
-	if _, err := p.verify(t, p.certificate, m, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), "not the mean of Q") {
+	if _, err := p.verify(t, p.certificate, m, p.result.ArtifactRef.Model, nil); !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), "not the mean of Q") {
 		t.Errorf("another predictor: %v", err)
 	}
 }

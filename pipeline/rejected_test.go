@@ -75,7 +75,7 @@ func TestToleratedRejectedRowsAreUsedForNothing(t *testing.T) {
 	}
 	a, kept := publishWith(0.5)
 	b, _ := publishWith(-7e5)
-	if !bytes.Equal(a.store.Models[a.result.ModelDigest], b.store.Models[b.result.ModelDigest]) {
+	if !bytes.Equal(a.store.Models[a.result.ArtifactRef.Model], b.store.Models[b.result.ArtifactRef.Model]) {
 		t.Error("the model depends on the good cells of rejected rows")
 	}
 	ga, gb := a.certificate.About(certify.PredictorDraw), b.certificate.About(certify.PredictorDraw)
@@ -199,7 +199,7 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		p.refused(t, name, forged, p.result.Model, p.result.ModelDigest, l)
+		p.refused(t, name, forged, p.result.Model, p.result.ArtifactRef.Model, l)
 	}
 	ev := evidence(p.certificate)
 	ev.Counts.Rejected += 10 // beyond the tolerance
@@ -209,5 +209,5 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.refused(t, "more rejected rows than the job tolerates", forged, p.result.Model, p.result.ModelDigest, nil)
+	p.refused(t, "more rejected rows than the job tolerates", forged, p.result.Model, p.result.ArtifactRef.Model, nil)
 }

@@ -111,7 +111,7 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 		t.Fatalf("the forgery is %s with %v: want a conditional bound below 0.1, far below the risk, 0.7", held.Status, held.Bound)
 	}
 	p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
-	v, err := p.retrain(t, r.Certificate, r.Model, r.ModelDigest, job.Resources{})
+	v, err := p.retrain(t, r.Certificate, r.Model, r.ArtifactRef.Model, job.Resources{})
 	if !errors.Is(err, job.ErrRefused) {
 		t.Errorf("training again: %v, want a refusal", err)
 	}
@@ -133,7 +133,7 @@ func TestRetrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := publish(t, newLake(waves(500, 0.2, 4), 200, 300), func(j *job.Job) { withHoldout(0.2)(j); change(j) })
 			for _, res := range []job.Resources{{Workers: 1}, {Workers: 3, Memory: 1}} {
-				v, err := p.retrain(t, p.certificate, p.result.Model, p.result.ModelDigest, res)
+				v, err := p.retrain(t, p.certificate, p.result.Model, p.result.ArtifactRef.Model, res)
 				fatal.If(t, err)
 				if open := v.NotChecked(); !v.Retrained || slices.ContainsFunc(open, func(a certify.Assumption) bool { return a.Checked != certify.CheckNone }) {
 					t.Errorf("retrained %t, open %v", v.Retrained, open)
@@ -176,7 +176,7 @@ func TestRetrainAfterResumedRun(t *testing.T) {
 		t.Fatalf("stopped after %d steps, resumed %t", r.Training.StoppedAfter, r.Training.Resumed)
 	}
 	p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
-	if _, err := p.retrain(t, r.Certificate, r.Model, r.ModelDigest, job.Resources{}); err != nil {
+	if _, err := p.retrain(t, r.Certificate, r.Model, r.ArtifactRef.Model, job.Resources{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -201,14 +201,14 @@ func TestRetrainHoldsToWhatIsDeclared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := forge(t, c.of.certificate, func(ev *certify.Evidence) { c.change(&ev.Publisher) })
-			v, err := c.of.retrain(t, f, c.of.result.Model, c.of.result.ModelDigest, job.Resources{})
+			v, err := c.of.retrain(t, f, c.of.result.Model, c.of.result.ArtifactRef.Model, job.Resources{})
 			if !errors.Is(err, c.want) || v.Retrained != (c.want == nil) {
 				t.Errorf("training again: %v, want %v", err, c.want)
 			}
 		})
 	}
 	f := forge(t, free.certificate, func(ev *certify.Evidence) { ev.Publisher.Training.StoppedAfter = 3 })
-	free.refused(t, "stopped without a time limit", f, free.result.Model, free.result.ModelDigest, nil)
+	free.refused(t, "stopped without a time limit", f, free.result.Model, free.result.ArtifactRef.Model, nil)
 	if !bytes.Contains(free.document, []byte(`"machine"`)) {
 		t.Error("the certificate does not name the machine")
 	}

@@ -94,11 +94,11 @@ func TestReuseStandsInTheCertificate(t *testing.T) {
 	if !(two.Bound > one.Bound) || *two.Misses != *one.Misses {
 		t.Errorf("the second use has the bound %v, the first %v", two.Bound, one.Bound)
 	}
-	_, err := p.verify(t, second.Certificate, second.Model, second.ModelDigest, l)
+	_, err := p.verify(t, second.Certificate, second.Model, second.ArtifactRef.Model, l)
 	fatal.If(t, err)
 	hidden := second.Certificate
 	hidden.Delta.Reuse = nil
-	if _, err := p.verify(t, hidden, second.Model, second.ModelDigest, l); err == nil {
+	if _, err := p.verify(t, hidden, second.Model, second.ArtifactRef.Model, l); err == nil {
 		t.Error("a use that is left out passes, with the bound of the second")
 	}
 }

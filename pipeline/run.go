@@ -17,9 +17,9 @@ import (
 
 // A Result holds what a finished run has published, and diagnostics of the run.
 type Result struct {
+	ArtifactRef
+
 	Certificate certify.Certificate
-	ID          string // of the certificate
-	ModelDigest string
 	Model       pass.Model
 	Training    pass.Training
 	Diagnostics diagnostics

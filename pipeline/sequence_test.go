@@ -60,7 +60,7 @@ func TestForgedSequenceIsRefused(t *testing.T) {
 		"denied by the job":      func(ev *certify.Evidence) { reword(t, ev, `"sequence":true`, `"sequence":false`) },
 	} {
 		f := forge(t, p.certificate, change)
-		p.refused(t, name, f, p.result.Model, p.result.ModelDigest, nil)
+		p.refused(t, name, f, p.result.Model, p.result.ArtifactRef.Model, nil)
 	}
 }
 

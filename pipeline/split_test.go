@@ -27,11 +27,11 @@ func TestLastRowsAreHeldOut(t *testing.T) {
 		if missed[k] = *g.Risk; g.N != 100 || missed[k] != 1 {
 			t.Errorf("key %s: %d held-out rows, of which %v are missed", key, g.N, missed[k])
 		}
-		v, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake)
+		v, err := p.verify(t, p.certificate, p.result.Model, p.result.ArtifactRef.Model, p.lake)
 		if err != nil || !v.Evidence {
 			t.Fatalf("Verify: %v", err)
 		}
 		f := forge(t, p.certificate, func(ev *certify.Evidence) { reword(t, ev, `"last":true`, `"last":false`) })
-		p.refused(t, "said to be by the key", f, p.result.Model, p.result.ModelDigest, nil)
+		p.refused(t, "said to be by the key", f, p.result.Model, p.result.ArtifactRef.Model, nil)
 	}
 }

@@ -316,7 +316,7 @@ func (s *stage) end(ctx context.Context, o *Outcome, fault error) error {
 		r.State, r.Exit, r.Fault, r.Record = StateFailed, nil, job.Shortened(fault.Error()), nil
 	} else {
 		r.State, r.Exit, r.Fault, r.Record = StateFinished, &o.Record.Exit, o.Record.Fault, &o.Record
-		r.Artifacts = []ArtifactRef{{o.Result.ID, o.Result.ModelDigest}}
+		r.Artifacts = []ArtifactRef{o.Result.ArtifactRef}
 	}
 	switch {
 	case s.how.Conclude != nil:

@@ -46,7 +46,7 @@ func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 			parsed, err := certify.Parse(p.document)
 			fatal.If(t, err)
 			for _, rows := range []*lake{nil, p.lake} {
-				v, err := p.verify(t, parsed, p.result.Model, p.result.ModelDigest, rows)
+				v, err := p.verify(t, parsed, p.result.Model, p.result.ArtifactRef.Model, rows)
 				fatal.If(t, err)
 				if v.Evidence != (rows != nil) || len(v.Checked) == 0 {
 					t.Errorf("with rows %v: evidence checked %v, %q", rows != nil, v.Evidence, v.Checked)
@@ -73,7 +73,7 @@ func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
 				}
 			}}, err
 		}
-		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, job.Resources{Memory: 1}) // so that no reading is kept
+		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ArtifactRef.Model, open, job.Resources{Memory: 1}) // so that no reading is kept
 		columns[2][trainingRow] = value
 		if want := [...]error{job.ErrRefused, job.ErrChanged, job.ErrChanged, nil}[changed]; !errors.Is(err, want) {
 			t.Errorf("a change at reading %d of %d: %v, want %v", changed+1, readings, err, want)
@@ -183,7 +183,7 @@ func TestVerifyRefusesEveryChangeOfTheCertificate(t *testing.T) {
 				refused[false]++
 				continue
 			}
-			_, err = p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake)
+			_, err = p.verify(t, c, p.result.Model, p.result.ArtifactRef.Model, p.lake)
 			switch {
 			case errors.Is(err, job.ErrRefused):
 				refused[true]++
@@ -285,8 +285,8 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 				ev.Model.Theta, ev.Sample.Columns = slices.Clone(ev.Model.Theta), slices.Clone(ev.Sample.Columns)
 				f.change(ev)
 			})
-			p.refused(t, "with the rows", c, p.result.Model, p.result.ModelDigest, p.lake)
-			_, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil)
+			p.refused(t, "with the rows", c, p.result.Model, p.result.ArtifactRef.Model, p.lake)
+			_, err := p.verify(t, c, p.result.Model, p.result.ArtifactRef.Model, nil)
 			if errors.Is(err, job.ErrRefused) != f.onFiles || (err == nil) == f.onFiles {
 				t.Errorf("without the rows: error %v, want a refusal: %v", err, f.onFiles)
 			}
@@ -327,7 +327,7 @@ func TestVerifyRefusesEveryChangeOfTheRows(t *testing.T) {
 	for c, column := range columns {
 		for i, old := range column {
 			column[i] = math.Nextafter(old, 1)
-			_, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake)
+			_, err := p.verify(t, p.certificate, p.result.Model, p.result.ArtifactRef.Model, p.lake)
 			column[i] = old
 			if c == 1 && errors.Is(err, job.ErrData) { // a difference among the prior rows that cannot be scaled
 				continue
@@ -341,7 +341,7 @@ func TestVerifyRefusesEveryChangeOfTheRows(t *testing.T) {
 		"other row groups": newLake(columns, 16, 24),
 		"one row less":     newLake([][]float64{columns[0][:39], columns[1][:39], columns[2][:39]}, 15, 24),
 	} {
-		p.refused(t, name, p.certificate, p.result.Model, p.result.ModelDigest, other)
+		p.refused(t, name, p.certificate, p.result.Model, p.result.ArtifactRef.Model, other)
 	}
 }
 
@@ -350,7 +350,7 @@ func TestVerifyRefusesEveryChangeOfTheRows(t *testing.T) {
 func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
 	p := publish(t, newLake(waves(60, 0.2, 8)), func(j *job.Job) { j.Inducing, j.Train.Passes = []int{3}, 2 })
 	read := func() pass.Model {
-		m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
+		m, err := p.store.GetModel(t.Context(), p.result.ArtifactRef.Model)
 		fatal.If(t, err)
 		return m
 	}
@@ -412,10 +412,10 @@ func TestVerifyRefusesAMovedPeak(t *testing.T) {
 	})
 	m := p.result.Model
 	m.Meta.Theta = evidence(c).Model.Theta
-	if _, err := p.verify(t, c, m, p.result.ModelDigest, nil); err != nil {
+	if _, err := p.verify(t, c, m, p.result.ArtifactRef.Model, nil); err != nil {
 		t.Fatalf("without rows nothing is wrong with it, but: %v", err)
 	}
-	if _, err := p.verify(t, c, m, p.result.ModelDigest, p.lake); !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), "peak") {
+	if _, err := p.verify(t, c, m, p.result.ArtifactRef.Model, p.lake); !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), "peak") {
 		t.Errorf("error %v, want a refusal because of the peak", err)
 	}
 }
@@ -425,7 +425,7 @@ func TestVerifyReadsTheRowsOnce(t *testing.T) {
 	p := publish(t, newLake(waves(300, 0.2, 7), 150, 150), tiny)
 	for memory, want := range map[int64]bool{1 << 20: true, 1: false} {
 		var opened int
-		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, func(ctx context.Context, c dataset.Choice) (dataset.Source, error) {
+		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ArtifactRef.Model, func(ctx context.Context, c dataset.Choice) (dataset.Source, error) {
 			src, err := p.lake.open(ctx, c.Features)
 			return counting{src.(dataset.Opened), &opened}, err
 		}, job.Resources{Workers: 1, Memory: memory})

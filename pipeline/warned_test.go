@@ -86,7 +86,7 @@ func TestHardPriorRows(t *testing.T) {
 		store := &pipelinetest.Store{}
 		r, err := pipeline.Run(t.Context(), j, l.environment(store))
 		fatal.If(t, err)
-		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, openTable(l), job.Resources{})
+		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ArtifactRef.Model, openTable(l), job.Resources{})
 		fatal.If(t, err)
 		if said := strings.Join(v.Warnings, ""); strings.HasPrefix(said, "the mean loss is 0.") != forged {
 			t.Errorf("forged %v: %q", forged, said)

@@ -148,10 +148,10 @@ func TestTrainAndVerify(t *testing.T) {
 	out := sinklake.NewOutput(t.TempDir(), nil)
 	o, err := pipeline.Train(t.Context(), declared, rows, out, pipeline.RunConfig{Software: "example 1.0", Publisher: to})
 	fatal.If(t, err)
-	m, err := to.GetModel(t.Context(), o.Result.ModelDigest)
+	m, err := to.GetModel(t.Context(), o.Result.ArtifactRef.Model)
 	fatal.If(t, err)
 	open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) { return rows.Open(ctx, want) }
-	if v, err := pipeline.Verify(t.Context(), o.Result.Certificate, m, o.Result.ModelDigest, open, job.Resources{}); err != nil || !v.Evidence {
+	if v, err := pipeline.Verify(t.Context(), o.Result.Certificate, m, o.Result.ArtifactRef.Model, open, job.Resources{}); err != nil || !v.Evidence {
 		t.Errorf("verification by the copy: %v", err)
 	}
 }

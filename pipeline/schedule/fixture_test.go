@@ -134,7 +134,7 @@ func (s *stage) train(ctx context.Context, job job.Job, rows dataset.Rows, how p
 	if err != nil {
 		return nil, err
 	}
-	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
+	return &pipeline.Outcome{Result: &pipeline.Result{ArtifactRef: pipeline.ArtifactRef{ID: id, Model: c.Model.Digest}, Certificate: c}}, nil
 }
 
 // at polls at a time.

@@ -250,7 +250,7 @@ func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, 
 // promote completes the record of a run that has a certificate, and moves the pointer if the job's rule says so.
 func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, result *pipeline.Result, at time.Time) {
 	r.State, r.Exit, r.Fault, r.Scheduled.Kills = pipeline.StateFinished, new(int), "", 0
-	r.Artifacts = []pipeline.ArtifactRef{{ID: result.ID, Model: result.ModelDigest}}
+	r.Artifacts = []pipeline.ArtifactRef{result.ArtifactRef}
 	if verdict := j.How.Verdict(result.Certificate); verdict != nil {
 		*r.Exit, r.Fault = pipeline.ExitStatus(verdict), verdict.Error()
 		return
@@ -284,7 +284,7 @@ func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, faul
 		return nil, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
 	}
 	s.Observer.ReportEvent(fmt.Sprintf("certificate %.12s… of an earlier try remains, although this try failed: %v", id, fault))
-	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
+	return &pipeline.Outcome{Result: &pipeline.Result{ArtifactRef: pipeline.ArtifactRef{ID: id, Model: c.Model.Digest}, Certificate: c}}, nil
 }
 
 // backoff returns the pause after a failure that follows the given number of others. Each is twice as long as the one

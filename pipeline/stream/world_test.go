@@ -256,7 +256,7 @@ func (w *world) train(ctx context.Context, job job.Job, rows dataset.Rows, out p
 	if how.Certified != "" && how.Certified != id {
 		return nil, errors.New("another certificate")
 	}
-	o := &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: sum}}
+	o := &pipeline.Outcome{Result: &pipeline.Result{ArtifactRef: pipeline.ArtifactRef{ID: id, Model: sum}, Certificate: c}}
 	if err := how.Publisher.Publish(ctx, o.Result, nil); err != nil {
 		return nil, err
 	}
