@@ -1,7 +1,7 @@
 package kafkalog
 
 import (
-	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
@@ -43,14 +44,14 @@ func TestNextWindowTakesInNewPartitions(t *testing.T) {
 	}()
 	window, err := w.Fill(t.Context(), 0, nil, quiet)
 	fatal.If(t, err)
-	if want := map[int]int64{0: 20}; !maps.Equal(window.Ends, want) {
-		t.Errorf("the open window ends at %v, want %v", window.Ends, want)
+	if want := []pipeline.WindowPart{{End: 20}}; !slices.Equal(window.Partitions, want) {
+		t.Errorf("the open window is %v, want %v", window.Partitions, want)
 	}
 	time.Sleep(3 * time.Second) // what the client knows of the topic is up to two seconds old
 	window, err = w.Fill(t.Context(), 1, window, quiet)
 	fatal.If(t, err)
-	if want := map[int]int64{0: 30, 1: 10}; !maps.Equal(window.Ends, want) || window.Firsts[1] != 0 {
-		t.Errorf("the next window is from %v to %v, want to %v", window.Firsts, window.Ends, want)
+	if want := []pipeline.WindowPart{{First: 20, End: 30}, {Partition: 1, End: 10}}; !slices.Equal(window.Partitions, want) {
+		t.Errorf("the next window is %v, want %v", window.Partitions, want)
 	}
 }
 

@@ -29,7 +29,10 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fill
 	cfg := s.Config
 	var ends map[int]int64
 	if behind != nil {
-		ends = behind.Ends
+		ends = map[int]int64{}
+		for _, p := range behind.Partitions {
+			ends[p.Partition] = p.End
+		}
 	}
 	var err error
 	if cfg.From, err = cfg.Following(ctx, ends); err != nil {
@@ -52,7 +55,11 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fill
 		return nil, err
 	}
 	progress(w.Rows()) // Spool may not have reported the last rows
-	return &stream.Window{N: n, Of: pipeline.TopicIdentity(w.Identity), Segments: w.Segments, Firsts: w.Firsts, Ends: w.Ends, Rows: s.Rows(w, cfg.Folder)}, nil
+	of := pipeline.TopicWindow{Topic: cfg.Topic, Identity: pipeline.TopicIdentity(w.Identity)}
+	for _, p := range slices.Sorted(maps.Keys(w.Ends)) {
+		of.Partitions = append(of.Partitions, pipeline.WindowPart{Partition: p, First: w.Firsts[p], End: w.Ends[p]})
+	}
+	return &stream.Window{TopicWindow: of, N: n, Segments: w.Segments, Rows: s.Rows(w, cfg.Folder)}, nil
 }
 
 // Discard removes the folder of window n.

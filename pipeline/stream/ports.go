@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -15,11 +13,10 @@ import (
 
 // A Window holds consecutive rows of each partition of a topic, in segments.
 type Window struct {
+	pipeline.TopicWindow
+
 	N        int64 // number of the window at this location, ascending
-	Of       pipeline.TopicIdentity
 	Segments []dataset.Segment
-	Firsts   map[int]int64 // first offset, by partition
-	Ends     map[int]int64 // offset after the last, by partition
 	Rows     dataset.Rows
 }
 
@@ -34,9 +31,9 @@ func (w *Window) Count() (n int64) {
 // offsets returns the offsets of the window, for messages.
 func (w *Window) offsets() string {
 	var all []string
-	for _, p := range slices.Sorted(maps.Keys(w.Firsts)) {
-		if w.Firsts[p] < w.Ends[p] {
-			all = append(all, fmt.Sprintf("partition %d offsets %d to %d", p, w.Firsts[p], w.Ends[p]-1))
+	for _, p := range w.Partitions {
+		if p.First < p.End {
+			all = append(all, fmt.Sprintf("partition %d offsets %d to %d", p.Partition, p.First, p.End-1))
 		}
 	}
 	return strings.Join(all, ", ")
@@ -45,8 +42,8 @@ func (w *Window) offsets() string {
 // after returns the group's offsets after the window, for messages.
 func (w *Window) after() string {
 	var all []string
-	for _, p := range slices.Sorted(maps.Keys(w.Ends)) {
-		all = append(all, fmt.Sprintf("the group's offset of partition %d to %d", p, w.Ends[p]))
+	for _, p := range w.Partitions {
+		all = append(all, fmt.Sprintf("the group's offset of partition %d to %d", p.Partition, p.End))
 	}
 	return strings.Join(all, ", ")
 }

@@ -155,7 +155,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 	if err != nil {
 		return err
 	}
-	if unknown := (pipeline.TopicIdentity{}); current.Of != full.Of && current.Of != unknown && full.Of != unknown {
+	if unknown := (pipeline.TopicIdentity{}); current.Of != full.Identity && current.Of != unknown && full.Identity != unknown {
 		return fmt.Errorf("topic %q is another one than that of certificate %s, which is current: it was made again, or is on another cluster, and the same offsets would be in two certificates (hint: choose another source.kafka.group, publish.kafka.name and output)", w.Topic, current.ID)
 	}
 	reserved, err := w.reserve(ctx, w.log, full, out)
@@ -245,7 +245,7 @@ func (d *deciding) Publish(ctx context.Context, r *pipeline.Result, verdict erro
 // stays returns why a result does not replace the current certificate at a location, or "" if it does.
 func (d *deciding) stays(ctx context.Context, at Location, r *pipeline.Result) (why string, err error) {
 	w := d.work
-	if w.Promote.Within == 0 || at.Current.ID == "" || at.Current.Of != d.full.Of {
+	if w.Promote.Within == 0 || at.Current.ID == "" || at.Current.Of != d.full.Identity {
 		return "", nil
 	}
 	current, err := w.certificate(ctx, w.log, d.out, at.Current.ID)

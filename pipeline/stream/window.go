@@ -34,7 +34,7 @@ func (s *Stream) reserve(ctx context.Context, log Log, w *Window, out pipeline.O
 	if err != nil {
 		return r, err
 	}
-	of := digest.OfValues(w.Of, w.Segments, job.String(), s.Software)
+	of := digest.OfValues(w.Identity, w.Segments, job.String(), s.Software)
 	folder := s.Folders.Folder(w.N)
 	text, where, err := folder.Note(windowNote)
 	if err != nil {
@@ -87,11 +87,10 @@ func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Ou
 		again = unfit.Error()
 	case err != nil || pointer.ID == "":
 		return nil, err
-	case pointer.Of != w.Of:
+	case pointer.Of != w.Identity:
 		again = "rows of this window may have trained the current model, of certificate " + pointer.ID + ": its pointer does not say which topic of the name " + s.Topic + " that is about"
 	case slices.ContainsFunc(said.Rows, func(r certify.Span) bool {
-		begin, ok := w.Firsts[int(r.Partition)]
-		return ok && r.Topic == s.Topic && r.End > begin
+		return r.Topic == s.Topic && slices.ContainsFunc(w.Partitions, func(p pipeline.WindowPart) bool { return p.Partition == int(r.Partition) && r.End > p.First })
 	}):
 		again = "the model of certificate " + pointer.ID + ", which is current, has seen rows of this window"
 	}

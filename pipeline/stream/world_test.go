@@ -107,7 +107,7 @@ func (w *world) Fill(ctx context.Context, n int64, behind *Window, fills func(in
 	w.mu.Lock()
 	first := w.committed
 	if behind != nil {
-		first = behind.Ends[0]
+		first = behind.Partitions[0].End
 	}
 	s := w.spools[n]
 	w.mu.Unlock()
@@ -152,8 +152,8 @@ func (w *world) window(n int64, s spool) *Window {
 		panic(err)
 	}
 	return &Window{
-		N: n, Of: s.of, Segments: []dataset.Segment{g}, Firsts: map[int]int64{0: s.first}, Ends: map[int]int64{0: s.end},
-		Rows: spooledRows{table, w, n, g},
+		TopicWindow: pipeline.TopicWindow{Topic: "rows", Identity: s.of, Partitions: []pipeline.WindowPart{{First: s.first, End: s.end}}},
+		N:           n, Segments: []dataset.Segment{g}, Rows: spooledRows{table, w, n, g},
 	}
 }
 

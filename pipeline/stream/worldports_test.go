@@ -26,7 +26,7 @@ func (p publisher) Publish(ctx context.Context, r *pipeline.Result, points []str
 	}
 	steps := []func() error{
 		func() error { return p.put(r) }, func() error { return p.point(r, points) },
-		func() error { p.w.committed = p.of.Ends[0]; return nil },
+		func() error { p.w.committed = p.of.Partitions[0].End; return nil },
 	}
 	if each := steps; !p.w.loose {
 		steps = []func() error{func() error {
@@ -37,10 +37,10 @@ func (p publisher) Publish(ctx context.Context, r *pipeline.Result, points []str
 			return errors.Join(errs...)
 		}}
 	}
-	if p.w.committed == p.of.Ends[0] && r != nil && p.w.artifacts[r.ID].Document != nil {
+	if p.w.committed == p.of.Partitions[0].End && r != nil && p.w.artifacts[r.ID].Document != nil {
 		return nil // by a process that was killed
 	}
-	if p.w.committed != p.of.Firsts[0] {
+	if p.w.committed != p.of.Partitions[0].First {
 		return ErrOvertaken
 	}
 	for _, step := range steps {
@@ -63,7 +63,7 @@ func (p publisher) put(r *pipeline.Result) error {
 
 func (p publisher) point(r *pipeline.Result, points []string) error {
 	if len(points) > 0 {
-		p.w.current = Pointer{r.ID, p.of.Of}
+		p.w.current = Pointer{r.ID, p.of.Identity}
 	}
 	return nil
 }
