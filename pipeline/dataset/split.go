@@ -121,9 +121,9 @@ func keep(lowest []Rank, x Rank, k int64) []Rank {
 type Split struct {
 	Rows        int64
 	PriorRows   []int64 // ordinals of the prior rows, ascending
-	HeldOutRows *RowSet // nil unless the job has held-out rows
-	LeftHeldOut *RowSet // left-out rows that would be held out; nil unless the job has both
-	OutsideRows *RowSet // rows that the column of the mean was fitted on; nil unless the job has some
+	heldOutRows *RowSet // nil unless the job has held-out rows
+	leftHeldOut *RowSet // left-out rows that would be held out; nil unless the job has both
+	outsideRows *RowSet // rows that the column of the mean was fitted on; nil unless the job has some
 	Out         LeftOut
 	Units       *certify.UnitCounts // nil if examples are rows
 	Order       []Rank              // of prior and training rows the lowest ranks, in order; with units, of their rows with the lowest hashes, prior rows first
@@ -168,8 +168,8 @@ func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int)
 	if r.Order, err = FirstByHash(ctx, rule.key, 0, n, max(StartRows, reference), r.SetApart(rule), workers); err != nil {
 		return r, err
 	}
-	r.HeldOutRows.Seal()
-	r.OutsideRows.Seal()
+	r.heldOutRows.Seal()
+	r.outsideRows.Seal()
 	if j.Scaling == job.ScalingNone {
 		return r, nil
 	}
@@ -193,13 +193,13 @@ func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int)
 func SplitOf(job job.Job, n int64, out LeftOut) Split {
 	r := Split{Rows: n, Out: out}
 	if job.Split.Holdout > 0 {
-		r.HeldOutRows = NewRowSet(n)
+		r.heldOutRows = NewRowSet(n)
 		if out != (LeftOut{}) {
-			r.LeftHeldOut = NewRowSet(n)
+			r.leftHeldOut = NewRowSet(n)
 		}
 	}
 	if job.Split.Outside > 0 {
-		r.OutsideRows = NewRowSet(n)
+		r.outsideRows = NewRowSet(n)
 	}
 	return r
 }
@@ -210,13 +210,13 @@ func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 	return func(x Rank) bool {
 		switch {
 		case r.Out.has(x.Ordinal):
-			if r.LeftHeldOut != nil && rule.HeldOut(x) {
-				r.LeftHeldOut.Add(x.Ordinal)
+			if r.leftHeldOut != nil && rule.HeldOut(x) {
+				r.leftHeldOut.Add(x.Ordinal)
 			}
 		case rule.HeldOut(x):
-			r.HeldOutRows.Add(x.Ordinal)
+			r.heldOutRows.Add(x.Ordinal)
 		case rule.Outside(x):
-			r.OutsideRows.Add(x.Ordinal)
+			r.outsideRows.Add(x.Ordinal)
 		default:
 			return false
 		}
@@ -233,10 +233,10 @@ func (r Split) Train() int64 {
 }
 
 // Holdout returns the number of held-out rows.
-func (r Split) Holdout() int64 { return r.HeldOutRows.Size() }
+func (r Split) Holdout() int64 { return r.heldOutRows.Size() }
 
 // Outside returns the number of outside rows.
-func (r Split) Outside() int64 { return r.OutsideRows.Size() }
+func (r Split) Outside() int64 { return r.outsideRows.Size() }
 
 // First returns the k lowest ranks of prior and training rows, in order, or all if there are fewer. k is at most
 // [StartRows] or the number of prior rows, whichever is larger.
@@ -248,18 +248,21 @@ func (r Split) Starts() []Rank { return r.First(max(StartRows, r.Reference())) }
 // TrainIndex returns the number of training rows before an ordinal, which is a training row's position among them.
 func (r Split) TrainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.PriorRows, ordinal)
-	return ordinal - int64(lo) - r.Out.Bad.CountBefore(ordinal) - r.Out.Duplicates.CountBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
+	return ordinal - int64(lo) - r.Out.Bad.CountBefore(ordinal) - r.Out.Duplicates.CountBefore(ordinal) - r.heldOutRows.CountBefore(ordinal) - r.outsideRows.CountBefore(ordinal)
 }
 
 // Open returns the maximal runs [from, to) of rows of a block that are prior or training rows.
 func (r Split) Open(b Block) iter.Seq2[int, int] { return runs(b, r.isOpen) }
 
 func (r Split) isOpen(ordinal int64) bool {
-	return !r.Out.has(ordinal) && !r.HeldOutRows.Has(ordinal) && !r.OutsideRows.Has(ordinal)
+	return !r.Out.has(ordinal) && !r.heldOutRows.Has(ordinal) && !r.outsideRows.Has(ordinal)
 }
 
 // HeldOut returns the maximal runs [from, to) of held-out rows of a block.
-func (r Split) HeldOut(b Block) iter.Seq2[int, int] { return runs(b, r.HeldOutRows.Has) }
+func (r Split) HeldOut(b Block) iter.Seq2[int, int] { return runs(b, r.heldOutRows.Has) }
+
+// Holds reports whether the row with this ordinal is held out, or would be if it was not left out.
+func (r Split) Holds(row int64) bool { return r.heldOutRows.Has(row) || r.leftHeldOut.Has(row) }
 
 // Runs returns the maximal runs [from, to) of training rows of a block. The sequence can be used only once.
 func (r Split) Runs(b Block) iter.Seq2[int, int] {
@@ -313,9 +316,9 @@ func (r Split) Of(ordinal int64) string {
 	switch {
 	case r.Out.Bad.Has(ordinal):
 		return "rejected"
-	case r.HeldOutRows.Has(ordinal):
+	case r.heldOutRows.Has(ordinal):
 		return string(certify.SubsetHoldout)
-	case r.OutsideRows.Has(ordinal):
+	case r.outsideRows.Has(ordinal):
 		return "outside"
 	case len(Shard{First: ordinal, Rows: 1}.Among(r.PriorRows)) > 0:
 		return "prior"

@@ -137,7 +137,7 @@ func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 	}
 	if u.hash.held > 0 {
 		u.holdout.Seal()
-		r.HeldOutRows = u.holdout
+		r.heldOutRows = u.holdout
 	}
 	u.order(&r, reference)
 	return r, nil

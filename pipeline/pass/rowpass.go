@@ -212,7 +212,7 @@ func (f *shardFold) add(b dataset.Block) error {
 	if f.pass.first {
 		f.summarise(b)
 	}
-	if f.pass.first && f.pass.split.HeldOutRows != nil {
+	if f.pass.first && f.pass.job.Split.Holdout > 0 {
 		f.hold(b)
 	}
 	for len(f.wanted) > 0 && f.wanted[0] < b.First+int64(b.Rows) {
@@ -238,7 +238,7 @@ func (f *shardFold) hold(b dataset.Block) {
 	text := []byte("pacsgp/held-out/2\x00")
 	for i, y := range b.Columns[len(b.Columns)-1] {
 		ordinal := b.First + int64(i)
-		if f.pass.split.HeldOutRows.Has(ordinal) || f.pass.split.LeftHeldOut.Has(ordinal) {
+		if f.pass.split.Holds(ordinal) {
 			position := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
 			f.held.AddDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(position, dataset.NumberBits(y))))
 		}
@@ -383,7 +383,7 @@ func Separable(j job.Job, r dataset.Split) error {
 
 // see finds the held-out rows and the outside rows of shards, unless they are known.
 func (p *Prepared) see(ctx context.Context, shards []int) error {
-	if !p.unseen || p.split.HeldOutRows == nil && p.split.OutsideRows == nil {
+	if !p.unseen || p.job.Split.Holdout == 0 && p.job.Split.Outside == 0 {
 		return nil
 	}
 	apart := p.split.SetApart(dataset.RuleOf(p.job, p.of.rows))
