@@ -104,5 +104,5 @@ func parentOf(said certify.Parent, m *pass.Model, digest func(pass.Model) (strin
 	if err == nil && got != said.Model {
 		err = fmt.Errorf("%w: training began with the model %s, and the one that is given is %s", job.ErrRefused, said.Model, got)
 	}
-	return &fit.Parent{Parent: said, From: *m, Checked: true}, err // by the certificate, which names segments and rows
+	return &fit.Parent{Parent: said, From: *m}, err
 }

@@ -19,18 +19,17 @@ type Parent struct {
 	certify.Parent
 
 	From pass.Model
-
-	Checked bool // whether its rows were compared with those of the sample
 }
 
 // warmUp converts the parent's posterior to the scales of this sample. If the parent is not suitable, for example because
-// it has seen held-out rows, warmUp skips it with a warning.
-func (t *training) warmUp(src dataset.Source) error {
+// it has seen held-out rows, warmUp skips it with a warning. checked is true if the parent's rows were compared with
+// those of the sample.
+func (t *training) warmUp(src dataset.Source, checked bool) error {
 	a := t.env.Parent
 	if a == nil || !t.job.Train.WarmStart {
 		return nil
 	}
-	if t.job.Split.Holdout > 0 && !a.Checked {
+	if t.job.Split.Holdout > 0 && !checked {
 		segments := dataset.SegmentsOf(src)
 		if segments == nil || a.HasSeen(segments) {
 			return fmt.Errorf("%w: there are held-out rows, and training would begin with the model of certificate %s, which may have seen them", job.ErrConfig, a.Certificate)

@@ -22,8 +22,9 @@ import (
 
 // Train trains a model after a first pass over a source, and resumes from the checkpoint if there is one. It fits the
 // candidates one after the other and returns the best. The choice among candidates costs nothing in the bound, because Q
-// may depend on all rows. The ports of env may be nil. If steps is not nil, training stops after *steps steps as by the
-// time limit, or not at all if *steps is 0. If it is nil, the clock decides.
+// may depend on all rows. The ports of env may be nil. If steps is not nil, the training of a certificate is repeated: the
+// certificate names the parent's rows, so that they are checked, and training stops after *steps steps as by the time
+// limit, or not at all if *steps is 0. If steps is nil, the clock decides.
 func Train(ctx context.Context, src dataset.Source, s *pass.FirstPass, j job.Job, env Environment, began time.Time, steps *int64) (m pass.Model, how pass.Training, err error) {
 	t, err := newTraining(ctx, src, s, j, env, began, steps)
 	if err != nil {
@@ -89,7 +90,7 @@ func newTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job
 	if t.loss, err = pass.ScaledLoss(job.LossSpec(s.Target), s.Target); err != nil {
 		return nil, err
 	}
-	if err := t.warmUp(src); err != nil {
+	if err := t.warmUp(src, steps != nil); err != nil {
 		return nil, err
 	}
 	configuration, err := job.Digest()
