@@ -153,12 +153,14 @@ func plotRows(rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, erro
 	if err := w.Predict(); err != nil {
 		return rowsToPlot{}, err
 	}
-	o := rowsToPlot{Observed: rows.Column(rows.Columns - 1)}
+	var o rowsToPlot
 	for i := range rows.Len() {
+		row, centre := rows.Row(i), s.Scale.CentreOfRow(rows.Row(i))
 		_, mean, _ := w.Law(i)
-		o.Mean = append(o.Mean, mean*m.Meta.Target.Scale+s.Scale.CentreOfRow(rows.Row(i)))
+		o.Observed = append(o.Observed, row[len(row)-1])
+		o.Mean = append(o.Mean, mean*m.Meta.Target.Scale+centre)
 		if m.Meta.Mean != "" {
-			o.column = append(o.column, s.Scale.CentreOfRow(rows.Row(i)))
+			o.column = append(o.column, centre)
 		}
 	}
 	return o, nil

@@ -34,7 +34,7 @@ func KnowsTarget(d job.MeanDecl, rows RawRows) error {
 	}
 	equal := 0
 	for i := range rows.Len() {
-		if row := rows.Row(i); row[rows.Columns-2] == row[rows.Columns-1] {
+		if row := rows.Row(i); row[rows.columns-2] == row[rows.columns-1] {
 			equal++
 		}
 	}
@@ -57,7 +57,7 @@ func NearMean(d job.MeanDecl, rows RawRows, scale float64) error {
 	off := make([]float64, rows.Len())
 	for i := range off {
 		row := rows.Row(i)
-		off[i] = math.Abs(row[rows.Columns-1]-row[rows.Columns-2]) / scale
+		off[i] = math.Abs(row[rows.columns-1]-row[rows.columns-2]) / scale
 	}
 	slices.Sort(off)
 	if half := off[len(off)/2]; !(half <= farthest) {

@@ -16,27 +16,25 @@ const StartRows = 8000
 
 // RawRows are rows of all columns of the source, row-major.
 type RawRows struct {
-	Columns int
-	Values  []float64
+	columns int
+	values  []float64
 	Encoded []*job.Encoding // of each column; if nil, no column is encoded
 }
 
-// NewRawRows returns n rows of zeros.
-func NewRawRows(n, columns int) RawRows {
-	return RawRows{Columns: columns, Values: make([]float64, n*columns)}
-}
+// NewRawRows returns rows with these values, which it does not copy.
+func NewRawRows(columns int, values []float64) RawRows { return RawRows{columns, values, nil} }
 
 // Len returns the number of rows.
-func (r RawRows) Len() int { return len(r.Values) / r.Columns }
+func (r RawRows) Len() int { return len(r.values) / r.columns }
 
 // Row returns row i. It shares memory with the rows.
-func (r RawRows) Row(i int) []float64 { return r.Values[i*r.Columns : (i+1)*r.Columns] }
+func (r RawRows) Row(i int) []float64 { return r.values[i*r.columns : (i+1)*r.columns] }
 
 // Column returns a copy of column c, with missing values replaced as Encoded says.
 func (r RawRows) Column(c int) []float64 {
 	out := make([]float64, r.Len())
 	for i := range out {
-		out[i] = r.Values[i*r.Columns+c]
+		out[i] = r.values[i*r.columns+c]
 		if r.Encoded != nil {
 			out[i] = r.Encoded[c].Value(out[i])
 		}
@@ -60,7 +58,7 @@ func (r RawRows) Digest(columns []int) string {
 
 // Ranked returns new rows: those with these ranks, in their order. ordinals are those of the rows r, ascending.
 func (r RawRows) Ranked(ordinals []int64, ranks []Rank) RawRows {
-	out := NewRawRows(len(ranks), r.Columns)
+	out := NewRawRows(r.columns, make([]float64, len(ranks)*r.columns))
 	for i, each := range ranks {
 		at, _ := slices.BinarySearch(ordinals, each.Ordinal)
 		copy(out.Row(i), r.Row(at))

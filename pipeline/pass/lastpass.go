@@ -71,7 +71,7 @@ func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	reference := kept
 	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.LossSums.Of(certify.PredictorConstant, certify.SubsetTraining).Risk}
 	if want == 0 {
-		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Counts.Training), certify.OriginStart
+		reference, want, found.Constant.Origin = dataset.NewRawRows(p.of.columns, nil), min(dataset.StartRows, found.Counts.Training), certify.OriginStart
 	}
 	found.referred = reference.Digest(dataset.Indices(p.of.columns))
 	if kept.Len() == 0 || int64(kept.Len()) != want {

@@ -11,12 +11,12 @@ import (
 
 // rawRowsOf puts a law's rows in the form of a pass: a feature, then the target.
 func rawRowsOf(n int, row func(i int) (x, y float64)) dataset.RawRows {
-	r := dataset.RawRows{Columns: 2}
+	var values []float64
 	for i := range n {
 		x, y := row(i)
-		r.Values = append(r.Values, x, y)
+		values = append(values, x, y)
 	}
-	return r
+	return dataset.NewRawRows(2, values)
 }
 
 // Independent rows of these laws show something in at most one of 100 samples: in 300 of each

@@ -191,7 +191,7 @@ func (p *Pass) ShardDigests(used []int) []job.Digest {
 
 // picked returns those kept rows that have these ordinals. all are the ordinals of all kept rows. Both ascend.
 func (p *Pass) picked(all, ordinals []int64) dataset.RawRows {
-	out := dataset.NewRawRows(len(ordinals), p.of.columns)
+	out := dataset.NewRawRows(p.of.columns, make([]float64, len(ordinals)*p.of.columns))
 	i := 0
 	for _, s := range p.InOrder() {
 		for kept := s.Kept; len(kept) > 0; kept = kept[p.of.columns:] {
@@ -207,11 +207,11 @@ func (p *Pass) picked(all, ordinals []int64) dataset.RawRows {
 
 // rows returns the kept rows, in the order of their ordinals.
 func (p *Pass) rows() dataset.RawRows {
-	all := dataset.RawRows{Columns: p.of.columns}
+	var values []float64
 	for _, s := range p.InOrder() {
-		all.Values = append(all.Values, s.Kept...)
+		values = append(values, s.Kept...)
 	}
-	return all
+	return dataset.NewRawRows(p.of.columns, values)
 }
 
 // A Part is one of several parts of a pass, which have about equal numbers of rows.
