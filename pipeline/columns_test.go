@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -102,9 +103,7 @@ func TestColumnsMarkRejectedRows(t *testing.T) {
 	a := []float64{1, math.NaN(), 3, math.Inf(1)}
 	src := pipelinetest.NewMemory([]string{"a", "b"}, [][]float64{a, {1, 2, 3, math.Inf(-1)}}).Choose(dataset.Choice{Mark: true})
 	record, err := first(t.Context(), src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer record.Release()
 	reasons, ok := record.Column(2).(*array.String)
 	if !ok {

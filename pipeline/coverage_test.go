@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -300,9 +301,7 @@ func checkCoverage(t *testing.T, outcomes []outcome, n int64, delta float64) {
 func upper(t *testing.T, terms certify.Terms) float64 {
 	t.Helper()
 	b, err := certify.Bound(terms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b.Upper
 }
 

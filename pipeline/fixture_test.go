@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
@@ -128,9 +129,7 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 	change(&ev)
 	mustFit(&ev)
 	forged, err := certify.Certify(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return forged
 }
 

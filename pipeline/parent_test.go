@@ -47,9 +47,7 @@ func (l *lake) window(store *pipelinetest.Store, from int64, parent *fit.Parent)
 }
 
 func parentOf(r *pipeline.Result) *fit.Parent {
-	return &fit.Parent{
-		Parent: certify.Parent{Certificate: r.ID, Model: r.ArtifactRef.Model, Rows: r.Certificate.Seen()}, From: r.Model,
-	}
+	return &fit.Parent{Parent: certify.Parent{Certificate: r.ID, Model: r.ArtifactRef.Model, Rows: r.Certificate.Seen()}, From: r.Model}
 }
 
 // heldApart keeps a tenth of the rows apart.

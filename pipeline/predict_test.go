@@ -47,12 +47,10 @@ func TestRowPredictsAsBatch(t *testing.T) {
 	table.Table.BatchRows = 301
 	src := table.Choose(dataset.Choice{Mark: true})
 	var want []pipeline.Prediction
-	if err := r.Predict(t.Context(), src, nil, func(batch []pipeline.Prediction) error {
+	fatal.If(t, r.Predict(t.Context(), src, nil, func(batch []pipeline.Prediction) error {
 		want = append(want, batch...)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {

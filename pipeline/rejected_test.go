@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -206,8 +207,6 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 	ev.Counts.Prior -= 10
 	mustFit(&ev)
 	forged, err := certify.Certify(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p.refused(t, "more rejected rows than the job tolerates", forged, p.result.Model, p.result.ArtifactRef.Model, nil)
 }

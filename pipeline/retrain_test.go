@@ -98,9 +98,8 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 	fatal.If(t, err)
 	forged, err := withPredictor(t.Context(), src, testJob(t, declared), memoriser(t, honest, l, holdoutRows(split, 300)))
 	fatal.If(t, err)
-	if h.Model, err = store.PutModel(t.Context(), forged); err != nil {
-		t.Fatal(err)
-	}
+	h.Model, err = store.PutModel(t.Context(), forged)
+	fatal.If(t, err)
 	pass, err := passPart(t.Context(), h, pass.Whole, env)
 	fatal.If(t, err)
 	defer pass.Close()
