@@ -27,7 +27,7 @@ func (v *Verification) NotChecked() []certify.Assumption {
 		case certify.CheckVerify:
 			done = v.Evidence || a.ID == certify.AssumeJitter // which needs only the model
 		case certify.CheckRetraining:
-			done = v.Retrained && v.certificate.Publisher.Training.Parent == nil
+			done = v.retrained && v.certificate.Publisher.Training.Parent == nil
 		case certify.CheckReplay:
 			done = v.replayed
 		case certify.CheckNone:
@@ -81,7 +81,7 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 	case err != nil:
 		return err
 	case got == c.Model.Digest:
-		v.Retrained = true
+		v.retrained = true
 		from := ""
 		if a := said.Parent; a != nil {
 			from = fmt.Sprintf(", beginning with the model of certificate %.12s…", a.Certificate)

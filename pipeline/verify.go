@@ -18,11 +18,11 @@ import (
 
 // A Verification is the result of verifying a certificate.
 type Verification struct {
-	Evidence  bool     // whether the rows were read and the evidence computed from them again
-	Retrained bool     // whether training again gave the same model: [Verification.Retrain]
-	Checked   []string // what was checked and is right, one line each
-	Warnings  []string // reasons to distrust the claims, in addition to the certificate's warnings
+	Evidence bool     // whether the rows were read and the evidence computed from them again
+	Checked  []string // what was checked and is right, one line each
+	Warnings []string // reasons to distrust the claims, in addition to the certificate's warnings
 
+	retrained   bool // whether training again gave the same model: [Verification.Retrain]
 	replayed    bool // whether the rows were read from a log, at the offsets that the certificate names
 	certificate certify.Certificate
 	model       pass.Model
