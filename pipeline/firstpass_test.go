@@ -94,10 +94,11 @@ func TestFirstPassInParts(t *testing.T) {
 				store := &pipelinetest.Store{}
 				env := l.environment(store)
 				env.FirstPass = parts
-				r := run(t, testJob(t, c.change), env)
+				env.Observer.Warning = func(text string) { warnings = append(warnings, text) }
+				run(t, testJob(t, c.change), env)
 				log, err := store.Log()
 				fatal.If(t, err)
-				return store.Certificates[0], r.Diagnostics.Warnings, log
+				return store.Certificates[0], warnings, log
 			}
 			made := 0
 			wantDocument, wantWarnings, wantLog := by(nil)

@@ -63,7 +63,7 @@ func (how RunConfig) outcome(r *Result, began time.Time) (*Outcome, error) {
 		Certificate: CertificateName(r.ID), Row: RowName(r.ID), Model: ModelName(r.ArtifactRef.Model), ID: r.ID,
 		Attempt: r.Certificate.Publisher.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
 		Software: how.Software, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Workers: how.Resources.Workers, Memory: how.Resources.Memory, Diagnostics: r.Diagnostics, Training: r.Training,
+		Workers: how.Resources.Workers, Memory: how.Resources.Memory, Diagnostics: r.diagnostics, Training: r.Training,
 	}}
 	o.concluded(how)
 	if how.Report == nil {

@@ -44,7 +44,7 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 		return nil, err
 	}
 	r := &Result{ArtifactRef: ArtifactRef{Model: h.Model}, Model: m, Training: h.Training, shards: all.ShardDigests(nil)}
-	r.Diagnostics = diagnostics{
+	r.diagnostics = diagnostics{
 		Unproven: found.LossSums.Of(certify.PredictorDraw, certify.SubsetTraining).Unproven, Instructions: model.InstructionSet(),
 		Warnings: append([]string{}, h.Warnings...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,
 	}
@@ -64,8 +64,8 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 		return nil, err
 	}
 	r.PlotRows, err = plotRows(found.Kept, m, env.Resources.Workers)
-	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Counts.Prior == 0)
-	r.Diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Counts.Outside == 0
+	r.diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Counts.Prior == 0)
+	r.diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Counts.Outside == 0
 	return r, err
 }
 

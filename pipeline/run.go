@@ -22,8 +22,8 @@ type Result struct {
 	Certificate certify.Certificate
 	Model       pass.Model
 	Training    pass.Training
-	Diagnostics diagnostics
 	PlotRows    rowsToPlot
+	diagnostics diagnostics
 	shards      []job.Digest // digests of the shards, in order, as the last pass has read them
 }
 
@@ -136,8 +136,8 @@ func Run(ctx context.Context, j job.Job, env fit.Environment) (*Result, error) {
 	if err = errors.Join(err, pass.Close()); err != nil {
 		return nil, err
 	}
-	r.Diagnostics.LastPassSeconds = took.Seconds()
-	r.Diagnostics.CertificateSeconds = (time.Since(read) - took).Seconds()
+	r.diagnostics.LastPassSeconds = took.Seconds()
+	r.diagnostics.CertificateSeconds = (time.Since(read) - took).Seconds()
 	return r, nil
 }
 
