@@ -34,12 +34,15 @@ func newFeed(ctx context.Context, src dataset.Source, j job.Job, res job.Resourc
 // feedOf is a feed of rows in shards and batches of odd sizes.
 func feedOf(t testing.TB, columns [][]float64, memory int64, workers, batchRows int, shards ...int) *fit.Feed {
 	t.Helper()
-	src := source(columns, shards...)
-	src.Table.BatchRows = batchRows
+	table := source(columns, shards...)
+	table.Table.BatchRows = batchRows
+	src := &faulty{Source: table, batch: -1}
 	f, err := newFeed(t.Context(), src, testJob(t, nil), job.Resources{Workers: workers, Memory: memory})
 	fatal.If(t, err)
-	if want := memory == kept; (f.X != nil) != want {
-		t.Fatalf("rows are kept: %v, want %v", f.X != nil, want)
+	before := src.opened.Load()
+	fullPass(t, f)
+	if read := src.opened.Load() > before; read == (memory == kept) {
+		t.Fatalf("with %d bytes of memory a full pass reads the source: %t", memory, read)
 	}
 	return f
 }
@@ -162,7 +165,7 @@ func TestShuffledResumesAnywhere(t *testing.T) {
 	columns := waves(900, 0.1, 23)
 	for _, memory := range []int64{kept, streamed} {
 		f := feedOf(t, columns, memory, 2, 100, 300, 600)
-		n := int(f.Split.Train())
+		n := int(splitOf(900, 0).Train())
 		whole := f.Shuffled(9, 128, 0)
 		x, y := take(t, whole, 3*n)
 		whole.Close()
@@ -243,7 +246,7 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 			t.Errorf("full pass, fault at %v: error %v", at, err)
 		}
 		r := f.Shuffled(1, 30, 0)
-		if _, _, err := r.Take(t.Context(), 2*int(f.Split.Train())); !errors.Is(err, errSource) {
+		if _, _, err := r.Take(t.Context(), 2*400); !errors.Is(err, errSource) {
 			t.Errorf("shuffled, fault at %v: error %v", at, err)
 		}
 		r.Close()

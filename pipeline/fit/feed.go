@@ -22,15 +22,15 @@ const chunkRows = 4096
 // each time, with the same result.
 type Feed struct {
 	src     dataset.Source
-	Split   dataset.Split
+	split   dataset.Split
 	scale   dataset.Scaler
 	readers int
-	X, y    []float64 // all training rows, or nil
+	x, y    []float64 // all training rows, or nil
 }
 
 // NewStream returns a feed that holds no rows in memory, for a single pass.
 func NewStream(src dataset.Source, s *pass.FirstPass, res job.Resources) *Feed {
-	return &Feed{src: src, Split: s.Split, scale: s.Scaler(), readers: res.Workers}
+	return &Feed{src: src, split: s.Split, scale: s.Scaler(), readers: res.Workers}
 }
 
 // NewFeed returns a feed. It reads the scaled rows into memory if they fit.
@@ -51,21 +51,21 @@ func NewFeed(ctx context.Context, src dataset.Source, s *pass.FirstPass, res job
 	if err != nil {
 		return nil, err
 	}
-	f.X, f.y = x, y
+	f.x, f.y = x, y
 	return f, nil
 }
 
 // rows calls use with the training rows of the shards, in the given order. The slices are valid until use returns.
 func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) error) error {
 	d := f.scale.Inputs
-	if f.X != nil && order == nil {
-		return use(f.X, f.y)
+	if f.x != nil && order == nil {
+		return use(f.x, f.y)
 	}
-	if f.X != nil {
+	if f.x != nil {
 		shards := f.src.Shards()
 		for _, i := range order {
-			from, to := int(f.Split.TrainIndex(shards[i].First)), int(f.Split.TrainIndex(shards[i].First+shards[i].Rows))
-			if err := use(f.X[from*d:to*d], f.y[from:to]); err != nil {
+			from, to := int(f.split.TrainIndex(shards[i].First)), int(f.split.TrainIndex(shards[i].First+shards[i].Rows))
+			if err := use(f.x[from*d:to*d], f.y[from:to]); err != nil {
 				return err
 			}
 		}
@@ -76,7 +76,7 @@ func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) e
 		if len(y) < b.Rows {
 			x, y = make([]float64, b.Rows*d), make([]float64, b.Rows)
 		}
-		for from, to := range f.Split.Runs(b) {
+		for from, to := range f.split.Runs(b) {
 			f.scale.Scale(b, from, to, x, y)
 			if err := use(x[:(to-from)*d], y[:to-from]); err != nil {
 				return err
@@ -93,7 +93,7 @@ var enoughRows int64 = 1 << 22
 // enough returns the shards, ascending, on whose training rows least squares and the choice are computed, and the number of
 // these rows. They are all shards, as nil, or those whose first rows have the lowest ranks, up to enoughRows training rows.
 func (f *Feed) enough(key string) (shards []int, rows int64) {
-	if n := f.Split.Train(); n <= enoughRows {
+	if n := f.split.Train(); n <= enoughRows {
 		return nil, n
 	}
 	all, hasher := f.src.Shards(), dataset.NewSplitHasher(key)
@@ -108,7 +108,7 @@ func (f *Feed) enough(key string) (shards []int, rows int64) {
 			break
 		}
 		shards = append(shards, i)
-		rows += f.Split.TrainIndex(all[i].First+all[i].Rows) - f.Split.TrainIndex(all[i].First)
+		rows += f.split.TrainIndex(all[i].First+all[i].Rows) - f.split.TrainIndex(all[i].First)
 	}
 	slices.Sort(shards)
 	return shards, rows
@@ -186,7 +186,7 @@ func (r *Shuffled) Take(ctx context.Context, n int) (x, y []float64, err error) 
 func (r *Shuffled) row(ctx context.Context) (row, error) {
 	for range 2 {
 		if r.stop == nil {
-			n := r.feed.Split.Train()
+			n := r.feed.split.Train()
 			r.next, r.stop = iter.Pull2(r.feed.epoch(ctx, r.seed, r.taken/n, r.buffer))
 			for range r.taken % n {
 				if _, err, _ := r.next(); err != nil {
@@ -219,7 +219,7 @@ func (f *Feed) epoch(ctx context.Context, seed uint64, epoch int64, buffer int) 
 		d := f.scale.Inputs
 		rng := rand.New(rand.NewPCG(seed, uint64(epoch))) //nolint:gosec // reproducible by intent
 		order := rng.Perm(len(f.src.Shards()))
-		capacity := int(min(int64(buffer), f.Split.Train()))
+		capacity := int(min(int64(buffer), f.split.Train()))
 		bx, by := make([]float64, 0, capacity*d), make([]float64, 0, capacity)
 		at := func(slot int) row { return row{bx[slot*d : (slot+1)*d], by[slot]} }
 		err := f.rows(ctx, order, func(x, y []float64) error {

@@ -31,7 +31,7 @@ func TestEnoughRows(t *testing.T) {
 	}
 	split, err := dataset.NewSplit(context.Background(), job.Job{Split: job.SplitDecl{Key: "pacsgp", Holdout: 0.2}}, 10_000, dataset.LeftOut{}, 1)
 	fatal.If(t, err)
-	f := Feed{src: src, Split: split}
+	f := Feed{src: src, split: split}
 	got, rows := f.enough("pacsgp")
 	want := split.TrainIndex(3000) - split.TrainIndex(2000) + split.TrainIndex(7000) - split.TrainIndex(6000)
 	if !slices.Equal(got, []int{2, 6}) || rows != want {
