@@ -64,7 +64,8 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 			} else if ours {
 				t.Errorf("error %v is neither ErrData nor ErrConfig", err)
 			}
-			if log, _ := store.Log(); len(store.Models)+len(store.Certificates)+len(log.Attempts) > 0 || store.State != nil {
+			_, begun := store.Where()
+			if log, _ := store.Log(); len(store.Models)+len(store.Certificates)+len(log.Attempts) > 0 || begun {
 				t.Error("something was published")
 			}
 		})

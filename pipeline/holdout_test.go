@@ -224,7 +224,7 @@ func TestMethodsNeedRows(t *testing.T) {
 				}
 				j.Scaling = job.ScalingNone
 			}), newLake(waves(c.rows, 0.2, 4)).environment(store))
-			if !errors.Is(err, job.ErrData) || store.State != nil {
+			if _, begun := store.Where(); !errors.Is(err, job.ErrData) || begun {
 				t.Errorf("Run = %v, want ErrData before training", err)
 			}
 		})

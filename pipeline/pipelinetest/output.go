@@ -81,7 +81,7 @@ func (s *Store) Checkpoint(j job.Digest) fit.Checkpoints {
 }
 
 // Where returns "in memory", and whether there is a checkpoint.
-func (s *Store) Where() (location string, there bool) { return "in memory", s.State != nil }
+func (s *Store) Where() (location string, there bool) { return "in memory", s.state != nil }
 
 // Warnings returns nil.
 func (s *Store) Warnings([]job.Digest) ([]string, error) { return nil, nil }

@@ -20,9 +20,9 @@ import (
 type Store struct {
 	Models        map[string][]byte // by digest
 	Certificates  [][]byte          // in the order of their publication
-	State         []byte            // the checkpoint
 	TrainingState *pass.TrainingState
 
+	state       []byte // the checkpoint
 	holder      *Output
 	manifests   map[string]pipeline.Manifest // by certificate
 	checkpoints map[job.Digest]*Store        // by job
@@ -107,13 +107,13 @@ func (s *Store) Save(ctx context.Context, state []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.State = bytes.Clone(state)
+	s.state = bytes.Clone(state)
 	return nil
 }
 
 // Load returns the checkpoint, or nil.
 func (s *Store) Load(ctx context.Context) ([]byte, error) {
-	return bytes.Clone(s.State), ctx.Err()
+	return bytes.Clone(s.state), ctx.Err()
 }
 
 // Clear removes the checkpoint.
@@ -121,6 +121,6 @@ func (s *Store) Clear(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.State = nil
+	s.state = nil
 	return nil
 }
