@@ -18,7 +18,6 @@ const batchesAhead = 2
 
 // A Block is a batch as plain columns. It is valid until the function that received it returns.
 type Block struct {
-	Shard   int   // index
 	First   int64 // ordinal of the first row
 	Rows    int
 	Columns [][]float64   // in the source's order
@@ -127,8 +126,7 @@ func (r reading) run(ctx context.Context, use func(Block) error) (end delivery, 
 			})
 			queue = append(queue, ch)
 		}
-		shard := order[i]
-		if end, err = r.consume(ctx, queue[0], r.shards[shard], shard, use); err != nil {
+		if end, err = r.consume(ctx, queue[0], r.shards[order[i]], use); err != nil {
 			return end, err
 		}
 		queue = queue[1:]
@@ -198,7 +196,7 @@ func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 
 // consume calls use with the blocks of a shard and returns the delivery at its end. It returns an error if the
 // channel is closed before that, because ctx is done.
-func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(Block) error) (end delivery, err error) {
+func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, use func(Block) error) (end delivery, err error) {
 	next := shard.First
 	for d := range in {
 		if d.err != nil {
@@ -210,7 +208,7 @@ func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, i
 			}
 			return d, nil
 		}
-		d.block.Shard, d.block.First = index, next
+		d.block.First = next
 		next += int64(d.block.Rows)
 		if next > shard.First+shard.Rows {
 			r.release(d)

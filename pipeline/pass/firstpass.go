@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"sort"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
@@ -442,6 +443,7 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 	}
 	err := to.Put(ctx, s.columns, shards, func(use func(dataset.RejectedRow) error) error {
 		return dataset.Stream(ctx, src, order, res.Workers, func(b dataset.Block) error {
+			shard := sort.Search(len(shards), func(i int) bool { return b.First < shards[i].First+shards[i].Rows })
 			for i := range b.Rows {
 				ordinal := b.First + int64(i)
 				if !bad.Has(ordinal) {
@@ -450,7 +452,7 @@ func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.
 				if b.Reasons == nil || b.Reasons.IsNull(i) {
 					return fmt.Errorf("%w: row %d of the sample was bad, and is not any more", job.ErrChanged, ordinal)
 				}
-				row := dataset.RejectedRow{Shard: b.Shard, Row: ordinal - shards[b.Shard].First, Reason: b.Reasons.Value(i)}
+				row := dataset.RejectedRow{Shard: shard, Row: ordinal - shards[shard].First, Reason: b.Reasons.Value(i)}
 				for _, column := range b.Columns {
 					row.Values = append(row.Values, column[i])
 				}
