@@ -85,16 +85,16 @@ func (p *Ready) Predict(ctx context.Context, src dataset.Source, order []int, us
 		ctx, p.workers,
 		func(ctx context.Context, hand func(dataset.Block) error) error {
 			return dataset.Stream(ctx, src, order, p.workers, func(b dataset.Block) error {
-				b.Record.Retain()
+				b.Retain()
 				err := hand(b)
 				if err != nil {
-					b.Record.Release()
+					b.Release()
 				}
 				return err
 			})
 		},
 		func(_ context.Context, b dataset.Block) (*[]Prediction, error) {
-			defer b.Record.Release()
+			defer b.Release()
 			out, ok := free.Get().(*[]Prediction)
 			if !ok {
 				out = new([]Prediction)

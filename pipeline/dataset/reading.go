@@ -16,15 +16,23 @@ import (
 // is busy while a batch is used.
 const batchesAhead = 2
 
-// A Block is a batch as plain columns. It is valid until the function that received it returns.
+// A Block is a batch as plain columns. It is valid until the function that received it returns, or after [Block.Retain]
+// until [Block.Release].
 type Block struct {
 	First   int64 // ordinal of the first row
 	Rows    int
 	Columns [][]float64   // in the source's order
 	Reasons *array.String // why rows are rejected; nil unless the source marks them
 	Marks   []uint64      // hashes of the rows under a [Secret]; nil unless requested
-	Record  arrow.Record
+
+	record arrow.Record
 }
+
+// Retain keeps all of the block but Marks until Release is called.
+func (b Block) Retain() { b.record.Retain() }
+
+// Release ends Retain.
+func (b Block) Release() { b.record.Release() }
 
 // Indices returns the numbers 0 to n−1.
 func Indices(n int) []int {
@@ -143,8 +151,8 @@ type delivery struct {
 }
 
 func (r reading) release(d delivery) {
-	if d.block.Record != nil {
-		d.block.Record.Release()
+	if d.block.record != nil {
+		d.block.Release()
 	}
 	if d.block.Marks != nil {
 		r.free.Put(&d.block.Marks)
@@ -202,7 +210,7 @@ func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, u
 		if d.err != nil {
 			return end, d.err
 		}
-		if d.block.Record == nil {
+		if d.block.record == nil {
 			if got := next - shard.First; got != shard.Rows {
 				return end, fmt.Errorf("%s: read %d rows of %d", shard.Name, got, shard.Rows)
 			}
@@ -241,7 +249,7 @@ func (r reading) view(record arrow.Record) (Block, error) {
 // ToBlock returns a record as a block that shares its memory. It returns an error for types and nulls that break the
 // contract of [Batches].
 func ToBlock(record arrow.Record) (Block, error) {
-	b := Block{Rows: int(record.NumRows()), Record: record}
+	b := Block{Rows: int(record.NumRows()), record: record}
 	for i, column := range record.Columns() {
 		switch column := column.(type) {
 		case *array.Float64:
