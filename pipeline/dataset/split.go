@@ -119,14 +119,15 @@ func keep(lowest []Rank, x Rank, k int64) []Rank {
 // A Split says what each row of a dataset may be used for. A row is a prior, training, held-out or outside row, or it
 // is left out, as a duplicate or a rejected row.
 type Split struct {
-	Rows        int64
-	PriorRows   []int64 // ordinals of the prior rows, ascending
+	Rows      int64
+	PriorRows []int64 // ordinals of the prior rows, ascending
+	Out       LeftOut
+	Units     *certify.UnitCounts // nil if examples are rows
+
 	heldOutRows *RowSet // nil unless the job has held-out rows
 	leftHeldOut *RowSet // left-out rows that would be held out; nil unless the job has both
 	outsideRows *RowSet // rows that the column of the mean was fitted on; nil unless the job has some
-	Out         LeftOut
-	Units       *certify.UnitCounts // nil if examples are rows
-	Order       []Rank              // of prior and training rows the lowest ranks, in order; with units, of their rows with the lowest hashes, prior rows first
+	order       []Rank  // of prior and training rows the lowest ranks, in order; with units, of their rows with the lowest hashes, prior rows first
 }
 
 // hashUnits returns a share of the 2⁶⁴ hashes, rounded down.
@@ -163,9 +164,9 @@ func (r SplitRule) Outside(x Rank) bool { return !r.HeldOut(x) && ^x.Hash-r.held
 func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int) (Split, error) {
 	rule := RuleOf(j, n)
 	reference := job.ReferenceCount(n)
-	r := SplitOf(j, n, out)
+	r := splitOf(j, n, out)
 	var err error // if no rows are left out, this one pass over the hashes of all rows finds the split
-	if r.Order, err = FirstByHash(ctx, rule.key, 0, n, max(StartRows, reference), r.SetApart(rule), workers); err != nil {
+	if r.order, err = FirstByHash(ctx, rule.key, 0, n, max(StartRows, reference), r.SetApart(rule), workers); err != nil {
 		return r, err
 	}
 	r.heldOutRows.Seal()
@@ -173,7 +174,7 @@ func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int)
 	if j.Scaling == job.ScalingNone {
 		return r, nil
 	}
-	first := r.Order
+	first := r.order
 	if out != (LeftOut{}) {
 		apart := func(x Rank) bool { return rule.HeldOut(x) || rule.Outside(x) }
 		if first, err = FirstByHash(ctx, rule.key, 0, n, reference, apart, workers); err != nil {
@@ -189,8 +190,22 @@ func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int)
 	return r, nil
 }
 
-// SplitOf returns the split of n rows with empty sets, to which rows can be added.
-func SplitOf(job job.Job, n int64, out LeftOut) Split {
+// SplitInOrder returns the split of n rows of which none is left out, with the rows of this order ([Split.Order]) and with
+// empty sets, to which held-out and outside rows can be added.
+func SplitInOrder(j job.Job, n int64, order []int64) Split {
+	r := splitOf(j, n, LeftOut{})
+	hasher := NewSplitHasher(j.Split.Key)
+	for _, ordinal := range order {
+		r.order = append(r.order, hasher.Rank(ordinal))
+	}
+	if k := min(j.References(n), int64(len(order))); k > 0 {
+		r.PriorRows = slices.Sorted(slices.Values(order[:k]))
+	}
+	return r
+}
+
+// splitOf returns the split of n rows with empty sets, to which rows can be added.
+func splitOf(job job.Job, n int64, out LeftOut) Split {
 	r := Split{Rows: n, Out: out}
 	if job.Split.Holdout > 0 {
 		r.heldOutRows = NewRowSet(n)
@@ -240,7 +255,15 @@ func (r Split) Outside() int64 { return r.outsideRows.Size() }
 
 // First returns the k lowest ranks of prior and training rows, in order, or all if there are fewer. k is at most
 // [StartRows] or the number of prior rows, whichever is larger.
-func (r Split) First(k int64) []Rank { return r.Order[:min(k, int64(len(r.Order)))] }
+func (r Split) First(k int64) []Rank { return r.order[:min(k, int64(len(r.order)))] }
+
+// Order returns the ordinals of all rows that First can return, in order.
+func (r Split) Order() (ordinals []int64) {
+	for _, x := range r.order {
+		ordinals = append(ordinals, x.Ordinal)
+	}
+	return ordinals
+}
 
 // Starts returns the ranks of the rows that a first pass stores: the prior rows, and training rows up to [StartRows].
 func (r Split) Starts() []Rank { return r.First(max(StartRows, r.Reference())) }

@@ -155,16 +155,16 @@ func (u *UnitSplit) order(r *Split, reference uint64) {
 		} else {
 			late[x.Ordinal] = true
 		}
-		r.Order = append(r.Order, hasher.Rank(x.Ordinal))
+		r.order = append(r.order, hasher.Rank(x.Ordinal))
 	}
 	slices.Sort(r.PriorRows)
-	slices.SortFunc(r.Order, func(a, b Rank) int {
+	slices.SortFunc(r.order, func(a, b Rank) int {
 		if late[a.Ordinal] != late[b.Ordinal] {
 			return map[bool]int{false: -1, true: 1}[late[a.Ordinal]]
 		}
 		return a.compare(b)
 	})
-	r.Order = r.Order[:min(len(r.Order), max(StartRows, len(r.PriorRows)))]
+	r.order = r.order[:min(len(r.order), max(StartRows, len(r.PriorRows)))]
 }
 
 // enough returns an error, with a hint, if a subset has too few units.

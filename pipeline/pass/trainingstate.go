@@ -186,10 +186,7 @@ func (h *TrainingState) noteSplit(job job.Job, r dataset.Split) {
 	if job.FiltersRows() {
 		return
 	}
-	for _, x := range r.Order {
-		h.Order = append(h.Order, x.Ordinal)
-	}
-	h.Outside = r.Outside()
+	h.Order, h.Outside = r.Order(), r.Outside()
 }
 
 // hasSplit reports whether the training state has the split of a job.
@@ -198,18 +195,10 @@ func (h *TrainingState) hasSplit(job job.Job) bool { return h.Order != nil && !j
 // split returns the split of n rows with the prior rows of the training state. Its held-out and outside rows are empty
 // and still to be added, by the hashes.
 func (h *TrainingState) split(job job.Job, n int64) (dataset.Split, error) {
-	r := dataset.SplitOf(job, n, dataset.LeftOut{})
-	hasher := dataset.NewSplitHasher(job.Split.Key)
-	for _, ordinal := range h.Order {
-		if ordinal < 0 || ordinal >= n {
-			return r, fmt.Errorf("%w: the training state has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
-		}
-		r.Order = append(r.Order, hasher.Rank(ordinal))
+	if i := slices.IndexFunc(h.Order, func(ordinal int64) bool { return ordinal < 0 || ordinal >= n }); i >= 0 {
+		return dataset.Split{}, fmt.Errorf("%w: the training state has a row %d, and there are %d: were rows changed since training?", ErrPart, h.Order[i], n)
 	}
-	if k := min(job.References(n), int64(len(h.Order))); k > 0 {
-		r.PriorRows = slices.Sorted(slices.Values(h.Order[:k]))
-	}
-	return r, nil
+	return dataset.SplitInOrder(job, n, h.Order), nil
 }
 
 // sameSplit returns an error if the split that the training state gave to the parts is not that of the job for their rows.
