@@ -37,8 +37,7 @@ func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int
 			return err
 		}
 		for i := range b.Rows {
-			_, mean, _ := w.Law(i)
-			off := (s.Scale.TargetOf(b, i) - mean) * m.Meta.Target.Scale
+			off := w.Residual(i) * m.Meta.Target.Scale
 			squared += float64(off * off)
 		}
 		return w.AddTo(&means)

@@ -163,7 +163,7 @@ func (p *Ready) space() *pass.Workspace {
 // computed in parts.
 func (p *Ready) block(b dataset.Block, out []Prediction) (_ []Prediction, err error) {
 	const inputs = 1 << 21 // of a part
-	step := max(1, inputs/p.of.Scale.Inputs)
+	step := max(1, inputs/p.meta.Dim())
 	for from := 0; from < b.Rows && err == nil; from += step {
 		out, err = p.part(b, from, min(from+step, b.Rows), out)
 	}

@@ -149,18 +149,17 @@ func plotRows(rows dataset.RawRows, m pass.Model, workers int) (rowsToPlot, erro
 	}
 	defer s.Close()
 	w := s.Workspace()
-	w.GatherScaled(s.Scale.ScaleRaw(rows))
+	w.GatherRaw(rows)
 	if err := w.Predict(); err != nil {
 		return rowsToPlot{}, err
 	}
 	var o rowsToPlot
 	for i := range rows.Len() {
-		row, centre := rows.Row(i), s.Scale.CentreOfRow(rows.Row(i))
-		_, mean, _ := w.Law(i)
-		o.Observed = append(o.Observed, row[len(row)-1])
-		o.Mean = append(o.Mean, mean*m.Meta.Target.Scale+centre)
+		row := rows.Row(i)
+		mean, _ := w.Raw(i)
+		o.Observed, o.Mean = append(o.Observed, row[len(row)-1]), append(o.Mean, mean)
 		if m.Meta.Mean != "" {
-			o.column = append(o.column, centre)
+			o.column = append(o.column, row[len(m.Meta.Features)])
 		}
 	}
 	return o, nil

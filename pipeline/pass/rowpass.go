@@ -226,7 +226,7 @@ func (f *shardFold) add(b dataset.Block) error {
 	}
 	for from, to := range f.pass.split.Open(b) {
 		for i := from; i < to; i++ {
-			f.found.targetsInOrder.add(inSteps(f.space.of.Scale.TargetOf(b, i)))
+			f.found.targetsInOrder.add(inSteps(f.space.of.scale.TargetOf(b, i)))
 		}
 	}
 	return errors.Join(f.score(b), f.scoreHoldout(b))

@@ -27,7 +27,7 @@ type Scorer struct {
 	loss   loss.Loss
 	// ofConstant returns a lower bound on the loss of a constant: constantLoss.
 	ofConstant func(y, c float64) float64
-	Scale      dataset.Scaler
+	scale      dataset.Scaler
 	accuracy   float64          // τ, in scaled units
 	draws      *model.Predictor // of Q; nil if only predictions are needed
 	predictor  *model.Predictor // of Predictive; nil if the model has none yet
@@ -60,7 +60,7 @@ func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
 	}
 	s := &Scorer{
 		meta: m.Meta, inputs: inputs, loss: l, ofConstant: constantLoss(m.Meta.Loss),
-		Scale:    dataset.NewScaler(dataset.Indices(len(m.Meta.Features)), m.Meta.Features, m.Meta.Encode, mean, m.Meta.Target),
+		scale:    dataset.NewScaler(dataset.Indices(len(m.Meta.Features)), m.Meta.Features, m.Meta.Encode, mean, m.Meta.Target),
 		accuracy: Accuracy(m.Meta.Loss, m.Meta.Target) / m.Meta.Target.Scale * (1 + 0x1p-40), // rounded up
 	}
 	if m.Predictive != nil {
@@ -100,28 +100,28 @@ func (w *Workspace) Reset(n int) {
 	if len(w.y) >= n {
 		return
 	}
-	w.x, w.y, w.from = make([]float64, n*w.of.Scale.Inputs), make([]float64, n), make([]float64, n)
+	w.x, w.y, w.from = make([]float64, n*w.of.scale.Inputs), make([]float64, n), make([]float64, n)
 	w.laws, w.hi = loss.NewLaws(n), make([]float64, n)
 }
 
 // Gather adds rows [from, to) of a block, with their targets if it has them.
 func (w *Workspace) Gather(b dataset.Block, from, to int) {
-	d := w.of.Scale.Inputs
+	d := w.of.scale.Inputs
 	var y []float64
 	if w.of.Labelled(b) {
 		y = w.y[w.n:]
 	}
-	w.of.Scale.Scale(b, from, to, w.x[w.n*d:], y)
+	w.of.scale.Scale(b, from, to, w.x[w.n*d:], y)
 	for i := from; i < to; i, w.n = i+1, w.n+1 {
-		w.from[w.n] = w.of.Scale.CentreOf(b, i)
+		w.from[w.n] = w.of.scale.CentreOf(b, i)
 	}
 }
 
 // GatherRow replaces the gathered rows by one raw row without its target.
 func (w *Workspace) GatherRow(values []float64) {
 	w.Reset(1)
-	w.of.Scale.Row(w.x, values)
-	w.n, w.from[0] = 1, w.of.Scale.CentreOfRow(values)
+	w.of.scale.Row(w.x, values)
+	w.n, w.from[0] = 1, w.of.scale.CentreOfRow(values)
 }
 
 // GatherScaled replaces the gathered rows by scaled rows: inputs x row-major, and targets y. Their raw size is not known.
@@ -133,9 +133,17 @@ func (w *Workspace) GatherScaled(x, y []float64) {
 	w.n = len(y)
 }
 
+// GatherRaw replaces the gathered rows by raw rows, with their targets.
+func (w *Workspace) GatherRaw(rows dataset.RawRows) {
+	w.GatherScaled(w.of.scale.ScaleRaw(rows))
+	for i := range w.n {
+		w.from[i] = w.of.scale.CentreOfRow(rows.Row(i))
+	}
+}
+
 // Predict computes mean and variance of the predictions for the gathered rows.
 func (w *Workspace) Predict() error {
-	return w.of.predictor.PredictLaws(w.x[:w.n*w.of.Scale.Inputs], w.laws.Slice(0, w.n))
+	return w.of.predictor.PredictLaws(w.x[:w.n*w.of.scale.Inputs], w.laws.Slice(0, w.n))
 }
 
 // Score computes, for the gathered rows, mean and variance under Q and upper bounds on the expected loss of a random draw.
@@ -143,14 +151,14 @@ func (w *Workspace) Predict() error {
 func (w *Workspace) Score() error { return w.scoreDraws(w.of.draws) }
 
 func (w *Workspace) scoreDraws(from *model.Predictor) error {
-	err := from.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
+	err := from.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
 	w.withhold()
 	return err
 }
 
 // ScoreMeans is Score for predictions: it computes mean, variance and upper bounds on the losses.
 func (w *Workspace) ScoreMeans() error {
-	err := w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.Scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
+	err := w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.Inputs], w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n])
 	w.withhold()
 	return err
 }
@@ -175,9 +183,12 @@ func (w *Workspace) Raw(i int) (mean float64, accurate bool) {
 
 // Law returns, in scaled units, the inputs of row i, and the computed mean and variance of f.
 func (w *Workspace) Law(i int) (x []float64, mean, variance float64) {
-	d := w.of.Scale.Inputs
+	d := w.of.scale.Inputs
 	return w.x[i*d : (i+1)*d], w.laws.Mean[i], w.laws.Variance[i]
 }
+
+// Residual returns the target of row i minus the computed mean, in scaled units.
+func (w *Workspace) Residual(i int) float64 { return w.y[i] - w.laws.Mean[i] }
 
 // Losses returns upper bounds on the losses of the scored rows. They are valid until rows are gathered or scored again.
 func (w *Workspace) Losses() []float64 { return w.hi[:w.n] }
