@@ -14,8 +14,7 @@ const (
 
 // LevelsSeen returns the encodings with their medians and levels filled in from the prior rows.
 func LevelsSeen(e job.Encodings, columns []string, reference RawRows) (job.Encodings, error) {
-	raw := reference
-	raw.Encoded = nil
+	raw := reference.Filled(nil)
 	column := func(name string) ([]float64, error) {
 		at := slices.Index(columns, name)
 		if at < 0 {

@@ -18,11 +18,17 @@ const StartRows = 8000
 type RawRows struct {
 	columns int
 	values  []float64
-	Encoded []*job.Encoding // of each column; if nil, no column is encoded
+	encoded []*job.Encoding // of each column; if nil, no column is encoded
 }
 
 // NewRawRows returns rows with these values, which it does not copy.
 func NewRawRows(columns int, values []float64) RawRows { return RawRows{columns, values, nil} }
+
+// Filled returns the same rows, in whose columns missing values are replaced as the encoding of each column says. If
+// encoded is nil, none are replaced.
+func (r RawRows) Filled(encoded []*job.Encoding) RawRows {
+	return RawRows{r.columns, r.values, encoded}
+}
 
 // Len returns the number of rows.
 func (r RawRows) Len() int { return len(r.values) / r.columns }
@@ -30,13 +36,13 @@ func (r RawRows) Len() int { return len(r.values) / r.columns }
 // Row returns row i. It shares memory with the rows.
 func (r RawRows) Row(i int) []float64 { return r.values[i*r.columns : (i+1)*r.columns] }
 
-// Column returns a copy of column c, with missing values replaced as Encoded says.
+// Column returns a copy of column c, with missing values replaced ([RawRows.Filled]).
 func (r RawRows) Column(c int) []float64 {
 	out := make([]float64, r.Len())
 	for i := range out {
 		out[i] = r.values[i*r.columns+c]
-		if r.Encoded != nil {
-			out[i] = r.Encoded[c].Value(out[i])
+		if r.encoded != nil {
+			out[i] = r.encoded[c].Value(out[i])
 		}
 	}
 	return out

@@ -208,8 +208,8 @@ func (s *FirstPass) scale(j job.Job) error {
 	if s.encode, err = dataset.LevelsSeen(j.Encode, s.columns, s.Reference); err != nil {
 		return err
 	}
-	s.Reference.Encoded = s.encode.By(s.columns)
-	s.Start.Encoded = s.Reference.Encoded
+	encoded := s.encode.By(s.columns)
+	s.Reference, s.Start = s.Reference.Filled(encoded), s.Start.Filled(encoded)
 	s.warnings = s.filled()
 	for i, name := range s.columns {
 		if i < last && i >= last-len(j.NotAFeature())-len(j.Labels()) {
@@ -307,8 +307,7 @@ func (s *FirstPass) Scales(job job.Job) model.Scales {
 
 // filled returns messages about replaced missing values of the prior rows.
 func (s *FirstPass) filled() (all []string) {
-	raw := s.Reference
-	raw.Encoded = nil
+	raw := s.Reference.Filled(nil)
 	for i, name := range s.columns {
 		if e := s.encode.Of(name); e.Fills() {
 			n := len(slices.DeleteFunc(raw.Column(i), func(v float64) bool { return !job.Missing(v) }))

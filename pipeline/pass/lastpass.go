@@ -81,7 +81,7 @@ func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 		return nil, err
 	}
 	encoded := found.encode.By(columns)
-	reference.Encoded, kept.Encoded = encoded, encoded
+	reference, kept = reference.Filled(encoded), kept.Filled(encoded)
 	if found.Mean, err = dataset.MeanDistances(mean, reference, p.lossSums.Of(certify.PredictorColumn, certify.SubsetTraining).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
 	}
