@@ -13,18 +13,20 @@ import (
 
 // Rejected writes the rows that break a row rule as Parquet: their file or topic (in), row group or
 // partition (part), row or offset (row), the first bad column, and the reason. The group values has
-// the row's columns as float64, null where a value is bad. It is for one goroutine at a time.
+// the row's columns as float64, null where a value is bad, but no texts. It is for one goroutine at a time.
 type Rejected struct {
 	w       *parquet.GenericWriter[any]
 	columns []string
 	n       int
 }
 
-// NewRejectedRows starts a file. columns name the values of a row.
-func NewRejectedRows(w io.Writer, columns []string) *Rejected {
+// NewRejectedRows starts a file. columns name the values of a row; texts are those whose values are hashes of texts.
+func NewRejectedRows(w io.Writer, columns, texts []string) *Rejected {
 	values := parquet.Group{}
 	for _, name := range columns {
-		values[name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
+		if !slices.Contains(texts, name) {
+			values[name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
+		}
 	}
 	schema := parquet.NewSchema("rejected", parquet.Group{
 		"in": parquet.String(), "part": parquet.Leaf(parquet.Int32Type), "row": parquet.Leaf(parquet.Int64Type),

@@ -16,9 +16,9 @@ import (
 // Any reader finds each rejected row again, whatever the columns are called.
 func TestRejectedRowsAreReadBack(t *testing.T) {
 	var file bytes.Buffer
-	out := sink.NewRejectedRows(&file, []string{"row", "in", "zeta"})
+	out := sink.NewRejectedRows(&file, []string{"row", "in", "zeta", "city"}, []string{"city"})
 	shard := dataset.Shard{First: 90, Rows: 50, Position: dataset.Position{In: "lake/b.parquet", Part: 3, At: 7_000_000_000}}
-	for i, values := range [][]float64{{1.5, math.NaN(), 3}, {math.NaN(), 0, math.NaN()}} {
+	for i, values := range [][]float64{{1.5, math.NaN(), 3, 8e15}, {math.NaN(), 0, math.NaN(), 7e15}} {
 		fatal.If(t, out.Write(shard, dataset.RejectedRow{Row: int64(10 * i), Reason: "is null", Values: values}))
 	}
 	fatal.If(t, out.Close())

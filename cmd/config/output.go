@@ -104,9 +104,10 @@ func figure(r *pipeline.Result) report.Figure {
 
 // A rejects is the file of a task's rejected rows.
 type rejects struct {
-	task Task
-	fs   durable.FS
-	read []string // files that it must not replace
+	task  Task
+	fs    durable.FS
+	read  []string // files that it must not replace
+	texts []string // columns whose numbers are hashes of texts
 }
 
 // Rejects returns the destination of the rejected rows of a source: a file or a topic.
@@ -116,6 +117,11 @@ func (q rejects) Rejects(from dataset.Opened) dataset.Rejects {
 	}
 	for _, f := range from.Files() {
 		q.read = append(q.read, f.Path)
+	}
+	for i, m := range from.Meanings() {
+		if m == job.MeansText {
+			q.texts = append(q.texts, from.Columns()[i])
+		}
 	}
 	return q
 }
@@ -132,7 +138,7 @@ func (q rejects) Put(_ context.Context, columns []string, shards []dataset.Shard
 		return err
 	}
 	return WriteFile(q.fs, q.task.Rejected.To.path, q.read, func(to io.Writer) error {
-		out := sink.NewRejectedRows(to, columns)
+		out := sink.NewRejectedRows(to, columns, q.texts)
 		if err := each(func(r dataset.RejectedRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
 			return err
 		}
