@@ -57,7 +57,7 @@ func OrLeaveOut(c dataset.Choice, column string) string {
 
 // A ChoiceError is a fault of the choice. Only another choice helps.
 type ChoiceError struct {
-	Key   string // target, features, exclude, unit, or behind (of [dataset.Choice])
+	Key   string // target, features, exclude, encode, fill, unit, or behind (of [dataset.Choice])
 	Index int    // of the name in the list of that key; −1: the key has no list, or all of it is at fault
 	Text  string
 }
@@ -192,10 +192,16 @@ func (c choice) features(tables []Table, index []map[string][]Column) (features,
 	}
 	var errs []error
 	all := allNames(tables)
-	for i, name := range c.Exclude {
+	find := func(key string, at int, name string) {
 		if !slices.ContainsFunc(index, func(m map[string][]Column) bool { return len(m[name]) > 0 }) {
-			errs = append(errs, &ChoiceError{"exclude", i, fmt.Sprintf("no file has column %q%s", name, DidYouMean(name, all))})
+			errs = append(errs, &ChoiceError{key, at, fmt.Sprintf("no file has column %q%s", name, DidYouMean(name, all))})
 		}
+	}
+	for i, name := range c.Exclude {
+		find("exclude", i, name)
+	}
+	for _, e := range c.Encoded {
+		find(e.Key(), -1, e.Column)
 	}
 	excluded := make(map[string]bool, len(c.Exclude))
 	for _, name := range slices.Concat(c.Exclude, c.Behind, c.Labels) {

@@ -88,7 +88,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"of the prior rows":   func(j *job.Job) { j.Encode[0].OneHot = []float64{1, 1} },
 			"different periods":   func(j *job.Job) { j.Encode[0].Cyclic = []float64{0} },
 			"two encodings":       func(j *job.Job) { j.Encode = append(j.Encode, j.Encode[0]) },
-			"no feature":          func(j *job.Job) { j.Encode[0].Column = "y" },
+			"is the target":       func(j *job.Job) { j.Encode[0].Column = "y" },
 			"can show the levels": declareLevels,
 			"groups by texts":     func(j *job.Job) { j.Groups = job.GroupsDecl{Column: "station", Texts: []string{"AA"}} },
 		}},
@@ -96,7 +96,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			j.Encode = job.Encodings{{Column: "a", Scaled: true, Fill: &job.Fill{}}}
 		}, faults{
 			"from -1e30 to 1e30":    func(j *job.Job) { j.Encode[0].Fill.With = &large },
-			"no feature":            func(j *job.Job) { j.Encode[0].Column = "y" },
+			"no feature":            func(j *job.Job) { j.Encode[0].Column, j.Exclude = "b", []string{"b"} },
 			"make groups":           func(j *job.Job) { j.Groups.Column = "a" },
 			"levels have no median": func(j *job.Job) { j.Encode[0].Scaled = false },
 			"give a number":         declareLevels,

@@ -191,7 +191,7 @@ func (j Job) withEncodings(faults *faultList) Job {
 	}
 	slices.SortStableFunc(all, func(a, b Encoding) int { return cmp.Compare(a.Column, b.Column) })
 	j.Encode = all
-	others := slices.Concat([]string{j.Target, j.Mean.Column}, j.Exclude, j.Unit.Columns)
+	others := slices.Concat([]string{j.Mean.Column}, j.Exclude, j.Unit.Columns)
 	for i, e := range all {
 		levels, open, key := e.OneHot, e.open(), e.Key()
 		if open {
@@ -213,6 +213,8 @@ func (j Job) withEncodings(faults *faultList) Job {
 			faults.add("%s: %q: %w", key, e.Column, err)
 		case i > 0 && all[i-1].Column == e.Column:
 			faults.add("encode: %q has two encodings", e.Column)
+		case e.Column == j.Target:
+			faults.add("%s: %q is the target, which is neither encoded nor filled: leave it out here", key, e.Column)
 		case slices.Contains(others, e.Column) || j.Features != nil && !slices.Contains(j.Features, e.Column):
 			faults.add("%s: %q is no feature (hint: where features are listed, list it there)", key, e.Column)
 		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
