@@ -196,8 +196,11 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	below, above, by, ok := c.Interval(share)
 	if !ok {
 		z, remedy := math.Sqrt2*math.Erfinv(share), "train with loss: {tolerance: any}"
-		if c.Counts.Units != nil {
+		switch {
+		case c.Counts.Units != nil:
 			remedy = "train with a larger epsilon"
+		case slices.ContainsFunc(c.Claims, func(g certify.Claim) bool { return g.Curve != nil }):
+			remedy = "train on more rows"
 		}
 		return &Interval{Share: share, Deviations: z, Statement: fmt.Sprintf("lower and upper are not certified: they are the prediction ± %.3f predictive deviations, "+
 			"for no claim in units of the target covers %s of %s (hint: a smaller share, or %s)", z, words.PercentDeclared(share), report.NewRows(c), remedy)}, nil

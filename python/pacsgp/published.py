@@ -94,7 +94,8 @@ class Model:
             found += [(-loss.get("above", loss.get("epsilon")), loss.get("below", loss.get("epsilon"))) for g in claims if covers(g["bound"], share)]
         about = f"{100 * share:g} % of {new_rows(self.certificate)}"
         if not found:
-            warnings.warn(f"the intervals are not certified, for no claim in units of the target covers {about}: ask for a smaller share, or train with loss: {{tolerance: any}}", stacklevel=outside())
+            remedy = "on more rows" if any("curve" in g for g in claims) else "with loss: {tolerance: any}"
+            warnings.warn(f"the intervals are not certified, for no claim in units of the target covers {about}: ask for a smaller share, or train {remedy}", stacklevel=outside())
             return [NormalDist().inv_cdf(0.5 + side * share / 2) * deviation for side in (-1, 1)]
         if "units" in self.certificate["counts"]:
             warnings.warn(f"the intervals cover {about}, on average over units, which may have few rows or many", stacklevel=outside())
