@@ -81,12 +81,12 @@ def headline(cert):
 def model_warnings(cert):
     """The warnings of a certificate in words."""
     words = {"other-jobs": "{count} other jobs were tried on these rows before: if this one was changed after their results were seen, the bounds may be too low",
-             "duplicates": "{share:.1%} of the rows repeat an earlier row: the bounds are about distinct rows, or too low if these were not dropped",
-             "rejected": "{share:.1%} of the rows were rejected: the bounds are not about such rows",
-             "mean-fitted": "the column of the mean is {value:.0%} nearer to the target on training rows than on prior rows: if it was fitted on them, the bounds are too low",
+             "duplicates": "{share:.3g} % of the rows repeat an earlier row: the bounds are about distinct rows, or too low if these were not dropped",
+             "rejected": "{share:.3g} % of the rows were rejected: the bounds are not about such rows",
+             "mean-fitted": "the column of the mean is {nearer:.0f} % nearer to the target on training rows than on prior rows: if it was fitted on them, the bounds are too low",
              "dependence": "{which} are alike (correlation of their targets {value:.2f}): unless they were sorted, they depend on each other, and the bounds may be too low",
-             "large-unit": "one unit has {share:.0%} of the rows: the bound is an average over units, and says little about rows"}
-    return [words[w["code"]].format(**w, share=w.get("count", 0) / w.get("of", 1), which="neighbouring rows" if w.get("count") == 1 else f"rows {w.get('count')} apart") for w in cert["warnings"]]
+             "large-unit": "one unit has {share:.0f} % of the rows: the bound is an average over units, and says little about rows"}
+    return [words[w["code"]].format(**w, share=100 * w.get("count", 0) / w.get("of", 1), nearer=100 * w.get("value", 0), which="neighbouring rows" if w.get("count") == 1 else f"rows {w.get('count')} apart") for w in cert["warnings"]]
 
 
 def read_job(cert):
