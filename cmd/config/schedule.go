@@ -160,11 +160,8 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 		case kinds != 1:
 			faults.Add(where, "want one of cron, every, rows, files, lag")
 		case t.Cron != "":
-			if t.Zone == "" {
-				faults.Add(where+".zone", "name the time zone of the expression, as in Europe/Berlin or UTC")
-				continue
-			}
-			_, err := schedule.Cron(t.Cron, t.Zone)
+			faults.Unless(t.Zone != "", where+".zone", "name the time zone of the expression, as in Europe/Berlin or UTC")
+			_, err := schedule.Cron(t.Cron, cmp.Or(t.Zone, "UTC"))
 			faults.Unless(err == nil, where+".cron", "%v", err)
 		case t.Zone != "":
 			faults.Add(where+".zone", "it belongs to cron")

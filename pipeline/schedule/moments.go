@@ -30,10 +30,6 @@ type crontab struct {
 
 // Cron returns the moments of a cron expression of five fields in a time zone such as Europe/Berlin.
 func Cron(text, zone string) (Moments, error) {
-	at, err := time.LoadLocation(zone)
-	if err != nil || zone == "Local" {
-		return nil, fmt.Errorf("%q is no time zone: want a name as in Europe/Berlin, or UTC", zone)
-	}
 	const want = "want five fields: minute, hour, day of the month, month, day of the week"
 	fields := strings.Fields(text)
 	if len(fields) != 5 {
@@ -53,6 +49,10 @@ func Cron(text, zone string) (Moments, error) {
 	walls, err := cron.ParseStandard("CRON_TZ=UTC " + strings.Join(fields, " "))
 	if err != nil || walls.Next(someDay).IsZero() {
 		return nil, fmt.Errorf("%q: no year has such a day", text)
+	}
+	at, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" {
+		return nil, fmt.Errorf("%q is no time zone: want a name as in Europe/Berlin, or UTC", zone)
 	}
 	return crontab{walls, at}, nil
 }
