@@ -37,10 +37,9 @@ func TestRejectedRowsAreReadBack(t *testing.T) {
 	}
 	got, err := parquet.Read[row](bytes.NewReader(file.Bytes()), int64(file.Len()))
 	fatal.If(t, err)
-	number := func(v float64) *float64 { return &v }
 	want := []row{
-		{"lake/b.parquet", 3, 7_000_000_000, "in", "is null", values{Row: number(1.5), Zeta: number(3)}},
-		{"lake/b.parquet", 3, 7_000_000_010, "row", "is null", values{In: number(0)}},
+		{"lake/b.parquet", 3, 7_000_000_000, "in", "is null", values{Row: new(1.5), Zeta: new(3.0)}},
+		{"lake/b.parquet", 3, 7_000_000_010, "row", "is null", values{In: new(0.0)}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -207,7 +207,7 @@ func (f *dataFile) text(name string) string {
 // key returns the value of a key in the path as a number.
 func (f *dataFile) key(name string) float64 {
 	text := f.text(name)
-	if v, ok := hiveNumber(text); ok && !f.column(name).Text {
+	if v, ok := hiveNumber(text); ok && (text == nullKey || !f.column(name).Text) {
 		return v
 	}
 	return job.Label(text)

@@ -155,7 +155,7 @@ func TestListErrors(t *testing.T) {
 }
 
 func TestHiveKeys(t *testing.T) {
-	dir := tree(t, "k=1/name=a%20b/p.parquet", "k=02.5/name=7/p.parquet", "k=__HIVE_DEFAULT_PARTITION__/name=8/p.parquet")
+	dir := tree(t, "k=1/name=a%20b/p.parquet", "k=02.5/name=7/p.parquet", "k=__HIVE_DEFAULT_PARTITION__/name=8/p.parquet", "k=3/name=__HIVE_DEFAULT_PARTITION__/p.parquet")
 	src := open(t, lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Target: "y"}})
 	if want := []string{"k", "x1", "x2", "x3", "y"}; !slices.Equal(src.Columns(), want) {
 		t.Errorf("columns %q, want %q", src.Columns(), want)
@@ -165,6 +165,8 @@ func TestHiveKeys(t *testing.T) {
 	}
 	_, err := readAll(t, src)
 	wantError(t, err, "row 0", `"k" is null`)
+	_, err = readAll(t, open(t, lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"x1"}, Labels: []string{"name"}, Target: "y"}}))
+	wantError(t, err, "k=3/name", "row 0", `"name" is null`)
 	_, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Choice: dataset.Choice{Features: []string{"name"}, Target: "y"}})
 	wantError(t, err, "name", "text in the path")
 }

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from .encode import LARGEST
 from .files import data_file, values
-from .listing import hive_keys, hive_number, listing
+from .listing import NULL_KEY, hive_keys, hive_number, listing
 from .refusal import Refused, need
 from .unit import label
 
@@ -93,7 +93,7 @@ class Lake:
 
     def of_key(self, name, value):
         """The number of a key of a path."""
-        if name not in self.texts:
+        if name not in self.texts or value == NULL_KEY:
             return hive_number(value)
         text = value.encode("utf-8", "surrogateescape")
         need(self.grouped.get(name, {}).get(label(text), text) == text, f"the key {name!r} has another text with the label of a group's")

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from .refusal import need
 
+NULL_KEY = "__HIVE_DEFAULT_PARTITION__"  # the value of a key that is null, also among texts
 ENDINGS = (".parquet", ".parq", ".pq", ".arrow", ".feather")
 TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json*": "Iceberg"}  # by what lies in their folders
 
@@ -76,10 +77,8 @@ def hive_keys(path):
 
 def hive_number(value):
     """The value of a key: NaN if it is bad, None if it is text or a date."""
-    if value == "__HIVE_DEFAULT_PARTITION__":
+    if value == NULL_KEY:
         return math.nan
-    if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", value, re.ASCII):
-        return None
-    if math.isinf(number := float(value)):
+    if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", value, re.ASCII) or math.isinf(number := float(value)):
         return None
     return math.nan if abs(number) >= 1 << 53 and Decimal(value).copy_abs() > 1 << 53 else number  # abs would round
