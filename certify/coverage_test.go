@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // The theorem over finite classes of predictors with everything known: each has
@@ -159,9 +161,7 @@ func TestBestOfAPeakedGridIsCovered(t *testing.T) {
 	} {
 		grid := Grid{Step: .25, Count: count, Prior: PriorPeaked, Centre: count / 2, Width: v.steps * .25}
 		prices, err := grid.LnInverseWeights()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		unpaid := make([]float64, count)
 		for i := range prices {
 			unpaid[i] = v.without(prices, i)

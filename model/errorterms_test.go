@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
@@ -16,9 +17,7 @@ import (
 func provenErrors(t *testing.T, f *kernel.Family) (e kernel.Errors) {
 	t.Helper()
 	proofs, err := os.ReadFile("../docs/explanation/theory.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for line := range strings.Lines(string(proofs)) {
 		cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), "|")
 		if len(cells) < 9 || strings.TrimSpace(cells[1]) != "`"+f.Name+"`" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
@@ -18,9 +19,7 @@ func TestEstimateFindsTheScale(t *testing.T) {
 			rows.Y[i] = math.Sin(2*rows.Row(i)[0]) + 0.1*rng.NormFloat64()
 		}
 		e, err := Estimate(rows, f, Scales{ARD: true}, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		again, err := Estimate(rows, f, Scales{ARD: true}, 1)
 		if err != nil || !slices.Equal(e.Theta, again.Theta) {
 			t.Errorf("one worker estimates %v, two %v (%v)", again.Theta, e.Theta, err)

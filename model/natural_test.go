@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // However large the gradient, the mean moves no farther than the step can be
@@ -16,9 +18,7 @@ func TestNaturalStepsAreBounded(t *testing.T) {
 	for range 5 {
 		onePass(t, tr, rows, 1000)
 	}
-	if err := tr.derive(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, tr.derive())
 	for i := range tr.sweep.h {
 		tr.sweep.h[i] = 1e3
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -28,9 +29,7 @@ func TestTargetsDigestVectors(t *testing.T) {
 		var values []float64
 		for text := range strings.FieldsSeq(v[1]) {
 			x, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			values = append(values, x)
 		}
 		if got := targetsDigest(values).String(); got != v[0] {

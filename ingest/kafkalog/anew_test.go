@@ -16,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // madeAgain deletes the topic, and makes one of the same name.
@@ -119,9 +120,7 @@ func TestOffsetsOfAnotherTopic(t *testing.T) {
 	produce(t, p, row(0, 1, 1))
 	cfg := c.config(t)
 	own, err := c.client.Identity(t.Context(), "rows")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, of := range []broker.Identity{{Cluster: own.Cluster, Topic: "another"}, own, {Cluster: "another", Topic: own.Topic}} {
 		cfg.Identity = of
 		if _, err := Spool(t.Context(), cfg); (of == own) != (err == nil) || of != own && !errors.Is(err, broker.ErrAnother) {

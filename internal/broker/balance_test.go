@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // TestFairShares: each partition has one owner, shares differ by one at most, and members keep
@@ -17,9 +19,7 @@ func TestFairShares(t *testing.T) {
 		var joined []kafka.GroupMember
 		for i, m := range members {
 			data, err := balancer{m}.UserData()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			joined = append(joined, kafka.GroupMember{ID: fmt.Sprint("member-", i), UserData: data})
 		}
 		var all []kafka.Partition

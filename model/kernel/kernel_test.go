@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/kernel/kerneltest"
@@ -32,9 +33,7 @@ func ExampleKernel() {
 func TestExactValues(t *testing.T) {
 	for _, f := range kernel.Families() {
 		text, err := os.ReadFile("testdata/" + strings.ReplaceAll(f.Name, "/", "-") + ".csv")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 		if err != nil || len(rows) < 6 {
 			t.Fatalf("%d rows of exact values of %s, want a header and 5 (%v)", len(rows), f.Name, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
@@ -301,9 +302,7 @@ func (w *world) stream(t *testing.T, change func(*Stream)) *Stream {
 	j, err := job.Job{
 		Features: []string{"x"}, Target: "y", Loss: job.LossDecl{Epsilon: 0.5}, Delta: 0.01, Repeated: true,
 	}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	j.Train.WarmStart = true
 	say := func(text string) {
 		w.mu.Lock()
