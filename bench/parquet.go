@@ -20,10 +20,7 @@ func parquet(ctx context.Context, b *bench) (_ string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.RemoveAll(files); err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(files, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(files), os.MkdirAll(files, 0o755)); err != nil {
 		return "", err
 	}
 	pyarrow, err := b.start(ctx, "pyarrow", nil, "parquet.py")

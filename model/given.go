@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -16,10 +17,7 @@ func NewTrainerFrom(cfg Config, from *Posterior, start Rows) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := from.Validate(); err != nil {
-		return nil, err
-	}
-	if err := start.Validate(); err != nil {
+	if err := errors.Join(from.Validate(), start.Validate()); err != nil {
 		return nil, err
 	}
 	m := from.Inducing()

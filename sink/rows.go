@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -55,19 +54,11 @@ func (b *Rejected) Write(shard dataset.Shard, r dataset.RejectedRow) error {
 	if b.n++; err == nil && b.n%groupRows == 0 {
 		err = b.w.Flush()
 	}
-	if err != nil {
-		return fmt.Errorf("sink: write rejected rows: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Close writes the footer. It does not close the underlying writer.
-func (b *Rejected) Close() error {
-	if err := b.w.Close(); err != nil {
-		return fmt.Errorf("sink: write rejected rows: %w", err)
-	}
-	return nil
-}
+func (b *Rejected) Close() error { return b.w.Close() }
 
 // A subsetRow is a row of a [Split] file.
 type subsetRow struct {

@@ -31,7 +31,7 @@ func (r RawRows) Filled(encoded []*job.Encoding) RawRows {
 }
 
 // Len returns the number of rows.
-func (r RawRows) Len() int { return len(r.values) / r.columns }
+func (r RawRows) Len() int { return len(r.values) / max(r.columns, 1) }
 
 // Row returns row i. It shares memory with the rows.
 func (r RawRows) Row(i int) []float64 { return r.values[i*r.columns : (i+1)*r.columns] }

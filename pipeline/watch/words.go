@@ -72,10 +72,7 @@ func (t *Test) Raised() string {
 	if t == nil || t.Alarm.Raised == 0 {
 		return ""
 	}
-	a, in := t.Alarm, "in"
-	if t.Unit != nil {
-		in = "the last of which ended with"
-	}
+	a, in := t.Alarm, map[bool]string{true: "in", false: "the last of which ended with"}[t.Unit == nil]
 	return fmt.Sprintf("the certified bound of %s does not hold%s: clear after %s, %s %s. If it held, such an alarm would have a probability of at most %s",
 		words.PercentUp(a.Bound), t.over(), words.Count(a.Raised, "new "+t.example()), in, t.Where, words.PercentDeclared(a.Delta))
 }
