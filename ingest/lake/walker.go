@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math/bits"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -49,7 +50,7 @@ func (c *walker[V]) reset(src io.ReaderAt, col *column, width int, ch chunk, l *
 	c.col, c.chunk, c.lane, c.left = col, ch, l, ch.rows
 	c.page.col, c.page.width = col, width
 	c.most, c.slack, c.allowed, c.reserved = 0, pageSlack, nil, 0
-	c.page.most, c.rows, c.table = maxPage, 0, nil
+	c.page.most, c.rows, c.table = maxPage, 0, c.table[:0]
 	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: &l.stored}
 	if ch.codec == format.Uncompressed {
 		c.pages.raw = &c.raw // values are read from where the page was stored
@@ -244,7 +245,7 @@ func (c *walker[V]) dictionary(h *parquetmeta.PageHeader) error {
 	if err := c.page.decode(format.Plain, b, int(n)); err != nil {
 		return err
 	}
-	c.table = make([]V, n)
+	c.table = slices.Grow(c.table[:0], int(n))[:n]
 	if n > 0 {
 		c.make(c.table, &c.page.decoded, 0)
 	}
