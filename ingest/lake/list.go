@@ -251,10 +251,10 @@ func (l *lister) noTable(ctx context.Context, dir string, entries []fs.DirEntry)
 	return nil
 }
 
-// oneLine returns an error for a path with a line break, which could fake a line of a report.
+// oneLine returns an error for a path that could fake a line of a report, or that JSON cannot hold.
 func oneLine(path string) error {
-	if strings.ContainsAny(path, "\n\r") {
-		return fmt.Errorf("%q has a line break in its name; rename it", path)
+	if strings.ContainsAny(strings.ToValidUTF8(path, "\n"), "\n\r") {
+		return fmt.Errorf("%q has a line break in its name, or is not UTF-8; rename it", path)
 	}
 	return nil
 }

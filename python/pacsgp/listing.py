@@ -21,7 +21,7 @@ def listing(paths):
         found = under(os.path.normpath(path), [], searched) if os.path.isdir(path) else [os.path.normpath(path)]
         need(found, f"{path} holds no data file")
         for f in sorted(filter(None, found), key=lambda p: os.fsencode(p.replace(os.sep, "/"))):
-            need("\n" not in f and "\r" not in f, f"{f!r} has a line break in its name")
+            need(not re.search("[\n\r\ud800-\udfff]", f), f"{f!r} has a line break in its name, or is not UTF-8")
             need(os.path.isfile(f), f"{f} is no file: No such file or directory")
             need(not f.lower().endswith(".json"), f"{f} is a list of files: give the files that it names, in its order")
             first = known.setdefault(os.path.realpath(f), f)
