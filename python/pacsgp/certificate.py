@@ -30,7 +30,7 @@ def read_certificate(path, wanted):
         data = row["document"].encode()
     found = hashlib.sha256(data).hexdigest()
     named = re.fullmatch(r"certificate-([0-9a-f]{64})\.(json|parquet)", os.path.basename(path))
-    for expected in filter(None, (wanted, named and named.group(1))):
+    for expected in [v for v in (wanted, named and named.group(1)) if v is not None]:
         need(found == expected, f"the certificate's id is {found}, not {expected}")
     document = data.decode()
     cert = parse(document)
