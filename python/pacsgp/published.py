@@ -108,7 +108,7 @@ class Model:
         if isinstance(rows, (str, os.PathLike)):
             return [block for _, block in rows_for(self._predictor.model, [os.fspath(rows)])]
         if not isinstance(rows, pa.Table):
-            array = np.asarray(rows)
+            array = np.ma.filled(rows, np.nan)
             need(array.ndim == 2 and array.shape[1] == len(self.features), f"the rows have the shape {array.shape}, want [n, {len(self.features)}]: {self.features}")
             need(array.dtype.kind in "fiub", f"an array of {array.dtype} has no numbers: give a table or a data frame")
             block = array.T.astype(float)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from .published import Model
+from .published import Model, need
 
 
 class NotCertified(UserWarning):
@@ -111,6 +111,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
 
 
 def exact(values):
+    need(not np.ma.is_masked(values), "masked values are missing ones: write NaN for them")
     for array in map(np.asarray, [values[c] for c in getattr(values, "column_names", getattr(values, "columns", []))] or [values]):
         if array.dtype.kind in "iu" and array.size and (array.max() > 1 << 53 or array.min() < -(1 << 53)):
             raise ValueError("integers beyond 2^53 are no float64: give quantities as float, and leave identifiers out")
