@@ -135,10 +135,11 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 			continue
 		}
 		j.checkTask(at, p, &faults)
-		if other, taken := outputs[p.Output]; taken {
-			faults.Add(at+".job", "its output is that of %s; a pointer is of one job", other)
-		}
-		outputs[p.Output] = at
+		other, taken := outputs[p.Output]
+		faults.Unless(!taken, at+".job", "its output is that of %s; a pointer is of one job", other)
+		other, taken = outputs[p.Rejected.To.path]
+		faults.Unless(!taken || p.Rejected.To.path == "", at+".job", "its rejected.to is that of %s, and each run replaces the file", other)
+		outputs[p.Output], outputs[p.Rejected.To.path] = at, at
 		p.Job.Repeated = true
 		tasks = append(tasks, p)
 	}
