@@ -38,6 +38,9 @@ func (s Service) lead(ctx context.Context, client *broker.Client, group broker.G
 		measuring.Go(func() { s.measureLags(measured, client, group) })
 	}
 	s.Said(fmt.Sprintf("member of group %q: waiting for its partitions", group.Name))
+	if _, err := client.Partitions(ctx, group.Topic); err != nil { // a member of a topic that is made later gets no partition
+		return fmt.Errorf("%w (hint: start this when the topic is there)", err)
+	}
 	return client.Lead(ctx, group, func(ctx context.Context, as *broker.Membership) error {
 		has, lost := "the partitions", "another member has the partitions now: this one stands by"
 		if group.Shared {

@@ -232,10 +232,10 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 		topics = append(topics, deadLetters)
 		s.Said(fmt.Sprintf("records of rows without a prediction go to topic %q", deadLetters))
 	}
-	for _, topic := range topics { // before Lead, whose error would say less
+	for i, topic := range topics { // before Lead, whose error would say less
 		_, err := client.Partitions(ctx, topic)
 		if errors.Is(err, broker.ErrNoTopic) {
-			err = fmt.Errorf("%w (hint: is the name right? score makes no topic: kafka-topics.sh --create --topic %s --partitions N does, with as many as the source has)", err, topic)
+			err = fmt.Errorf("%w (hint: is the name right? score makes no topic: kafka-topics.sh --create --topic %s --partitions N does%s)", err, topic, map[bool]string{true: ", with as many as the source has"}[i > 0])
 		}
 		if err != nil {
 			return err
