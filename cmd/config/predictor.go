@@ -116,7 +116,7 @@ func (n *RowCounts) add(batch []pipeline.Prediction) {
 			n.Unknown++
 		}
 		if p.Other != "" {
-			n.others(p.Other, 1)
+			n.Add(RowCounts{Other: map[string]int64{p.Other: 1}})
 		}
 		if p.Far {
 			n.Far++
@@ -124,18 +124,14 @@ func (n *RowCounts) add(batch []pipeline.Prediction) {
 	}
 }
 
-func (n *RowCounts) others(feature string, rows int64) {
-	if n.Other == nil {
-		n.Other = map[string]int64{}
-	}
-	n.Other[feature] += rows
-}
-
 // Add adds the counts of other rows.
 func (n *RowCounts) Add(other RowCounts) {
 	n.Rows, n.Refused, n.Vague, n.Unknown, n.Far = n.Rows+other.Rows, n.Refused+other.Refused, n.Vague+other.Vague, n.Unknown+other.Unknown, n.Far+other.Far
 	for feature, rows := range other.Other {
-		n.others(feature, rows)
+		if n.Other == nil {
+			n.Other = map[string]int64{}
+		}
+		n.Other[feature] += rows
 	}
 }
 
