@@ -46,12 +46,12 @@ func said(t *testing.T, path string, got reflect.Value, want any) {
 			differs = len(source.Paths) != 1 || fmt.Sprint(want) != source.Paths[0] && reflect.TypeOf(want).Kind() == reflect.String
 		}
 		for key, value := range section {
-			field, ok := keyField(got, key)
+			field, ok := maps.Collect(yamlfile.Keys(got.Type()))[key]
 			if !ok {
 				t.Errorf("%s has no key %q", path, key)
 				continue
 			}
-			said(t, path+"."+key, field, value)
+			said(t, path+"."+key, got.FieldByIndex(field.Index), value)
 		}
 	case reflect.Slice:
 		list, ok := want.([]any)
@@ -73,15 +73,6 @@ func said(t *testing.T, path string, got reflect.Value, want any) {
 	if differs {
 		t.Errorf("%s is %v, the file says %v", path, got, want)
 	}
-}
-
-func keyField(v reflect.Value, key string) (reflect.Value, bool) {
-	for name, f := range yamlfile.Keys(v.Type()) {
-		if name == key {
-			return v.FieldByIndex(f.Index), true
-		}
-	}
-	return reflect.Value{}, false
 }
 
 // One word stands for the paper's grid.
@@ -188,11 +179,9 @@ func TestDuplicatesInTheJobFile(t *testing.T) {
 		"duplicates: drop":               {Policy: "drop"},
 		"duplicates: keep":               {Policy: "keep"},
 	} {
-		path := filepath.Join(t.TempDir(), "job.yaml")
-		fatal.If(t, os.WriteFile(path, []byte("target: y\n"+text+"\n"), 0o600))
-		c, read, err := readConfiguration[JobFile](path, os.LookupEnv)
-		if err != nil || read.Faults != nil || c.job().Duplicates != want {
-			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Duplicates, err, want)
+		c, read := parsed([]byte("target: y\n"+text+"\n"), noVariables)
+		if read.Faults != nil || c.job().Duplicates != want {
+			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Duplicates, read.Faults, want)
 		}
 	}
 }
