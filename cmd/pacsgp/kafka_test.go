@@ -41,12 +41,9 @@ func cluster(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
 func smallTopic(t *testing.T) *kfake.Cluster {
 	t.Helper()
 	c := cluster(t, kfake.SeedTopics(3, "rows"))
-	fillTopic(t, c.ListenAddrs()[0], 0)
+	sendRows(t, c.ListenAddrs()[0], 0, 180)
 	return c
 }
-
-// seededTopics is the address of a broker without topics.
-func seededTopics(t testing.TB) string { return cluster(t).ListenAddrs()[0] }
 
 // own is a client of ours.
 func own(t testing.TB, address string) *broker.Client {
@@ -74,13 +71,7 @@ func send(t testing.TB, address string, records ...*kgo.Record) {
 	client.Close()
 }
 
-// fillTopic produces 180 rows, from this one of the generator on.
-func fillTopic(t *testing.T, address string, first int64) {
-	t.Helper()
-	sendRows(t, address, first, 180)
-}
-
-// sendRows produces so many rows to the three partitions, one after another.
+// sendRows produces so many rows to the three partitions, from this one of the generator on.
 func sendRows(t *testing.T, address string, first, n int64) {
 	t.Helper()
 	send(t, address, recordsOf(t, "rows", first, n)...)
@@ -183,19 +174,13 @@ func remake(t *testing.T, address, name string, partitions int) {
 	}
 }
 
-// committed counts the records of a topic that readers of committed ones see.
-func committed(t *testing.T, c *kfake.Cluster, topic string) int {
-	t.Helper()
-	return len(committedRecords(t, c.ListenAddrs()[0], topic))
-}
-
 // TestSecrets: neither what a job on a broker with TLS and a password writes nor what it says has
 // the password, whether it ends well or not. (Each mechanism and fault: TestSecurity.)
 func TestSecrets(t *testing.T) {
 	const password, wrong = "correct-horse-battery", "wrong-donkey-capacitor"
 	s := brokertest.StartSecure(t, "reader", password)
 	createTopic(t, s.Address, "rows", 3)
-	fillTopic(t, s.Address, 0)
+	sendRows(t, s.Address, 0, 180)
 	dir, said := t.TempDir(), ""
 	for word, status := range map[string]int{password: 0, wrong: exitFailure} {
 		secret := filepath.Join(t.TempDir(), "password") // outside of what is searched

@@ -40,6 +40,20 @@ func scrape(t testing.TB, address string) map[string]float64 {
 	return all
 }
 
+// shown is the sum of each counter and gauge over all labels.
+func (m *metrics) shown(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := m.registry.Gather()
+	fatal.If(t, err)
+	sums := map[string]float64{}
+	for _, f := range families {
+		for _, one := range f.GetMetric() {
+			sums[f.GetName()] += one.GetGauge().GetValue() + one.GetCounter().GetValue()
+		}
+	}
+	return sums
+}
+
 // documentedMetrics are those in the tables of docs/reference/metrics.md between two texts.
 func documentedMetrics(t *testing.T, from, to string) (names []string) {
 	t.Helper()
@@ -89,8 +103,7 @@ func TestDocumentedMetricsMove(t *testing.T) {
 	c := smallTopic(t) // a window and a half
 	address := c.ListenAddrs()[0]
 	job := serviceJob(t, address, t.TempDir(), jobFile{"serve": "{listen: 127.0.0.1:0}"})
-	succeed(t, "topics", "-c", job)
-	r := startService(t, "-c", job)
+	r := startService(t, job)
 	at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 	found := map[string]float64{} // the most of each: a spool goes when its window is published
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
@@ -122,12 +135,8 @@ func TestSpooledRowsAreCountedOnce(t *testing.T) {
 			report(rows)
 		}
 	}
-	families, err := m.registry.Gather()
-	fatal.If(t, err)
-	for _, f := range families {
-		if f.GetName() == "pacsgp_spooled_rows_total" && f.GetMetric()[0].GetCounter().GetValue() != 3100+500 {
-			t.Errorf("%v, want 3600 rows", f)
-		}
+	if rows := m.shown(t)["pacsgp_spooled_rows_total"]; rows != 3100+500 {
+		t.Errorf("%v, want 3600 rows", rows)
 	}
 }
 
@@ -139,8 +148,7 @@ func TestBrokersAway(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, c *kfake.Cluster) *runningService{
 		"stream": func(t *testing.T, c *kfake.Cluster) *runningService {
 			job := serviceJob(t, c.ListenAddrs()[0], t.TempDir(), jobFile{"serve": "{listen: 127.0.0.1:0}"})
-			succeed(t, "topics", "-c", job)
-			return startService(t, "-c", job)
+			return startService(t, job)
 		},
 		"score": func(t *testing.T, c *kfake.Cluster) *runningService {
 			s := topicOf(t, c.ListenAddrs()[0], 60, "serve: {listen: '127.0.0.1:0'}\n")
@@ -193,17 +201,8 @@ func TestGroupMetricsComeBack(t *testing.T) {
 		t.Error("it is ready without an answer")
 	}
 	m.group.behind(map[int]int64{0: 2, 1: 5}, nil)
-	families, err := m.registry.Gather()
-	if err != nil || m.group.ready() != nil {
-		t.Fatal(err, m.group.ready())
-	}
-	shown := map[string]float64{}
-	for _, f := range families {
-		for _, one := range f.GetMetric() {
-			shown[f.GetName()] += one.GetGauge().GetValue()
-		}
-	}
-	if shown["pacsgp_group_lag_offsets"] != 7 || shown["pacsgp_member_partitions"] != 2 {
+	fatal.If(t, m.group.ready())
+	if shown := m.shown(t); shown["pacsgp_group_lag_offsets"] != 7 || shown["pacsgp_member_partitions"] != 2 {
 		t.Errorf("it shows %v", shown)
 	}
 }

@@ -64,7 +64,7 @@ func (j topicJob) finish(t *testing.T, when, dir string, want pipeline.RunRecord
 		}
 	}
 	for _, topic := range []string{"-certificates", "-models", "-current"} {
-		if n := committed(t, j.c, j.name+topic); n != 1 {
+		if n := len(committedRecords(t, j.c.ListenAddrs()[0], j.name+topic)); n != 1 {
 			t.Errorf("%s: %d records in %s%s, want 1", when, n, j.name, topic)
 		}
 	}
@@ -97,18 +97,11 @@ func requestsOf(c *kfake.Cluster) *requests {
 	return r
 }
 
-// kill kills the command when it has sent its request n, which reaches the cluster or not.
+// kill counts again, and kills the command when it has sent its request n, which reaches the cluster or not.
 func (r *requests) kill(run *exec.Cmd, n int, reaches bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent, r.at, r.lost, r.end = nil, n, !reaches, func() { _ = run.Process.Kill() }
-}
-
-// none kills nothing, and counts again.
-func (r *requests) none() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sent, r.at = nil, 0
 }
 
 // TestKilledAtEveryRequest: a job is killed when it has sent a request that changes
@@ -140,7 +133,7 @@ func TestKilledAtEveryRequest(t *testing.T) {
 			if out, err := run.CombinedOutput(); !killed(err) {
 				t.Fatalf("%s: it says %v: %s", when, err, out)
 			}
-			at.none()
+			at.kill(nil, 0, true)
 			j.finish(t, when, dir, want)
 		}
 	}
@@ -182,7 +175,7 @@ func TestFailedPublicationsLeaveNothingOpen(t *testing.T) {
 			}
 			fault.Remove()
 			succeed(t, "train", "-c", job)
-			if n := committed(t, c, "pacsgp-current"); n != 1 {
+			if n := len(committedRecords(t, address, "pacsgp-current")); n != 1 {
 				t.Errorf("run again, it leaves %d pointers, want 1", n)
 			}
 		})

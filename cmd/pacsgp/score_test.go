@@ -285,7 +285,7 @@ func TestScoreInterrupted(t *testing.T) {
 // no more when there is one.
 func TestDocumentedMetricsOfScoreMove(t *testing.T) {
 	t.Parallel()
-	s := topicOf(t, seededTopics(t), 60, "serve: {listen: '127.0.0.1:0'}\n")
+	s := topicOf(t, cluster(t).ListenAddrs()[0], 60, "serve: {listen: '127.0.0.1:0'}\n")
 	s.send(t)
 	fatal.If(t, (durable.OS{}).Remove(filepath.Join(s.dir, "out", sinklake.CurrentFile)))
 	r := startCommand(t, "score", "-c", s.score)

@@ -66,7 +66,7 @@ func (s *aTopic) foundInFiles(t *testing.T, folder string) []predictedRecord {
 // what is kept is kept to the last digit, and a record that is no row has a reason.
 func TestScoreOfATopic(t *testing.T) {
 	t.Parallel()
-	s := topicOf(t, seededTopics(t), 60, "")
+	s := topicOf(t, cluster(t).ListenAddrs()[0], 60, "")
 	s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
 	lake := s.toLake(t, "first", "lake-of-topic", "")
 	found := map[string]func() []predictedRecord{
@@ -118,7 +118,7 @@ func TestScoreOfATopic(t *testing.T) {
 func TestScoreOfATopicToALakeKilled(t *testing.T) {
 	t.Parallel()
 	repeats(t)
-	s := topicOf(t, seededTopics(t), 40, "")
+	s := topicOf(t, cluster(t).ListenAddrs()[0], 40, "")
 	s.send(t)
 	s.send(t)
 	rng := rand.New(rand.NewPCG(8, 2))

@@ -153,7 +153,7 @@ func reasonsOf(all []predictedRecord) (reasons []string) {
 // goes on behind it, and no row is predicted twice.
 func TestScoreFollowsATopicOfPointers(t *testing.T) {
 	t.Parallel()
-	s := topicOf(t, seededTopics(t), 40, "")
+	s := topicOf(t, cluster(t).ListenAddrs()[0], 40, "")
 	s.score = s.file(t, "predictions", "members", "session_timeout: 1s\n")
 	text := strings.Replace(string(readFile(t, s.score)), "model: out", "model: {kafka: {name: small}}", 1)
 	writeFile(t, s.score, []byte(text))
@@ -198,7 +198,7 @@ func TestScoreFollowsATopicOfPointers(t *testing.T) {
 func TestScoreOfATopicThatHasLostRows(t *testing.T) {
 	t.Parallel()
 	for _, output := range []string{"topic", "directory"} {
-		s := topicOf(t, seededTopics(t), 60, "")
+		s := topicOf(t, cluster(t).ListenAddrs()[0], 60, "")
 		score, group := s.score, "scorers"
 		if output == "directory" {
 			group = "to-lake"
@@ -293,7 +293,7 @@ func TestScoreOfATopicMadeAgain(t *testing.T) {
 	}{"to a topic": {times: 1}, "to a topic, without offsets": {times: 1, gone: true}, "to a topic, running": {running: true, times: 3}, "to a directory, running": {directory: true, running: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits
-			s := topicOf(t, seededTopics(t), 60, "session_timeout: 1s\n")
+			s := topicOf(t, cluster(t).ListenAddrs()[0], 60, "session_timeout: 1s\n")
 			score, group, output := s.score, "scorers", "topic"
 			found := func() []predictedRecord { return s.found(t, "predictions") }
 			if of.directory {
@@ -326,7 +326,7 @@ func TestScoreOfATopicMadeAgain(t *testing.T) {
 // it, offsets count; and one that the topic does not have is an error that names its origin.
 func TestFilesSayWhichTopic(t *testing.T) {
 	t.Parallel()
-	s := topicOf(t, seededTopics(t), 60, "")
+	s := topicOf(t, cluster(t).ListenAddrs()[0], 60, "")
 	s.send(t)
 	succeed(t, "score", "-c", s.toLake(t, "first", "scored", ""), "--once")
 	s.remake(t, "first", 3, false)
@@ -383,7 +383,7 @@ func (s *aTopic) lettered(t *testing.T, name string, files bool) (score string, 
 // once, and are listed among the predictions all the same.
 func TestScoreDeadLetters(t *testing.T) {
 	t.Parallel()
-	s := topicOf(t, seededTopics(t), 60, "")
+	s := topicOf(t, cluster(t).ListenAddrs()[0], 60, "")
 	s.send(t, unscored...)
 	for name, files := range map[string]bool{"to-topic": false, "to-lake": true} {
 		score, found := s.lettered(t, name, files)
@@ -414,7 +414,7 @@ func TestScoreDeadLetters(t *testing.T) {
 // position is a dead letter; the rows behind it are predicted.
 func TestScoreOfARecordThatIsTooLarge(t *testing.T) {
 	t.Parallel()
-	s := topicOf(t, seededTopics(t), 60, "")
+	s := topicOf(t, cluster(t).ListenAddrs()[0], 60, "")
 	noise := make([]byte, 30_000)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise)
 	large := base64.StdEncoding.EncodeToString(noise)
