@@ -13,9 +13,7 @@ import (
 )
 
 func TestCheckpointDamageIsDetected(t *testing.T) {
-	dir := t.TempDir()
-	d := opened(t, dir)
-	checkpoint := d.Checkpoint(job.Digest{})
+	checkpoint := opened(t, t.TempDir()).Checkpoint(job.Digest{})
 	path, _ := checkpoint.Where()
 	if state, err := checkpoint.Load(t.Context()); err != nil || state != nil {
 		t.Fatalf("Load from an empty directory = %q, %v", state, err)
@@ -51,22 +49,14 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 	if state, err := first.Load(ctx); err != nil || string(state) != "one" {
 		t.Errorf("the first job's checkpoint is %q, %v", state, err)
 	}
-	if said := others(t, d, one); len(said) != 1 || !strings.HasPrefix(said[0], location+" is kept for another job") {
-		t.Errorf("Warnings() = %q, want that of %s", said, location)
+	if said, err := d.Warnings([]job.Digest{one}); err != nil || len(said) != 1 || !strings.HasPrefix(said[0], location+" is kept for another job") {
+		t.Errorf("Warnings() = %q, %v, want that of %s", said, err, location)
 	}
 	fatal.If(t, first.Clear(ctx))
 	if state, err := second.Load(ctx); err != nil || string(state) != "two" {
 		t.Errorf("after the first job has ended the second one's checkpoint is %q, %v", state, err)
 	}
-	if said := others(t, d, two); len(said) != 0 {
-		t.Errorf("Warnings() = %q, want none", said)
+	if said, err := d.Warnings([]job.Digest{two}); err != nil || len(said) != 0 {
+		t.Errorf("Warnings() = %q, %v, want none", said, err)
 	}
-}
-
-// others is what an output says of checkpoints that are not this job's.
-func others(t *testing.T, d *lake.Output, j job.Digest) []string {
-	t.Helper()
-	said, err := d.Warnings([]job.Digest{j})
-	fatal.If(t, err)
-	return said
 }

@@ -15,13 +15,7 @@ import (
 // Any bytes are a damaged checkpoint or the file that saving its state writes.
 // What a header claims is not allocated.
 func FuzzCheckpointFile(f *testing.F) {
-	dir := f.TempDir()
-	d, err := lake.Open(dir, nil)
-	fatal.If(f, err)
-	f.Cleanup(func() {
-		fatal.If(f, d.Close())
-	})
-	checkpoint := d.Checkpoint(job.Digest{})
+	checkpoint := opened(f, f.TempDir()).Checkpoint(job.Digest{})
 	path, _ := checkpoint.Where()
 	for _, state := range []string{"", "a", "the state of a training"} {
 		fatal.If(f, checkpoint.Save(f.Context(), []byte(state)))
