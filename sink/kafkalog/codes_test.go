@@ -94,7 +94,7 @@ func TestCodes(t *testing.T) {
 // code that it gave.
 func TestRetriesEnd(t *testing.T) {
 	c, _ := rowsCluster(t)
-	client := newClient(t, c, time.Second)
+	client := newClient(t, time.Second, c.ListenAddrs()...)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
 	if err := publish(t, client); err == nil || !strings.Contains(err.Error(), "stopped trying after 1s") || !strings.Contains(err.Error(), "Not Enough Replicas") {
 		t.Errorf("%v, want that it stopped trying after a second for want of replicas", err)
@@ -106,7 +106,7 @@ func TestSilence(t *testing.T) {
 	for _, key := range []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.ListOffsets} {
 		t.Run(key.Name(), func(t *testing.T) {
 			c, _ := rowsCluster(t)
-			client := newClient(t, c, time.Second)
+			client := newClient(t, time.Second, c.ListenAddrs()...)
 			c.ControlKey(key.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
 				answer := r.ResponseKind()
@@ -147,12 +147,12 @@ func rowsCluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 	t.Helper()
 	c, admin := cluster(t)
 	create(t, admin, "rows", 2, nil)
-	return c, newClient(t, c, 20*time.Second)
+	return c, newClient(t, 20*time.Second, c.ListenAddrs()...)
 }
 
-func newClient(t *testing.T, c *kfake.Cluster, patience time.Duration) *broker.Client {
+func newClient(t *testing.T, patience time.Duration, brokers ...string) *broker.Client {
 	t.Helper()
-	client, err := broker.NewClient(broker.Config{Brokers: c.ListenAddrs(), Patience: patience})
+	client, err := broker.NewClient(broker.Config{Brokers: brokers, Patience: patience})
 	fatal.If(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client

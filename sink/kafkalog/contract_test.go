@@ -38,8 +38,7 @@ func put(t *testing.T, p *kafkalog.Publication, software string) (id string) {
 // put.
 func TestSinkInATransaction(t *testing.T) {
 	_, client := cluster(t)
-	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
-	fatal.If(t, err)
+	p := begin(t, client)
 	id := put(t, p, "one")
 	if _, err := kafkalog.Pull(t.Context(), client, topics, id); !errors.Is(err, kafkalog.ErrNotFound) {
 		t.Errorf("before the transaction ends: %v, want %v", err, kafkalog.ErrNotFound)
@@ -59,8 +58,7 @@ func TestSinkInATransaction(t *testing.T) {
 func TestAnotherCertificateOfTheSameRows(t *testing.T) {
 	_, client := cluster(t)
 	create(t, client, "rows", 1, nil)
-	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
-	fatal.If(t, err)
+	p := begin(t, client)
 	id := put(t, p, "one")
 	firsts, ends := map[int]int64{0: 0}, map[int]int64{0: 10}
 	fatal.If(t, p.CommitOffsets(t.Context(), nil, "g", "rows", ends, ""))

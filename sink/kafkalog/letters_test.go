@@ -33,10 +33,7 @@ func TestDeadLettersAreSentOnce(t *testing.T) {
 	})
 	t.Run("Apache Kafka", func(t *testing.T) {
 		s, _ := apache.Lend(t)
-		client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
-		fatal.If(t, err)
-		t.Cleanup(func() { _ = client.Close() })
-		deadLettersAreSentOnce(t, client, s.Address)
+		deadLettersAreSentOnce(t, newClient(t, 0, s.Address), s.Address)
 	})
 }
 

@@ -36,11 +36,17 @@ func cluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
 	fatal.If(t, err)
 	t.Cleanup(c.Close)
-	client, err := broker.NewClient(broker.Config{Brokers: c.ListenAddrs(), Patience: 20 * time.Second})
-	fatal.If(t, err)
-	t.Cleanup(func() { _ = client.Close() })
+	client := newClient(t, 20*time.Second, c.ListenAddrs()...)
 	fatal.If(t, kafkalog.Create(t.Context(), client, topics, 3, 1, func(string, bool) {}))
 	return c, client
+}
+
+// begin begins to publish under the name m.
+func begin(t *testing.T, client *broker.Client) *kafkalog.Publication {
+	t.Helper()
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
+	fatal.If(t, err)
+	return p
 }
 
 // counted reads what a transactional consumer sees of a topic, with another client: so many records, and
@@ -71,8 +77,7 @@ func TestLostAcknowledgements(t *testing.T) {
 	for i := range model {
 		model[i] = byte(rng.Uint32())
 	}
-	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
-	fatal.If(t, err)
+	p := begin(t, client)
 	// The broker stores the batch and says that it took too long.
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 4})
 	fatal.If(t, p.PutBytes(t.Context(), stream.Artifact{Document: []byte("{}"), Model: model}))
@@ -89,16 +94,10 @@ func TestLostAcknowledgements(t *testing.T) {
 // never seen, and the next process of the name ends it.
 func TestUnfinishedIsNotSeen(t *testing.T) {
 	c, client := cluster(t)
-	begin := func() *kafkalog.Publication {
-		t.Helper()
-		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
-		fatal.If(t, err)
-		return p
-	}
 	a := stream.Artifact{Document: []byte("{}"), Model: bytes.Repeat([]byte("m"), 100)}
-	first := begin()
+	first := begin(t, client)
 	fatal.If(t, first.PutBytes(t.Context(), a))
-	second := begin() // as after a crash
+	second := begin(t, client) // as after a crash
 	fatal.If(t, second.PutBytes(t.Context(), a))
 	fatal.If(t, second.Commit(t.Context()))
 	if err := first.Commit(t.Context()); err == nil || !strings.Contains(err.Error(), "another process has begun") {
@@ -193,8 +192,7 @@ func TestPointerSaysWhatIsRequired(t *testing.T) {
 		"": {Predictor: "prediction", Status: "certified", Bound: 0.152}, certify.PredictorMean: {Predictor: "prediction", Status: "certified", Bound: 0.152},
 		certify.PredictorDraw: {Predictor: "draw", Status: "certified", Bound: 0.2799},
 	} {
-		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Topics: topics, Name: "m"})
-		fatal.If(t, err)
+		p := begin(t, client)
 		fatal.If(t, p.PutBytes(t.Context(), stream.Artifact{Document: document, Model: []byte("model")}))
 		fatal.If(t, p.Point(t.Context(), "m", c, required))
 		fatal.If(t, p.Commit(t.Context()))
