@@ -90,9 +90,8 @@ func rowFile(t testing.TB, options []parquet.WriterOption, rows ...map[string]an
 			}
 			row[at] = parquet.ValueOf(value).Level(0, level, leaf.ColumnIndex)
 		}
-		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.WriteRows([]parquet.Row{row})
+		fatal.If(t, err)
 	}
 	fatal.If(t, w.Close())
 	return resealed(b.Bytes())

@@ -3,8 +3,6 @@ package sink_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -57,9 +56,9 @@ func (s *encodedStore) PutModel(_ context.Context, m pass.Model) (string, error)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(data)
-	s.models = map[string][]byte{hex.EncodeToString(sum[:]): data}
-	return hex.EncodeToString(sum[:]), nil
+	id := digest.Of(data)
+	s.models = map[string][]byte{id: data}
+	return id, nil
 }
 
 func (s *encodedStore) GetModel(_ context.Context, digest string) (pass.Model, error) {

@@ -1,8 +1,6 @@
 package sink_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -26,31 +25,22 @@ type forgery struct {
 	args       []string
 }
 
-// forged writes a model and a certificate about it: every number and sentence
-// follows from the evidence.
+// forged writes a model and a certificate about it, of which every number and sentence
+// follows from the evidence, and returns the arguments of a verifier.
 func forged(t testing.TB, p published, m pass.Model, change func(ev *certify.Evidence)) []string {
 	t.Helper()
 	file := encode(t, m)
-	var err error
 	ev := certifytest.Evidence(t, p.result.Certificate)
-	sum := sha256.Sum256(file)
-	ev.Model.Digest, ev.Model.Theta = hex.EncodeToString(sum[:]), m.Meta.Theta
-	if ev.Model.KL, err = certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing()); err != nil {
-		t.Fatal(err)
-	}
+	ev.Model.Digest, ev.Model.Theta = digest.Of(file), m.Meta.Theta
+	var err error
+	ev.Model.KL, err = certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
+	fatal.If(t, err)
 	ev.Model.Jitter.Limit = m.Posterior.Jitter / 2
 	change(&ev)
 	c, err := certify.Certify(ev)
 	fatal.If(t, err)
 	document, err := certify.Marshal(c)
 	fatal.If(t, err)
-	return handed(t, p, file, document)
-}
-
-// handed writes files as somebody else finds them, and returns the arguments of a
-// verifier.
-func handed(t testing.TB, p published, file, document []byte) []string {
-	t.Helper()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "model.parquet"), file)
 	writeFile(t, filepath.Join(dir, "certificate.json"), document)
@@ -116,15 +106,6 @@ func losses(t testing.TB, p published, m pass.Model) (upper certify.RiskSum, unp
 	return upper, unproven
 }
 
-// refusedRisk is what Python says of sums of losses that are not proven.
-const refusedRisk = "empirical risk is stated|not proven count 1"
-
-// moved is a risk with a sum that is larger by a part of the rows.
-func moved(t testing.TB, sum certify.RiskSum, part float64) certify.RiskSum {
-	t.Helper()
-	return heavier(t, sum, int64(part*float64(sum.Count())*certify.UnitsPerLoss))
-}
-
 // Models whose losses float64 gets wrong, if its errors are ignored: a point so
 // far away that differences to it have no digits, points that nearly coincide under
 // hardly any jitter, a law that is nearly a point. A certificate may say of them what
@@ -167,7 +148,8 @@ func forgedModels(t testing.TB, p published) []forgery {
 		}
 		all = append(all, forgery{name + ", as it is", "", of(upper, unproven)})
 		if upper.Upper() > 1e-6 {
-			all = append(all, forgery{name + ", a smaller risk", refusedRisk, of(moved(t, upper, -min(1e-3, upper.Upper()/2)), 0)})
+			less := min(1e-3, upper.Upper()/2) * float64(upper.Count()) * certify.UnitsPerLoss
+			all = append(all, forgery{name + ", a smaller risk", "empirical risk is stated|not proven count 1", of(heavier(t, upper, -int64(less)), 0)})
 		}
 	}
 	return all

@@ -2,9 +2,7 @@ package sink_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/allocated"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
@@ -224,19 +223,15 @@ func rewrite(t *testing.T, data []byte, change func(rows []fileRow, metadata str
 	w := parquet.NewGenericWriter[fileRow](&b, append(options,
 		parquet.KeyValueMetadata("pacsgp", metadata),
 		parquet.KeyValueMetadata("pacsgp-sha256", strings.Repeat("0", 64)))...)
-	if _, err := w.Write(rows); err != nil {
-		t.Fatal(err)
-	}
-	fatal.If(t, w.Close())
+	_, err = w.Write(rows)
+	fatal.If(t, errors.Join(err, w.Close()))
 	return sealed(b.Bytes())
 }
 
 // sealed writes the digest of a file over the last 64 zeros in it.
 func sealed(data []byte) []byte {
-	zeros := bytes.Repeat([]byte("0"), 64)
-	at := bytes.LastIndex(data, zeros)
-	sum := sha256.Sum256(data)
-	return append(append(bytes.Clone(data[:at]), hex.EncodeToString(sum[:])...), data[at+64:]...)
+	at := bytes.LastIndex(data, bytes.Repeat([]byte("0"), 64))
+	return append(append(bytes.Clone(data[:at]), digest.Of(data)...), data[at+64:]...)
 }
 
 // resealed seals a changed file again, as a forger would, if it has room for a seal.

@@ -33,12 +33,6 @@ type published struct {
 	model, certificate, data string // paths
 }
 
-// publish publishes a job over waves.
-func publish(t testing.TB, change func(j *job.Job)) published {
-	t.Helper()
-	return publishRows(t, lakeWaves(), change)
-}
-
 // lakeWaves are the 900 rows of publish.
 func lakeWaves() [][]float64 {
 	columns := waves(900, 7)
@@ -48,11 +42,11 @@ func lakeWaves() [][]float64 {
 	return columns
 }
 
-// publishRows runs a job over 900 rows and writes its artifacts, and the rows
+// publish runs a job over 900 rows and writes its artifacts, and the rows
 // as a lake of two folders and three row groups.
-func publishRows(t testing.TB, columns [][]float64, change func(j *job.Job)) published {
+func publish(t testing.TB, change func(j *job.Job)) published {
 	t.Helper()
-	j := smallJob()
+	j, columns := smallJob(), lakeWaves()
 	if change != nil {
 		change(&j)
 	}
@@ -111,18 +105,15 @@ func heavier(t testing.TB, r certify.RiskSum, units int64) certify.RiskSum {
 		Sum string `json:"sum"`
 	}
 	document, err := json.Marshal(r)
-	if err == nil {
-		err = json.Unmarshal(document, &form)
-	}
+	fatal.If(t, err)
+	fatal.If(t, json.Unmarshal(document, &form))
 	sum, ok := new(big.Int).SetString(form.Sum, 16)
-	if err != nil || !ok {
-		t.Fatalf("risk sum %s: %v", document, err)
+	if !ok {
+		t.Fatalf("risk sum %s", document)
 	}
 	form.Sum = fmt.Sprintf("%032x", sum.Add(sum, big.NewInt(units)))
 	document, err = json.Marshal(form)
-	if err == nil {
-		err = json.Unmarshal(document, &r)
-	}
 	fatal.If(t, err)
+	fatal.If(t, json.Unmarshal(document, &r))
 	return r
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"os"
 	"slices"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -57,7 +57,6 @@ func goVerifies(t testing.TB, args []string) error {
 	open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 		return lake.Open(ctx, lake.Config{Paths: args[3:], Choice: want})
 	}
-	sum := sha256.Sum256(bytes)
-	_, err = pipeline.Verify(t.Context(), c, m, hex.EncodeToString(sum[:]), open, job.Resources{})
+	_, err = pipeline.Verify(t.Context(), c, m, digest.Of(bytes), open, job.Resources{})
 	return err
 }
