@@ -23,17 +23,13 @@ import (
 func twoBatches(t testing.TB) []byte {
 	t.Helper()
 	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
-	schema := arrow.NewSchema([]arrow.Field{
+	fields := []arrow.Field{
 		{Name: "first", Type: arrow.PrimitiveTypes.Float64},
 		{Name: "second", Type: &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}, Nullable: true},
 		{Name: "word", Type: words},
 		{Name: "nested", Type: arrow.StructOf(arrow.Field{Name: "inner", Type: words})},
-	}, nil)
-	path := &seekable{}
-	w, err := ipc.NewFileWriter(path, ipc.WithSchema(schema))
-	fatal.If(t, err)
-	for i := range 2 {
-		b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+	}
+	return written(t, fields, 2, func(i int, b *array.RecordBuilder) {
 		b.Field(0).(*array.Float64Builder).Append(float64(i))
 		b.Field(1).(*array.TimestampBuilder).Append(arrow.Timestamp(i))
 		nested := b.Field(3).(*array.StructBuilder)
@@ -41,10 +37,22 @@ func twoBatches(t testing.TB) []byte {
 		for _, d := range []array.Builder{b.Field(2), nested.FieldBuilder(0)} {
 			fatal.If(t, d.(*array.BinaryDictionaryBuilder).AppendString("a"))
 		}
+	})
+}
+
+// written is a file of so many record batches, each of which fill has filled.
+func written(t testing.TB, fields []arrow.Field, batches int, fill func(i int, b *array.RecordBuilder), options ...ipc.Option) []byte {
+	t.Helper()
+	file, schema := &seekable{}, arrow.NewSchema(fields, nil)
+	w, err := ipc.NewFileWriter(file, append(options, ipc.WithSchema(schema))...)
+	fatal.If(t, err)
+	for i := range batches {
+		b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+		fill(i, b)
 		fatal.If(t, w.Write(b.NewRecord()))
 	}
 	fatal.If(t, w.Close())
-	return path.data
+	return file.data
 }
 
 // seekable is a file in memory, as the writer wants one.
@@ -121,24 +129,13 @@ func TestDescriptionsMustFit(t *testing.T) {
 	}
 }
 
-// equalValues is a file of one batch of zeros, a three thousandth of its size packed.
-func equalValues(t testing.TB, rows int) []byte {
-	t.Helper()
-	schema := arrow.NewSchema([]arrow.Field{{Name: "zero", Type: arrow.PrimitiveTypes.Float64}}, nil)
-	path := &seekable{}
-	w, err := ipc.NewFileWriter(path, ipc.WithSchema(schema), ipc.WithZstd())
-	fatal.If(t, err)
-	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
-	b.Field(0).(*array.Float64Builder).AppendValues(make([]float64, rows), nil)
-	fatal.If(t, errors.Join(w.Write(b.NewRecord()), w.Close()))
-	return path.data
-}
-
 // Equal values are packed thousands of times smaller, and are read; more than their rows
 // take is not believed.
 func TestEqualValues(t *testing.T) {
 	const rows = 1 << 20
-	data := equalValues(t, rows)
+	data := written(t, []arrow.Field{{Name: "zero", Type: arrow.PrimitiveTypes.Float64}}, 1, func(_ int, b *array.RecordBuilder) {
+		b.Field(0).(*array.Float64Builder).AppendValues(make([]float64, rows), nil)
+	}, ipc.WithZstd())
 	f, err := open(data)
 	fatal.If(t, err)
 	batch := f.Batches[0]
@@ -164,18 +161,14 @@ func TestEqualValues(t *testing.T) {
 // The library knows no decimals of 32 and 64 bits; other columns of their files are read.
 func TestDecimalsThatTheLibraryLacks(t *testing.T) {
 	wide := &arrow.Decimal256Type{Precision: 7, Scale: 1}
-	schema := arrow.NewSchema([]arrow.Field{{Name: "price", Type: wide}, {Name: "x", Type: arrow.PrimitiveTypes.Float64}, {Name: "code", Type: &arrow.FixedSizeBinaryType{ByteWidth: 4}}}, nil)
-	path := &seekable{}
-	w, err := ipc.NewFileWriter(path, ipc.WithSchema(schema))
-	fatal.If(t, err)
-	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
-	b.Field(0).(*array.Decimal256Builder).Append(decimal256.FromI64(15))
-	b.Field(1).(*array.Float64Builder).Append(2.5)
-	b.Field(2).(*array.FixedSizeBinaryBuilder).Append([]byte("code"))
-	fatal.If(t, w.Write(b.NewRecord()))
-	fatal.If(t, w.Close())
+	fields := []arrow.Field{{Name: "price", Type: wide}, {Name: "x", Type: arrow.PrimitiveTypes.Float64}, {Name: "code", Type: &arrow.FixedSizeBinaryType{ByteWidth: 4}}}
+	file := written(t, fields, 1, func(_ int, b *array.RecordBuilder) {
+		b.Field(0).(*array.Decimal256Builder).Append(decimal256.FromI64(15))
+		b.Field(1).(*array.Float64Builder).Append(2.5)
+		b.Field(2).(*array.FixedSizeBinaryBuilder).Append([]byte("code"))
+	})
 	for _, bits := range []int32{32, 64} {
-		data := bytes.Clone(path.data)
+		data := bytes.Clone(file)
 		size := int(binary.LittleEndian.Uint32(data[len(data)-tailBytes:]))
 		footer, _ := below(rootOf(data[len(data)-tailBytes-size:]), 1)
 		at, _, _ := vector(footer, 1, 4)
