@@ -82,8 +82,7 @@ func TestTopicMadeAgain(t *testing.T) {
 // TestFrozenTopicMadeAgain: so does a window that was frozen before.
 func TestFrozenTopicMadeAgain(t *testing.T) {
 	c := newCluster(t, 1)
-	p := c.producer(t)
-	fill(t, p, 200, 1)
+	fill(t, c.producer(t), 200, 1)
 	cfg := c.config(t)
 	segments := 0
 	cfg.files = durabletest.Hooked{FS: durable.OS{}, Hook: func(op durabletest.Operation, effect func() error) error {
@@ -102,7 +101,7 @@ func TestFrozenTopicMadeAgain(t *testing.T) {
 		t.Fatalf("the manifest is %+v, %v", m, err)
 	}
 	c.madeAgain(t)
-	p = c.producer(t)
+	p := c.producer(t)
 	for i := range 200 {
 		produce(t, p, row(0, float64(-i), 1))
 	}
@@ -116,8 +115,7 @@ func TestFrozenTopicMadeAgain(t *testing.T) {
 // another one of its name, nor is one that holds rows of another one taken for it.
 func TestOffsetsOfAnotherTopic(t *testing.T) {
 	c := newCluster(t, 1)
-	p := c.producer(t)
-	produce(t, p, row(0, 1, 1))
+	produce(t, c.producer(t), row(0, 1, 1))
 	cfg := c.config(t)
 	own, err := c.client.Identity(t.Context(), "rows")
 	fatal.If(t, err)
@@ -133,8 +131,7 @@ func TestOffsetsOfAnotherTopic(t *testing.T) {
 // then. That is no other topic.
 func TestMixedBrokers(t *testing.T) {
 	c := newCluster(t, 1)
-	p := c.producer(t)
-	fill(t, p, 200, 1)
+	fill(t, c.producer(t), 200, 1)
 	var asked atomic.Int64
 	c.ControlKey(kmsg.ApiVersions.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()

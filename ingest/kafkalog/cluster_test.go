@@ -5,12 +5,15 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // A cluster is a broker in this process and a topic of it.
@@ -85,21 +88,14 @@ func values(t *testing.T, w *Window) (rows [][2]float64, digests []dataset.Colum
 func read(t *testing.T, src dataset.Source) (rows [][2]float64, digests []dataset.ColumnDigest) {
 	t.Helper()
 	for i := range src.Shards() {
-		b, err := src.Open(t.Context(), i)
+		some, err := pipelinetest.Each(t.Context(), src, i, func(record arrow.Record) {
+			x, y := record.Column(0).(*array.Float64), record.Column(1).(*array.Float64)
+			for k := range x.Len() {
+				rows = append(rows, [2]float64{x.Value(k), y.Value(k)})
+			}
+		})
 		fatal.If(t, err)
-		for {
-			record, err := b.Next(t.Context())
-			if err != nil {
-				break
-			}
-			x, y := floats(record, 0), floats(record, 1)
-			for k := range x {
-				rows = append(rows, [2]float64{x[k], y[k]})
-			}
-			record.Release()
-		}
-		digests = append(digests, b.ColumnDigests()...)
-		fatal.If(t, b.Close())
+		digests = append(digests, some...)
 	}
 	return rows, digests
 }

@@ -10,8 +10,7 @@ import (
 
 func TestSource(t *testing.T) {
 	c := newCluster(t, 2)
-	p := c.producer(t)
-	fill(t, p, 500, 2)
+	fill(t, c.producer(t), 500, 2)
 	w, err := Spool(t.Context(), c.config(t))
 	fatal.If(t, err)
 	pipelinetest.TestSource(t, func(t *testing.T) dataset.Source {

@@ -85,8 +85,7 @@ func TestBadRecords(t *testing.T) {
 		`hello`:                    "offset 1: it is no JSON object",
 	} {
 		c := newCluster(t, 2)
-		p := c.producer(t)
-		produce(t, p, row(1, 1, 1), &kgo.Record{Partition: 1, Value: []byte(text)})
+		produce(t, c.producer(t), row(1, 1, 1), &kgo.Record{Partition: 1, Value: []byte(text)})
 		if _, err := Spool(t.Context(), c.config(t)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}

@@ -19,9 +19,8 @@ func TestOpenWindowsOnApacheKafka(t *testing.T) {
 	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
 	fatal.If(t, err)
 	defer client.Close()
-	if _, err := client.CreateTopic(t.Context(), "rows", 2, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.CreateTopic(t.Context(), "rows", 2, 1, nil)
+	fatal.If(t, err)
 	producer := func(options ...kgo.Opt) *kgo.Client {
 		p, err := kgo.NewClient(append(options, kgo.SeedBrokers(s.Address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 		fatal.If(t, err)
@@ -40,14 +39,8 @@ func TestOpenWindowsOnApacheKafka(t *testing.T) {
 	fatal.If(t, open.BeginTransaction())
 	produce(t, open, row(0, -1, 1), row(1, -1, 1))
 
-	config := func() Config {
-		return Config{
-			Client: client, Topic: "rows", From: Position{Time: broker.Earliest}, Columns: []string{"x", "in.y"},
-			Folder: filepath.Join(t.TempDir(), "spool"), segmentRows: 100,
-		}
-	}
-	cfg := config()
-	cfg.Rows = 600
+	cfg := configIn(client, filepath.Join(t.TempDir(), "spool"))
+	cfg.To, cfg.Rows = Position{}, 600
 	w, err := Spool(t.Context(), cfg)
 	fatal.If(t, err)
 	if want := map[int]int64{0: 300, 1: 300}; w.Rows() != 600 || !maps.Equal(w.Ends, want) {

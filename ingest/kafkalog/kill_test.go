@@ -46,8 +46,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		t.Skip("every operation fails in three ways")
 	}
 	c := newCluster(t, 2)
-	p := c.producer(t)
-	fill(t, p, 330, 2)
+	fill(t, c.producer(t), 330, 2)
 	address := c.ListenAddrs()[0]
 	whole := filepath.Join(t.TempDir(), "spool")
 	counted := durabletest.NewFaulty(durable.OS{}, durabletest.Fault{})

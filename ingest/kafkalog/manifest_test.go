@@ -56,9 +56,8 @@ func TestForeignFilesInASpool(t *testing.T) {
 		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600))
 	}
 	fatal.If(t, os.MkdirAll(filepath.Join(folder, ".folder.tmp", "full"), 0o755))
-	if _, err := openSpool(Config{Folder: folder, Topic: "rows", files: durable.OS{}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := openSpool(Config{Folder: folder, Topic: "rows", files: durable.OS{}})
+	fatal.If(t, err)
 	fatal.If(t, Remove(folder))
 	for _, name := range foreign {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {

@@ -69,9 +69,8 @@ func TestMemoryIsFlat(t *testing.T) {
 	p := c.producer(t, kgo.ProducerBatchCompression(kgo.NoCompression()))
 	for _, n := range counts {
 		topic := fmt.Sprint("rows", n)
-		if _, err := c.client.CreateTopic(t.Context(), topic, 1, 1, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.client.CreateTopic(t.Context(), topic, 1, 1, nil)
+		fatal.If(t, err)
 		for i := range n {
 			p.Produce(t.Context(), &kgo.Record{Topic: topic, Value: fmt.Appendf(nil, `{"x":%d,"in":{"y":%d}}`, i, i)}, func(_ *kgo.Record, err error) {
 				if err != nil {

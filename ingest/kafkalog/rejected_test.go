@@ -6,12 +6,13 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -58,16 +59,8 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 		rows, _ := read(t, src)
 		return rows
 	}
-	same := func(a, b [2]float64) bool {
-		for i := range a {
-			if a[i] != b[i] && !(math.IsNaN(a[i]) && math.IsNaN(b[i])) {
-				return false
-			}
-		}
-		return true
-	}
-	if got := rowsOf(w); !slices.EqualFunc(got, want, same) {
-		t.Errorf("rows %v, want %v", got, want)
+	if diff := cmp.Diff(want, rowsOf(w), cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	var deadLetters []string
 	err = w.DeadLetters(func(partition int, r broker.Record) error {
@@ -111,7 +104,7 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 	again.Tolerant = true
 	replayed, err := Replay(t.Context(), again, w.Segments)
 	fatal.If(t, err)
-	if got := rowsOf(replayed); !slices.EqualFunc(got, want, same) {
-		t.Errorf("replayed, the rows are %v, want %v", got, want)
+	if diff := cmp.Diff(want, rowsOf(replayed), cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("replayed, the rows are others (-want +got):\n%s", diff)
 	}
 }

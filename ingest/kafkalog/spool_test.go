@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/apache/arrow/go/v15/arrow"
-	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
@@ -17,10 +15,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
-
-func floats(record arrow.Record, column int) []float64 {
-	return record.Column(column).(*array.Float64).Float64Values()
-}
 
 // TestWindow: the rows of a window are those that were produced, partition by partition
 // in the order of their offsets, cut and ordered as the package says; replayed, its
@@ -131,8 +125,7 @@ func TestAborted(t *testing.T) {
 // was spooled is not touched by it.
 func TestGone(t *testing.T) {
 	c := newCluster(t, 1)
-	p := c.producer(t)
-	fill(t, p, 30, 1)
+	fill(t, c.producer(t), 30, 1)
 	cfg := c.config(t)
 	w, err := Spool(t.Context(), cfg)
 	fatal.If(t, err)
