@@ -56,9 +56,8 @@ func onePage(t *testing.T, rows, columns int, node parquet.Node, codec compress.
 				values[i] = values[i].Level(0, depth, j)
 			}
 		}
-		if _, err := cw.WriteRowValues(values); err != nil {
-			t.Fatal(err)
-		}
+		_, err := cw.WriteRowValues(values)
+		fatal.If(t, err)
 	}
 	fatal.If(t, errors.Join(w.Flush(), w.Close(), f.Close()))
 	return path

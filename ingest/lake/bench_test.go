@@ -18,7 +18,6 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
-	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // benchCase is a file to read: 10 columns of doubles, half of them Gaussian,
@@ -88,9 +87,8 @@ func writeBench(b *testing.B, path string, c benchCase) {
 				}
 				values[i] = parquet.DoubleValue(v).Level(0, depth, j)
 			}
-			if _, err := cw.WriteRowValues(values); err != nil {
-				b.Fatal(err)
-			}
+			_, err := cw.WriteRowValues(values)
+			fatal.If(b, err)
 		}
 		fatal.If(b, w.Flush())
 	}
@@ -150,10 +148,8 @@ func valuesOf(b *testing.B) func(parquet.Page) {
 
 // readShards reads all rows of a source.
 func readShards(b *testing.B, src dataset.Source) {
-	for i := range src.Shards() {
-		_, err := pipelinetest.Each(b.Context(), src, i, nil)
-		fatal.If(b, err)
-	}
+	_, err := readAll(b, src)
+	fatal.If(b, err)
 }
 
 // A candidate is one way to read a benchmark's file.
@@ -161,13 +157,6 @@ type candidate struct {
 	metric string
 	read   func()
 	times  []time.Duration
-}
-
-// run reads once.
-func (c *candidate) run() {
-	start := time.Now()
-	c.read()
-	c.times = append(c.times, time.Since(start))
 }
 
 // median returns the median of the times in seconds.
@@ -184,7 +173,9 @@ func alternate(b *testing.B, src *lake.Source, candidates ...*candidate) {
 	}
 	for b.Loop() {
 		for _, c := range candidates {
-			c.run()
+			start := time.Now()
+			c.read()
+			c.times = append(c.times, time.Since(start))
 		}
 	}
 	megabytes := float64(8*benchColumns*src.Files()[0].Rows) / 1e6

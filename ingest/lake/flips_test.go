@@ -42,9 +42,8 @@ func TestFooterFlips(t *testing.T) {
 			fatal.If(t, err)
 			defer f.Close()
 			write := func(at int, b byte) {
-				if _, err := f.WriteAt([]byte{b}, int64(at)); err != nil {
-					t.Fatal(err)
-				}
+				_, err := f.WriteAt([]byte{b}, int64(at))
+				fatal.If(t, err)
 			}
 			cfg := lake.Config{Paths: []string{path}, Choice: dataset.Choice{Features: c.features, Target: writersTarget}}
 			want, err := readAll(t, open(t, cfg))

@@ -32,9 +32,8 @@ func claimFile(t *testing.T, codec compress.Codec, version int, node parquet.Nod
 		if node.Optional() {
 			v = v.Level(0, 1, 0)
 		}
-		if _, err := w.WriteRows([]parquet.Row{{v}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.WriteRows([]parquet.Row{{v}})
+		fatal.If(t, err)
 	}
 	fatal.If(t, w.Close())
 	return b.Bytes()
@@ -205,9 +204,8 @@ func TestHonestConstantColumnsAreRead(t *testing.T) {
 				}
 			}
 			for range 200 {
-				if _, err := w.ColumnWriters()[0].WriteRowValues(values); err != nil {
-					t.Fatal(err)
-				}
+				_, err := w.ColumnWriters()[0].WriteRowValues(values)
+				fatal.If(t, err)
 			}
 			fatal.If(t, w.Close())
 			if err := openBytes(t.Context(), t, b.Bytes()); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -122,9 +121,9 @@ func TestStoredOfAllWriters(t *testing.T) {
 }
 
 // storedTable has a column of each type, in each encoding that there is of it.
-func storedTable() map[string]parquet.Node {
+func storedTable() parquet.Group {
 	text, long := parquet.String(), parquet.Int(64)
-	nodes := map[string]parquet.Node{
+	return parquet.Group{
 		"text": text, "enum": parquet.Enum(), "json": parquet.JSON(), "bson": parquet.BSON(), "uuid": parquet.UUID(),
 		"bytes": parquet.Leaf(parquet.ByteArrayType), "fixed": parquet.Leaf(parquet.FixedLenByteArrayType(5)),
 		"lengths": parquet.Encoded(text, &parquet.DeltaLengthByteArray), "prefixes": parquet.Encoded(text, &parquet.DeltaByteArray),
@@ -139,7 +138,6 @@ func storedTable() map[string]parquet.Node {
 		"time": parquet.Time(parquet.Microsecond), "money": parquet.Decimal(2, 12, parquet.Int64Type), "small-money": parquet.Decimal(2, 9, parquet.Int32Type),
 		"wide-money": parquet.Decimal(3, 38, parquet.FixedLenByteArrayType(16)), "long-money": parquet.Decimal(3, 50, parquet.ByteArrayType),
 	}
-	return nodes
 }
 
 // storedValue is a value of a type, such as a float64 does not hold where there are some.
@@ -181,8 +179,6 @@ func storedValue(node parquet.Node, rng *rand.Rand) parquet.Value {
 func TestStoredOfAllTypes(t *testing.T) {
 	const rows = 800
 	nodes := storedTable()
-	group := parquet.Group{}
-	maps.Copy(group, nodes)
 	dir := t.TempDir()
 	for i, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Brotli} {
 		for version := 1; version <= 2 && (version == 1 || i < 2); version++ {
@@ -190,7 +186,7 @@ func TestStoredOfAllTypes(t *testing.T) {
 			path := filepath.Join(dir, fmt.Sprintf("%d-%d.parquet", i, version))
 			f, err := os.Create(path)
 			fatal.If(t, err)
-			schema := parquet.NewSchema("row", group)
+			schema := parquet.NewSchema("row", nodes)
 			w := parquet.NewGenericWriter[any](f, schema, parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(2500))
 			for begin := 0; begin < rows; begin += rows / 2 {
 				for c, path := range schema.Columns() {
@@ -203,9 +199,8 @@ func TestStoredOfAllTypes(t *testing.T) {
 						}
 						values = append(values, v.Level(0, level, c))
 					}
-					if _, err := w.ColumnWriters()[c].WriteRowValues(values); err != nil {
-						t.Fatal(err)
-					}
+					_, err := w.ColumnWriters()[c].WriteRowValues(values)
+					fatal.If(t, err)
 				}
 				fatal.If(t, w.Flush())
 			}
