@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/segmentio/kafka-go/compress"
 
+	"github.com/pacsgp/pacsgp/internal/allocated"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -28,10 +28,8 @@ func packedBatch(t testing.TB, with compress.Compression, records []Record) []by
 	}
 	var packed bytes.Buffer
 	w := with.Codec().NewWriter(&packed)
-	if _, err := w.Write(plain[headerBytes:]); err != nil {
-		t.Fatal(err)
-	}
-	fatal.If(t, w.Close())
+	_, err := w.Write(plain[headerBytes:])
+	fatal.If(t, errors.Join(err, w.Close()))
 	return withBody(plain, with, packed.Bytes())
 }
 
@@ -93,31 +91,30 @@ func TestBatches(t *testing.T) {
 // within bounded memory.
 func TestDamagedBatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
 	refused := 0
-	for i := range 2000 {
-		b := packedBatch(t, compressions[i%5], someRecords())
-		body := b[headerBytes:]
-		switch i / 5 % 4 {
-		case 0:
-			b = withBody(b, compressions[i%5], body[:rng.IntN(len(body))])
-		case 1:
-			body[rng.IntN(len(body))] ^= 1 << rng.IntN(8)
-		case 2: // a huge length somewhere
-			copy(body[rng.IntN(len(body)-8):], []byte{0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF}[:1+rng.IntN(8)])
-		default: // in the head
-			b[23+rng.IntN(headerBytes-23)] ^= 1 << rng.IntN(8)
+	took := allocated.By(func() {
+		for i := range 2000 {
+			b := packedBatch(t, compressions[i%5], someRecords())
+			body := b[headerBytes:]
+			switch i / 5 % 4 {
+			case 0:
+				b = withBody(b, compressions[i%5], body[:rng.IntN(len(body))])
+			case 1:
+				body[rng.IntN(len(body))] ^= 1 << rng.IntN(8)
+			case 2: // a huge length somewhere
+				copy(body[rng.IntN(len(body)-8):], []byte{0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF}[:1+rng.IntN(8)])
+			default: // in the head
+				b[23+rng.IntN(headerBytes-23)] ^= 1 << rng.IntN(8)
+			}
+			if _, err := readAll(seal(b)); err != nil {
+				refused++
+			}
 		}
-		if _, err := readAll(seal(b)); err != nil {
-			refused++
-		}
-	}
-	runtime.ReadMemStats(&after)
+	}) / 2000
 	if refused < 1000 {
 		t.Errorf("%d of 2,000 are refused", refused)
 	}
-	if took := (after.TotalAlloc - before.TotalAlloc) / 2000; took > 8<<20 {
+	if took > 8<<20 {
 		t.Errorf("%d MiB a batch", took>>20)
 	}
 }
@@ -133,9 +130,8 @@ func TestClaims(t *testing.T) {
 		w := with.Codec().NewWriter(&packed)
 		zeros := make([]byte, 1<<20)
 		for range maxUnpacked>>20 + 1 {
-			if _, err := w.Write(zeros); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Write(zeros)
+			fatal.If(t, err)
 		}
 		fatal.If(t, w.Close())
 		return withBody(plain, with, packed.Bytes())
@@ -144,9 +140,8 @@ func TestClaims(t *testing.T) {
 	w, err := zstd.NewWriter(&window, zstd.WithWindowSize(zstd.MaxWindowSize), zstd.WithSingleSegment(false))
 	fatal.If(t, err)
 	for range 300 { // more than one block, so that the window is declared
-		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.Write(make([]byte, 1<<20))
+		fatal.If(t, err)
 	}
 	fatal.If(t, w.Close())
 	for name, c := range map[string]struct {
@@ -162,14 +157,12 @@ func TestClaims(t *testing.T) {
 		"gzip, 257 MiB": {bomb(compress.Gzip), 9 * maxUnpacked},
 		"lz4, 257 MiB":  {bomb(compress.Lz4), 9 * maxUnpacked},
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, err := readAll(c.batch)
-		runtime.ReadMemStats(&after)
+		var err error
+		took := allocated.By(func() { _, err = readAll(c.batch) })
 		if err == nil || !strings.Contains(err.Error(), "unpack") {
 			t.Errorf("%s: %v, want that it is not unpacked", name, err)
 		}
-		if took := after.TotalAlloc - before.TotalAlloc; took > c.most {
+		if took > c.most {
 			t.Errorf("%s: %d MiB were asked for, want at most %d", name, took>>20, c.most>>20)
 		}
 	}

@@ -11,9 +11,8 @@ import (
 // asks next.
 func fencedAtEachStep(t *testing.T, c *broker.Client) {
 	t.Helper()
-	if _, err := c.CreateTopic(t.Context(), "fenced", 2, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.CreateTopic(t.Context(), "fenced", 2, 1, nil)
+	fatal.If(t, err)
 	r := broker.Record{Key: []byte("k"), Value: []byte("v")}
 	at := map[int]int64{0: 1}
 	unknown := broker.Member{Generation: -1}
@@ -34,9 +33,8 @@ func fencedAtEachStep(t *testing.T, c *broker.Client) {
 					fatal.If(t, steps[first](w))
 				}
 			}
-			if _, err := c.NewWriter(t.Context(), "x"); err != nil {
-				t.Fatal(err)
-			}
+			_, err = c.NewWriter(t.Context(), "x")
+			fatal.If(t, err)
 			if err := step(w); !broker.Fenced(err) {
 				t.Errorf("%s, begun %v: %v, want that another writer has ended it", name, begun, err)
 			}

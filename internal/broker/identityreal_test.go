@@ -20,9 +20,8 @@ func TestIdentity(t *testing.T) {
 		_, other := kfakeCluster(t, kfake.ClusterID("two"))
 		identities(t, client, c.ListenAddrs()[0])
 		for _, c := range []*broker.Client{client, other} {
-			if _, err := c.CreateTopic(t.Context(), "rows", 1, 1, nil); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.CreateTopic(t.Context(), "rows", 1, 1, nil)
+			fatal.If(t, err)
 		}
 		a, err := client.Identity(t.Context(), "rows")
 		fatal.If(t, err)

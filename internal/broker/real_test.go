@@ -115,9 +115,8 @@ func TestApacheKafka(t *testing.T) {
 				text := strings.Repeat(name, i%17)
 				if i == 100 {
 					large := make([]byte, 4<<20)
-					if _, err := rand.Read(large); err != nil {
-						t.Fatal(err)
-					}
+					_, err := rand.Read(large)
+					fatal.If(t, err)
 					text = string(large)
 				}
 				want = append(want, text)
@@ -211,19 +210,16 @@ func TestApacheKafka(t *testing.T) {
 // wrong is reported.
 func TestSecurity(t *testing.T) {
 	s := brokertest.StartSecure(t, "reader", "open sesame")
-	if _, err := newClient(t, broker.Config{Brokers: []string{s.Address}}).CreateTopic(t.Context(), "rows", 1, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := newClient(t, broker.Config{Brokers: []string{s.Address}}).CreateTopic(t.Context(), "rows", 1, 1, nil)
+	fatal.If(t, err)
 	try := func(files broker.TLSFiles, mechanism, password string) error {
 		config := broker.Config{Brokers: []string{s.Secure}, Patience: 3 * time.Second}
 		var err error
-		if config.TLS, err = files.Load(); err != nil {
-			t.Fatal(err)
-		}
+		config.TLS, err = files.Load()
+		fatal.If(t, err)
 		if mechanism != "" {
-			if config.SASL, err = broker.Login(mechanism, "reader", password); err != nil {
-				t.Fatal(err)
-			}
+			config.SASL, err = broker.Login(mechanism, "reader", password)
+			fatal.If(t, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()

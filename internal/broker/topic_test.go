@@ -128,9 +128,8 @@ func TestDeletedTopic(t *testing.T) {
 	for range asks {
 		at := len(clients)
 		client := newClient(t, broker.Config{Brokers: c.ListenAddrs(), Patience: 24 * time.Hour, Warning: func(text string) { reported.Store(at, text) }})
-		if _, err := client.Partitions(t.Context(), "rows"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Partitions(t.Context(), "rows")
+		fatal.If(t, err)
 		clients = append(clients, client)
 	}
 	brokertest.DeleteTopic(t, c.ListenAddrs()[0], "rows")
