@@ -2,9 +2,7 @@ package extend_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -66,9 +65,8 @@ func (f folder) put(ctx context.Context, data []byte) (string, error) {
 	if err := errors.Join(ctx.Err(), os.MkdirAll(string(f), 0o750)); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(data)
-	digest := hex.EncodeToString(sum[:])
-	return digest, durable.WriteFile(durable.OS{}, filepath.Join(string(f), digest), data)
+	id := digest.Of(data)
+	return id, durable.WriteFile(durable.OS{}, filepath.Join(string(f), id), data)
 }
 
 // PutModel stores a model.
@@ -81,16 +79,16 @@ func (f folder) PutModel(ctx context.Context, m pass.Model) (string, error) {
 }
 
 // GetModel reads a model back.
-func (f folder) GetModel(ctx context.Context, digest string) (pass.Model, error) {
+func (f folder) GetModel(ctx context.Context, id string) (pass.Model, error) {
 	if err := ctx.Err(); err != nil {
 		return pass.Model{}, err
 	}
-	data, err := os.ReadFile(filepath.Join(string(f), filepath.Base(digest)))
+	data, err := os.ReadFile(filepath.Join(string(f), filepath.Base(id)))
 	if err != nil {
 		return pass.Model{}, err
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != digest {
-		return pass.Model{}, fmt.Errorf("%w: model %s", job.ErrChanged, digest)
+	if digest.Of(data) != id {
+		return pass.Model{}, fmt.Errorf("%w: model %s", job.ErrChanged, id)
 	}
 	return sink.DecodeModel(data)
 }
