@@ -19,18 +19,14 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 	dir := t.TempDir()
 	lines(700).write(t, lakeFile(dir, 0))
 	job := tiny(jobFile{"loss": "{tolerance: any}", "split": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
-	say := func(args ...string) string { return strings.Join(strings.Fields(succeed(t, args...).stdout), " ") }
-	if text := say("train", "-c", job); !strings.Contains(text, "off by more than ") {
-		t.Errorf("train says %s", text)
-	}
+	pacsgp(t, "train", "-c", job).says(t, 0, "off by more than ")
 	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
-	if text := say("inspect", certificate); !strings.Contains(text, "90 % lie within") {
-		t.Errorf("inspect says %s", text)
-	}
+	pacsgp(t, "inspect", certificate).says(t, 0, "90 % lie within")
 	out := filepath.Join(dir, "predictions.parquet")
-	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "90%"); !strings.Contains(text, "they cover at least 90 % of new rows (95 % confidence)") {
-		t.Errorf("predict says %s", text)
+	predict := func(share string) answer {
+		return pacsgp(t, "predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval="+share)
 	}
+	predict("90%").says(t, 0, "they cover at least 90 % of new rows (95 % confidence)")
 	rows := predictions(t, out)
 	c, _, err := config.ReadCertificate(t.Context(), certificate)
 	fatal.If(t, err)
@@ -41,17 +37,12 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 			t.Fatalf("%+v is no interval of %v", r, tolerance)
 		}
 	}
-	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.999"); !strings.Contains(text, "not certified: they are the prediction ± 3.291 predictive") {
-		t.Errorf("predict says %s", text)
-	}
+	predict("0.999").says(t, 0, "not certified: they are the prediction ± 3.291 predictive")
 	if r := predictions(t, out)[0]; !(math.Abs(*r.Upper-*r.Mean-3.2905267*(*r.Predictive)) <= 1e-6) {
 		t.Errorf("%+v", r)
 	}
-	for share, says := range map[string]string{"1": "want a number between 0 and 1", "-0.1": "want a number"} {
-		if a := pacsgp(t, "predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval="+share); a.status == 0 || !strings.Contains(a.message, says) {
-			t.Errorf("--interval %s: %+v", share, a)
-		}
-	}
+	predict("1").says(t, exitUsage, "want a number between 0 and 1")
+	predict("-0.1").says(t, exitUsage, "want a number")
 }
 
 // A verifier refuses a text that has the label of a group's: found by trying 2²⁷ of them.
@@ -132,13 +123,8 @@ func TestHeavyTailsDoNotRunAway(t *testing.T) {
 		"inducing": "[150]", "train": "{passes: 2, objective: bound}", "duplicates": "keep", // few values: flights of one delay are no duplicates
 	}.write(t, dir)
 	pacsgp(t, "train", "-c", job)
-	first, last := math.NaN(), math.NaN()
-	for i, p := range record(t, filepath.Join(dir, "out")).Training.Trace {
-		if i == 0 {
-			first = p.Bound
-		}
-		last = p.Bound
-	}
+	trace := record(t, filepath.Join(dir, "out")).Training.Trace
+	first, last := trace[0].Bound, trace[len(trace)-1].Bound
 	t.Logf("estimated bound %g at first, %g at last", first, last)
 	if !(last <= first+0.03) {
 		t.Errorf("the estimated bound went from %g to %g", first, last)
@@ -148,9 +134,9 @@ func TestHeavyTailsDoNotRunAway(t *testing.T) {
 // only is the one file that a pattern finds.
 func only(t *testing.T, pattern string) string {
 	t.Helper()
-	found, err := filepath.Glob(pattern)
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%s: %q, %v, want one file", pattern, found, err)
+	all := found(t, pattern)
+	if len(all) != 1 {
+		t.Fatalf("%s: %q, want one file", pattern, all)
 	}
-	return found[0]
+	return all[0]
 }
