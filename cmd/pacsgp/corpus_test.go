@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -47,9 +46,7 @@ func (c corpusCase) verify() []string { return []string{"verify", c.model, c.cer
 
 func corpusCases(t *testing.T) (all []corpusCase) {
 	t.Helper()
-	jobs, err := filepath.Glob(filepath.Join(corpus, "*", "job.yaml"))
-	fatal.If(t, err)
-	for _, job := range jobs {
+	for _, job := range found(t, corpus, "*", "job.yaml") {
 		dir := filepath.Dir(job)
 		c := corpusCase{name: filepath.Base(dir), dir: dir, model: filepath.Join(dir, "model.parquet"), certificate: filepath.Join(dir, "certificate.json")}
 		for _, rows := range []string{"rows", "rows.parquet", "../rows.parquet"} {
@@ -126,21 +123,13 @@ func verdictOn(t *testing.T, c corpusCase) verdictOfCase {
 	}
 	to := filepath.Join(t.TempDir(), "predictions.parquet")
 	succeed(t, "predict", c.model, c.certificate, c.rows, "-o", to)
-	found.Mean = predictedMeans(t, to)
-	return found
-}
-
-// predictedMeans are the first predictions of a file; 0: there is none.
-func predictedMeans(t *testing.T, path string) (means []float64) {
-	t.Helper()
-	rows, err := parquet.ReadFile[struct {
-		Mean float64 `parquet:"mean,optional"`
-	}](path)
-	fatal.If(t, err)
-	for _, row := range rows[:20] {
-		means = append(means, row.Mean)
+	for _, p := range predictions(t, to)[:20] {
+		if p.Mean == nil {
+			p.Mean = new(float64) // a row without one
+		}
+		found.Mean = append(found.Mean, *p.Mean)
 	}
-	return means
+	return found
 }
 
 // makeCase trains the job of a case, and keeps model, certificate and verdict.
@@ -206,8 +195,7 @@ func TestOutputOfTheCorpus(t *testing.T) {
 // The verifier in Python refuses hostile files instead of the rows.
 func TestPythonRefusesHostileFiles(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("..", "..", "ingest", "lake", "testdata", "hostile", "*.parquet"))
-	fatal.If(t, err)
+	files := found(t, "..", "..", "ingest", "lake", "testdata", "hostile", "*.parquet")
 	var calls [][]string
 	for _, file := range files {
 		calls = append(calls, []string{"verify", filepath.Join(corpus, "zero-one", "model.parquet"), filepath.Join(corpus, "zero-one", "certificate.json"), file})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -71,12 +72,8 @@ func lines(n int) table {
 
 // with returns the table with another column instead of one.
 func (c table) with(name string, values any) table {
-	changed := table{name: values}
-	for other, v := range c {
-		if other != name {
-			changed[other] = v
-		}
-	}
+	changed := maps.Clone(c)
+	changed[name] = values
 	return changed
 }
 
