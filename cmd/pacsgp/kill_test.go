@@ -118,37 +118,29 @@ func whole(t *testing.T, when, out string, want map[string]string) {
 	t.Helper()
 	for _, name := range names(t, out) {
 		data := readFile(t, filepath.Join(out, name))
-		fault := ""
+		var err error
 		switch {
 		case strings.HasPrefix(name, ".") || strings.HasPrefix(name, "checkpoint-"): // the next run refuses a damaged checkpoint
 		case name == sinklake.RunFile:
-			if err := json.Unmarshal(data, new(pipeline.RunRecord)); err != nil {
-				fault = err.Error()
-			}
+			err = json.Unmarshal(data, new(pipeline.RunRecord))
 		case strings.HasPrefix(name, "run-"):
-			if err := json.Unmarshal(data, new(pipeline.RunState)); err != nil {
-				fault = err.Error()
-			}
+			err = json.Unmarshal(data, new(pipeline.RunState))
 		case strings.HasPrefix(name, "manifest-"):
-			if err := json.Unmarshal(data, new(pipeline.Manifest)); err != nil {
-				fault = err.Error()
-			}
+			err = json.Unmarshal(data, new(pipeline.Manifest))
 		case name == sinklake.CurrentFile:
 			pointsToWhole(t, when, out)
 		case name == sinklake.PlotFile:
-			if _, err := png.Decode(bytes.NewReader(data)); err != nil {
-				fault = err.Error()
-			}
+			_, err = png.Decode(bytes.NewReader(data))
 		case name == "log.json":
 			if !strings.HasPrefix(want[name], strings.TrimSuffix(string(data), "}\n")) {
-				fault = fmt.Sprintf("%q", data)
+				err = fmt.Errorf("%q", data)
 			}
 		case want[name] != string(data):
 			sum := sha256.Sum256(data)
-			fault = fmt.Sprintf("%d bytes with SHA-256 %s, not those of an uninterrupted run", len(data), hex.EncodeToString(sum[:]))
+			err = fmt.Errorf("%d bytes with SHA-256 %s, not those of an uninterrupted run", len(data), hex.EncodeToString(sum[:]))
 		}
-		if fault != "" {
-			t.Errorf("%s: %s is visible and is %s", when, name, fault)
+		if err != nil {
+			t.Errorf("%s: %s is visible and is %v", when, name, err)
 		}
 	}
 }
@@ -188,8 +180,7 @@ func names(t *testing.T, dir string) []string {
 // step, and returns the job file, the artifacts and the run record.
 func uninterrupted(t *testing.T, inducing string) (job string, want map[string]string, r pipeline.RunRecord) {
 	t.Helper()
-	dir := t.TempDir()
-	smallLake(t, dir)
+	dir := smallLake(t)
 	job = tiny(jobFile{
 		"checkpoint": "1ns", "inducing": inducing, "train": fmt.Sprintf("{passes: 1.5, seed: %d}", ofMiniBatches),
 	}).write(t, dir)

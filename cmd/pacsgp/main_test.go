@@ -110,15 +110,8 @@ func pacsgp(t testing.TB, args ...string) answer {
 
 func pacsgpOn(t testing.TB, fsys durable.FS, args ...string) answer {
 	t.Helper()
-	return called(t, testSystem(nil, nil, fsys), args...)
-}
-
-// called calls the command on a system, and keeps what it says.
-func called(t testing.TB, w system, args ...string) answer {
-	t.Helper()
 	var stdout, log, message bytes.Buffer
-	w.stdout, w.stderr = &stdout, &log
-	err := run(t.Context(), append([]string{}, args...), w) // cobra takes those of the test for nil
+	err := run(t.Context(), append([]string{}, args...), testSystem(&stdout, &log, fsys)) // cobra takes those of the test for nil
 	a := answer{stdout: stdout.String(), log: log.String()}
 	if err != nil {
 		explain(&message, 0, err)
@@ -167,10 +160,12 @@ func (j jobFile) write(t testing.TB, dir string) string {
 	return path
 }
 
-// smallLake writes dir/lake: 180 rows of a smooth function of x1 and x2 in three files.
-func smallLake(t testing.TB, dir string) {
+// smallLake returns a new folder whose lake has 180 rows of a smooth function of x1 and x2 in three files.
+func smallLake(t testing.TB) (dir string) {
 	t.Helper()
+	dir = t.TempDir()
 	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 180))
+	return dir
 }
 
 // smallRows makes the rows of [smallLake].

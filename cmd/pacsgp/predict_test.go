@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// A predicted row is one row of the file that predict writes.
+// A predicted row is one row of a file of predictions.
 type predicted struct {
 	Row         int64    `parquet:"row"`
 	Mean        *float64 `parquet:"mean,optional"`
@@ -27,6 +27,8 @@ type predicted struct {
 	Reason      *string  `parquet:"reason,optional"`
 	Lower       *float64 `parquet:"lower,optional"` // of an interval
 	Upper       *float64 `parquet:"upper,optional"`
+	X1          *float64 `parquet:"x1,optional"` // that are kept, as Y
+	Y           *float64 `parquet:"y,optional"`
 }
 
 func predictions(t *testing.T, path string) []predicted {
@@ -107,8 +109,7 @@ func TestPredict(t *testing.T) {
 // What nothing is certified about carries no certificate: the draw's guarantee
 // is not about the mean that is written.
 func TestPredictionsOfAVacuousMeanCarryNoCertificate(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
+	dir := smallLake(t)
 	a := retrained(t, dir, jobFile{"grid": "paper"})
 	output := filepath.Join(t.TempDir(), "predictions.parquet")
 	pacsgp(t, "predict", a.model, a.certificate, a.lake, "-o", output).logs(t, 0, "carry no certificate id", "Nothing useful is certified about predictions")
@@ -122,8 +123,7 @@ func TestPredictionsOfAVacuousMeanCarryNoCertificate(t *testing.T) {
 // Columns of the data stand next to the predictions, row by row: those of files, of any type, and keys of
 // paths, also next to an interval's ends.
 func TestPredictPassesColumnsThrough(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
+	dir := smallLake(t)
 	succeed(t, "train", "-c", tiny(nil).write(t, dir))
 	var want []string
 	for day := range 2 {

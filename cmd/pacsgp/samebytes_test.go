@@ -23,8 +23,7 @@ import (
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	for seed, inducing := range map[int]string{0: "12", ofMiniBatches: ""} { // "": the bound finds it
-		dir, mode := t.TempDir(), fmt.Sprintf("{passes: 2, seed: %d}", seed)
-		smallLake(t, dir)
+		dir, mode := smallLake(t), fmt.Sprintf("{passes: 2, seed: %d}", seed)
 		job := tiny(jobFile{"train": mode, "workers": "1", "inducing": inducing}).write(t, dir)
 		reference := t.TempDir()
 		succeed(t, "train", "-c", job, "-o", reference)
@@ -97,8 +96,7 @@ func TestPartsGiveTheSameBytes(t *testing.T) {
 	if err != nil || !strings.Contains(string(version), "instruction set portable") {
 		t.Fatalf("without AVX2: %s, %v", version, err)
 	}
-	dir := t.TempDir()
-	smallLake(t, dir)
+	dir := smallLake(t)
 	for name, job := range map[string]jobFile{"duplicates counted": {}, "duplicates dropped": {"duplicates": "drop"}} {
 		t.Run(name, func(t *testing.T) {
 			path := tiny(job).write(t, dir)

@@ -20,33 +20,11 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A keptRow is a prediction with columns next to it.
-type keptRow struct {
-	predicted
-	X1, Y *float64
-}
-
-// keptRows reads predictions with the columns y and x1 next to them.
-func keptRows(t *testing.T, path string) []keptRow {
-	t.Helper()
-	extra, err := parquet.ReadFile[struct {
-		Y  *float64 `parquet:"y,optional"`
-		X1 *float64 `parquet:"x1,optional"`
-	}](path)
-	fatal.If(t, err)
-	var rows []keptRow
-	for i, p := range predictions(t, path) {
-		rows = append(rows, keptRow{p, extra[i].X1, extra[i].Y})
-	}
-	return rows
-}
-
 // following is a folder with two models of a tiny job and their pointers, and rows to
 // score in new/, so many files of so many.
 func following(t testing.TB, files int, rows int64) (dir string, pointers [2][]byte, score string) {
 	t.Helper()
-	dir = t.TempDir()
-	smallLake(t, dir)
+	dir = smallLake(t)
 	for i, passes := range []string{"{passes: 2}", "{passes: 2, seed: 2}"} {
 		succeed(t, "train", "-c", tiny(jobFile{"train": passes}).write(t, dir))
 		pointers[i] = readFile(t, filepath.Join(dir, "out", sinklake.CurrentFile))
@@ -76,27 +54,25 @@ type pointer struct {
 	Model       string `json:"model"`
 }
 
-func idOf(t *testing.T, document []byte) string {
+func pointed(t *testing.T, document []byte) (p pointer) {
 	t.Helper()
-	var p pointer
 	fatal.If(t, json.Unmarshal(document, &p))
-	return p.ID
+	return p
 }
 
 // scored are the files of predictions below a folder, by the name of the input file.
-func scored(t *testing.T, dir string) map[string][]keptRow {
+func scored(t *testing.T, dir string) map[string][]predicted {
 	t.Helper()
-	found := map[string][]keptRow{}
+	found := map[string][]predicted{}
 	err := filepath.WalkDir(filepath.Join(dir, "scored"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") {
 			return err
 		}
-		rows := keptRows(t, path)
 		name := e.Name()[:len(e.Name())-len("-0123456789abcdef.parquet")]
 		if found[name] != nil {
 			t.Errorf("%s is predicted twice", name)
 		}
-		found[name] = rows
+		found[name] = predictions(t, path)
 		return err
 	})
 	fatal.If(t, err)
@@ -110,8 +86,7 @@ func expected(t *testing.T, dir string, pointers [2][]byte) map[string]map[strin
 	all := map[string]map[string][]predicted{}
 	inputs := found(t, dir, "new", "*.parquet")
 	for _, document := range pointers {
-		var p pointer
-		fatal.If(t, json.Unmarshal(document, &p))
+		p := pointed(t, document)
 		all[p.ID] = map[string][]predicted{}
 		for _, in := range inputs {
 			to := filepath.Join(dir, "expected.parquet")
@@ -123,7 +98,7 @@ func expected(t *testing.T, dir string, pointers [2][]byte) map[string]map[strin
 }
 
 // agree compares predictions with those of the model that they name.
-func agree(t *testing.T, got map[string][]keptRow, want map[string]map[string][]predicted) map[string]int {
+func agree(t *testing.T, got map[string][]predicted, want map[string]map[string][]predicted) map[string]int {
 	t.Helper()
 	files := map[string]int{}
 	for name, rows := range got {
@@ -135,7 +110,8 @@ func agree(t *testing.T, got map[string][]keptRow, want map[string]map[string][]
 			if id == "" {
 				id = *r.Certificate
 			}
-			if diff := cmp.Diff(want[id][name][i], r.predicted); diff != "" {
+			r.X1, r.Y = nil, nil // predict keeps neither
+			if diff := cmp.Diff(want[id][name][i], r); diff != "" {
 				t.Fatalf("%s, row %d is not what the model of %.8s… predicts:\n%s", name, i, id, diff)
 			}
 		}
@@ -149,7 +125,7 @@ func TestScoreFollowsThePointer(t *testing.T) {
 	want := expected(t, dir, pointers)
 	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "predictions of 3 new files, 120 rows\n")
 	got := scored(t, dir)
-	if files := agree(t, got, want); len(got) != 3 || files[idOf(t, pointers[0])] != 3 {
+	if files := agree(t, got, want); len(got) != 3 || files[pointed(t, pointers[0]).ID] != 3 {
 		t.Errorf("%d files, by model %v", len(got), files)
 	}
 	rows, err := parquet.ReadFile[struct {
@@ -168,7 +144,7 @@ func TestScoreFollowsThePointer(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "new", "later.parquet"), readFile(t, filepath.Join(dir, "new", "part-00.parquet")))
 	want = expected(t, dir, pointers)
 	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "predictions of 1 new file, 40 rows")
-	if files := agree(t, scored(t, dir), want); files[idOf(t, pointers[0])] != 3 || files[idOf(t, pointers[1])] != 1 {
+	if files := agree(t, scored(t, dir), want); files[pointed(t, pointers[0]).ID] != 3 || files[pointed(t, pointers[1]).ID] != 1 {
 		t.Errorf("by model %v", files)
 	}
 
@@ -254,8 +230,7 @@ func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
 // A scorer of files that is to end in the middle of a file ends without an error; with
 // --once it was not done, and says so.
 func TestScoreInterrupted(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
+	dir := smallLake(t)
 	succeed(t, "train", "-c", tiny(nil).write(t, dir))
 	score := filepath.Join(dir, "score.yaml")
 	writeFile(t, score, []byte("model: out\nsource: {paths: [lake]}\noutput: scored\n"))

@@ -75,7 +75,7 @@ func TestScoreOfATopic(t *testing.T) {
 	for score, found := range found {
 		pacsgp(t, "score", "-c", score, "--once").says(t, 0, "predictions of 63 rows, 3 without one")
 		all := found()
-		if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
+		if by := s.agree(t, all); by[pointed(t, s.pointers[0]).ID] != 60 {
 			t.Errorf("by model %v", by)
 		}
 		null := map[string]string{s.score: "null"}[score]
@@ -93,7 +93,7 @@ func TestScoreOfATopic(t *testing.T) {
 	second := s.toLake(t, "second", "lake-of-topic", "poll: 1ms\n")
 	for score, found := range map[string]func() []predictedRecord{s.score: found[s.score], second: found[lake]} {
 		succeed(t, "score", "-c", score, "--once")
-		if by := s.agree(t, found()); by[idOf(t, s.pointers[0])] != 60 || by[idOf(t, s.pointers[1])] != 60 {
+		if by := s.agree(t, found()); by[pointed(t, s.pointers[0]).ID] != 60 || by[pointed(t, s.pointers[1]).ID] != 60 {
 			t.Errorf("by model %v", by)
 		}
 	}

@@ -173,7 +173,7 @@ func TestScoreFollowsATopicOfPointers(t *testing.T) {
 	first := start()
 	first.find(t, "(no prediction without a model)") // waits for one
 	publish("{passes: 2}")
-	if by := s.agree(t, await()); by[idOf(t, s.pointers[0])] != 40 {
+	if by := s.agree(t, await()); by[pointed(t, s.pointers[0]).ID] != 40 {
 		t.Errorf("by model %v", by)
 	}
 	second := start()
@@ -181,12 +181,12 @@ func TestScoreFollowsATopicOfPointers(t *testing.T) {
 	publish("{passes: 2, seed: 2}")
 	time.Sleep(score.LookEvery)
 	s.send(t)
-	if by := s.agree(t, await()); by[idOf(t, s.pointers[1])] != 40 {
+	if by := s.agree(t, await()); by[pointed(t, s.pointers[1]).ID] != 40 {
 		t.Errorf("by model %v", by)
 	}
 	first.end(t)
 	s.send(t)
-	if by := s.agree(t, await()); by[idOf(t, s.pointers[1])] != 80 {
+	if by := s.agree(t, await()); by[pointed(t, s.pointers[1]).ID] != 80 {
 		t.Errorf("by model %v", by)
 	}
 	second.find(t, "(this member has the partitions)")

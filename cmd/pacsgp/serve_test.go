@@ -32,7 +32,7 @@ func TestConsoleOfServices(t *testing.T) {
 			r.find(t, "(part-01.parquet: predictions of 40 rows)")
 		}
 		for path, has := range map[string]string{
-			"/metrics": want.metric, "/readyz": "ok", "/": idOf(t, readFile(t, filepath.Join(dir, "out", "current.json"))),
+			"/metrics": want.metric, "/readyz": "ok", "/": pointed(t, readFile(t, filepath.Join(dir, "out", "current.json"))).ID,
 		} {
 			answers(t, at+path, http.StatusOK, has) // when the folder has been read
 		}

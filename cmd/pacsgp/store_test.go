@@ -103,8 +103,7 @@ func alike(t *testing.T, near, far string) {
 // A store that ignores the conditions of writes is no output, nor are other stores, secrets in an
 // address, a position in the data, and a job of another command.
 func TestStoresThatAreNoOutput(t *testing.T) {
-	s, dir := objectstest.New(t), t.TempDir()
-	smallLake(t, dir)
+	s, dir := objectstest.New(t), smallLake(t)
 	s.Break(func(_ http.ResponseWriter, r *http.Request, _ int) bool {
 		if r.Method == http.MethodPut {
 			r.Header.Del("If-None-Match")

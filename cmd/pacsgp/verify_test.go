@@ -26,8 +26,7 @@ type artifact struct {
 // train makes an artifact of the tiny job on the small lake.
 func trained(t *testing.T) artifact {
 	t.Helper()
-	dir := t.TempDir()
-	smallLake(t, dir)
+	dir := smallLake(t)
 	return retrained(t, dir, nil)
 }
 

@@ -20,8 +20,7 @@ import (
 // watchedBy are the arguments of a watch of the first model of a folder by its files in new/.
 func watchedBy(t *testing.T, dir string, document []byte) []string {
 	t.Helper()
-	var p pointer
-	fatal.If(t, json.Unmarshal(document, &p))
+	p := pointed(t, document)
 	return []string{"watch", filepath.Join(dir, "out", p.Model), filepath.Join(dir, "out", p.Certificate), filepath.Join(dir, "new"), "--state", filepath.Join(dir, "watch"), "--json"}
 }
 
@@ -118,7 +117,7 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 			t.Errorf("model %d: %v", i, shown)
 		}
 		point(t, dir, pointers[1])
-		r.find(t, "(new rows test certificate "+idOf(t, pointers[1])[:12]+")")
+		r.find(t, "(new rows test certificate "+pointed(t, pointers[1]).ID[:12]+")")
 		if !within(time.Minute, func() bool {
 			shown := scrape(t, at)
 			return shown["pacsgp_watch_alarm"]+shown["pacsgp_watch_loss"] == 0

@@ -127,8 +127,7 @@ func TestScheduleKilledThenRunAgain(t *testing.T) {
 	repeats(t)
 	rng := rand.New(rand.NewPCG(5, 3))
 	try := func(when string, o order, after time.Duration) (survived bool) {
-		dir := t.TempDir()
-		smallLake(t, dir)
+		dir := smallLake(t)
 		path := writeSchedule(t, dir, tiny(jobFile{"checkpoint": "1ms"}).write(t, dir), "triggers: [{files: 1}]")
 		out := filepath.Join(dir, "out")
 		o.Args = []string{"schedule", "-c", path, "--once"}
