@@ -94,6 +94,14 @@ func (b *bench) process(step func(string) error) (*score.Loop[Nothing], *score.F
 	}, f
 }
 
+// whole demands that a loop comes to its end, with so many files that fail.
+func whole(t *testing.T, l *score.Loop[Nothing], failures int) {
+	t.Helper()
+	if failed, err := l.Run(t.Context()); failed != failures || err != nil {
+		t.Fatal(failed, err)
+	}
+}
+
 // agree demands that each row of the files has one prediction, in order, and those of a file
 // by so many models at most.
 func (b *bench) agree(t *testing.T, models int, files ...string) {
@@ -132,9 +140,7 @@ func TestModelsChangeBetweenUnitsOnly(t *testing.T) {
 	}
 	l, f := b.process(nil)
 	defer f.Close()
-	if failed, err := l.Run(t.Context()); failed > 0 || err != nil {
-		t.Fatal(failed, err)
-	}
+	whole(t, l, 0)
 	b.agree(t, 1, names...)
 	by := map[string]int{}
 	for _, rows := range b.memory.Rows() {
@@ -170,9 +176,7 @@ func TestLoopEndedAndBegunAgain(t *testing.T) {
 		}
 		b.pointers.Move("two")
 		l, f = b.process(nil)
-		if failed, err := l.Run(t.Context()); failed > 0 || err != nil {
-			t.Fatal(failed, err)
-		}
+		whole(t, l, 0)
 		f.Close()
 		if b.agree(t, 2, files...); t.Failed() {
 			t.Fatalf("ended at step %d", at)
@@ -190,16 +194,12 @@ func TestFailingFileStopsNoOther(t *testing.T) {
 	b.files.Bad = map[string]int{"b": 7}
 	l, f := b.process(nil)
 	defer f.Close()
-	if failed, err := l.Run(t.Context()); failed != 1 || err != nil {
-		t.Fatal(failed, err)
-	}
+	whole(t, l, 1)
 	if rows := b.memory.Rows(); len(rows["a"]) != 10 || len(rows["b"]) != 6 || len(rows["c"]) != 10 {
 		t.Errorf("%v", rows)
 	}
 	b.files.Bad = nil
-	if failed, err := l.Run(t.Context()); failed != 0 || err != nil {
-		t.Fatal(failed, err)
-	}
+	whole(t, l, 0)
 	b.agree(t, 1, "a", "b", "c")
 	want := []string{"adopted one", "a: 10 rows", "failed: b: row 7 cannot be read", "c: 10 rows", "b: 4 rows"}
 	got := b.events.said()
@@ -297,9 +297,7 @@ func TestModelsChangeWithoutRows(t *testing.T) {
 		}
 	}
 	b.files.Names, b.files.Idle = []string{"a"}, func() { b.pointers.Move("one") }
-	if _, err := l.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	whole(t, l, 0)
 	said := slices.DeleteFunc(b.events.said(), func(text string) bool { return text == "a: 10 rows" }) // at any time
 	if diff := cmp.Diff([]string{"adopted one", "adopted other", "adopted two", "adopted one"}, said); diff != "" {
 		t.Error(diff)
@@ -357,9 +355,7 @@ func TestCommitsWhenDue(t *testing.T) {
 		}
 		l.Reader, l.Writer, l.Has = r, w, nil
 		l.Due = score.Due{Rows: 6, Pause: true, Every: time.Second}
-		if _, err := l.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		whole(t, l, 0)
 		f.Close()
 		// Six rows; two more and no others for a second; six, at row 12; six; and the end.
 		want := []string{"6 rows, 0s", "8 rows, 1s", "14 rows, 5s", "20 rows, 5s"}
