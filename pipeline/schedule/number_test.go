@@ -248,7 +248,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 						s.at(someDay.Add(2 * time.Hour))
 					}
 				}
-				got, finished := mustNumbered(t, s), 0
+				got, err := s.store.Numbered(t.Context(), "waves")
+				fatal.If(t, err)
+				finished := 0
 				for _, r := range s.runs() {
 					if r.State == pipeline.StateRunning {
 						t.Errorf("%s: %s", when, schedule.Words(r))
@@ -274,13 +276,6 @@ func TestKilledAtEveryStep(t *testing.T) {
 			}
 		}
 	}
-}
-
-func mustNumbered(t *testing.T, s *stage) map[int64]string {
-	t.Helper()
-	all, err := s.store.Numbered(t.Context(), "waves")
-	fatal.If(t, err)
-	return all
 }
 
 // That the end of the topic is unknown stops this job and no other, whatever the reason.

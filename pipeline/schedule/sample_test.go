@@ -23,12 +23,9 @@ func (s *stage) addAt(path string, at time.Time) {
 }
 
 // paths are those of the files of the newest run.
-func (s *stage) paths() (all string) {
+func (s *stage) paths() string {
 	runs := s.runs()
-	for _, f := range runs[len(runs)-1].Scheduled.Files {
-		all += f.Path
-	}
-	return all
+	return sampled(runs[len(runs)-1])
 }
 
 // A file that was written after now has no part in a run, and this is reported.

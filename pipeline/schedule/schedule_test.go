@@ -59,11 +59,7 @@ func TestNewFilesAndRowsTrigger(t *testing.T) {
 		t.Fatalf("100 rows: %+v", r)
 	}
 	// What was taken before keeps its order, so that no row changes its subset.
-	var names string
-	for _, f := range r.Scheduled.Files {
-		names += f.Path
-	}
-	if names != "bcdae" {
+	if names := sampled(r); names != "bcdae" {
 		t.Errorf("the new files are not behind the others: %s", names)
 	}
 	s.lake.fault = errors.New("it is away")
