@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/allocated"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
@@ -24,9 +25,7 @@ func FuzzCheckpoint(f *testing.F) {
 		{spent: -1},
 	} {
 		data, err := c.encode()
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(data[:len(data)-sha256.Size])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
