@@ -59,8 +59,13 @@ type published struct {
 // publish runs a job on the lake.
 func publish(t testing.TB, l *lake, change func(*job.Job)) *published {
 	t.Helper()
+	return publishJob(t, l, testJob(t, change))
+}
+
+func publishJob(t testing.TB, l *lake, j job.Job) *published {
+	t.Helper()
 	p := &published{lake: l, store: &pipelinetest.Store{}}
-	p.result = run(t, testJob(t, change), l.environment(p.store))
+	p.result = run(t, j, l.environment(p.store))
 	p.certificate, p.document = p.result.Certificate, p.store.Certificates[0]
 	return p
 }

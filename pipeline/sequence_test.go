@@ -13,17 +13,16 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
+// repeatedly makes a small job one of a sequence.
+func repeatedly(j *job.Job) {
+	tiny(j)
+	j.Repeated = true
+}
+
 // inSequence is a small run that makes certificate number k.
 func inSequence(t *testing.T, k int64) *published {
 	t.Helper()
-	l := newLake(waves(150, 0.2, 4), 70, 80)
-	p := &published{lake: l, store: &pipelinetest.Store{}}
-	p.result = run(t, testJob(t, func(j *job.Job) {
-		tiny(j)
-		j.Repeated = true
-	}).Numbered("waves", k), l.environment(p.store))
-	p.certificate, p.document = p.result.Certificate, p.store.Certificates[0]
-	return p
+	return publishJob(t, newLake(waves(150, 0.2, 4), 70, 80), testJob(t, repeatedly).Numbered("waves", k))
 }
 
 // The certificates of a sequence verify, and have their part of δ.
@@ -39,11 +38,7 @@ func TestSequenceVerifies(t *testing.T) {
 // declares none makes no certificate with one.
 func TestSequenceNeedsItsNumber(t *testing.T) {
 	l := newLake(waves(150, 0.2, 4), 70, 80)
-	declared := testJob(t, func(j *job.Job) {
-		tiny(j)
-		j.Repeated = true
-	})
-	for name, j := range map[string]job.Job{"without a number": declared, "with one": testJob(t, tiny).Numbered("waves", 1)} {
+	for name, j := range map[string]job.Job{"without a number": testJob(t, repeatedly), "with one": testJob(t, tiny).Numbered("waves", 1)} {
 		if _, err := pipeline.Run(t.Context(), j, l.environment(&pipelinetest.Store{})); !errors.Is(err, job.ErrConfig) {
 			t.Errorf("%s: Run = %v, want a fault of the job", name, err)
 		}
@@ -68,10 +63,7 @@ func TestForgedSequenceIsRefused(t *testing.T) {
 func TestSequenceStandsInATrainingState(t *testing.T) {
 	p := inSequence(t, 5)
 	env := p.lake.environment(&pipelinetest.Store{})
-	h, err := fit.Fit(t.Context(), testJob(t, func(j *job.Job) {
-		tiny(j)
-		j.Repeated = true
-	}).Numbered("waves", 5), env)
+	h, err := fit.Fit(t.Context(), testJob(t, repeatedly).Numbered("waves", 5), env)
 	fatal.If(t, err)
 	pass, err := passPart(t.Context(), h, pass.Whole, env)
 	fatal.If(t, err)
