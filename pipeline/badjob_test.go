@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -107,11 +106,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			of.job(&j)
 			change(&j)
 			_, err := j.WithDefaults()
-			for part := range strings.SplitSeq(want, "|") {
-				if !errors.Is(err, job.ErrConfig) || !strings.Contains(err.Error(), part) {
-					t.Errorf("%s: error %v, want %q", of.what, err, part)
-				}
-			}
+			demandFaults(t, of.what, err, strings.Split(want, "|"))
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
-	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -91,11 +90,7 @@ func TestColumnsAreChosen(t *testing.T) {
 			}
 			continue
 		}
-		for _, fault := range c.faults {
-			if !errors.Is(err, job.ErrConfig) || !strings.Contains(err.Error(), fault) {
-				t.Errorf("%s: %v, want ErrConfig and %q", name, err, fault)
-			}
-		}
+		demandFaults(t, name, err, c.faults)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -193,20 +192,11 @@ func TestForgedRejectedRowsAreRefused(t *testing.T) {
 			ev.Counts.Prior++
 		},
 	} {
-		ev := evidence(p.certificate)
-		change(&ev)
-		mustFit(&ev)
-		forged, err := certify.Certify(ev)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		p.refused(t, name, forged, p.result.Model, p.result.ArtifactRef.Model, l)
+		p.refused(t, name, forge(t, p.certificate, change), p.result.Model, p.result.ArtifactRef.Model, l)
 	}
-	ev := evidence(p.certificate)
-	ev.Counts.Rejected += 10 // beyond the tolerance
-	ev.Counts.Prior -= 10
-	mustFit(&ev)
-	forged, err := certify.Certify(ev)
-	fatal.If(t, err)
+	forged := forge(t, p.certificate, func(ev *certify.Evidence) {
+		ev.Counts.Rejected += 10 // beyond the tolerance
+		ev.Counts.Prior -= 10
+	})
 	p.refused(t, "more rejected rows than the job tolerates", forged, p.result.Model, p.result.ArtifactRef.Model, nil)
 }
