@@ -37,23 +37,18 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 		change  func(*job.Job)
 		want    string
 	}{
-		{"no row", cut(0), nil, "0 rows"},
-		{"one row", cut(1), nil, "1 row:"},
-		{"too few rows for the scaling", cut(19), nil, "scaling: none"},
-		{"constant target", [][]float64{good[0], good[1], constants(7)}, nil, `target "y" has one value, 7`},
-		{"all features constant", [][]float64{constants(1), constants(2), good[2]}, nil, "no feature is left"},
-		{"declared feature constant", [][]float64{good[0], constants(2), good[2]}, func(j *job.Job) { j.Features = []string{"a", "b"} }, `feature "b" has one value, 2`},
-		{"value of no use", [][]float64{huge(), good[1], good[2]}, nil, "beyond 1e30"},
-		{"NaN", [][]float64{good[0], good[1], append(slices.Clone(good[2][:99]), math.NaN())}, nil, `row 99 (from 0), column "y"`},
+		{"no row", cut(0), tiny, "0 rows"},
+		{"one row", cut(1), tiny, "1 row:"},
+		{"too few rows for the scaling", cut(19), tiny, "scaling: none"},
+		{"constant target", [][]float64{good[0], good[1], constants(7)}, tiny, `target "y" has one value, 7`},
+		{"all features constant", [][]float64{constants(1), constants(2), good[2]}, tiny, "no feature is left"},
+		{"declared feature constant", [][]float64{good[0], constants(2), good[2]}, func(j *job.Job) { tiny(j); j.Features = []string{"a", "b"} }, `feature "b" has one value, 2`},
+		{"value of no use", [][]float64{huge(), good[1], good[2]}, tiny, "beyond 1e30"},
+		{"NaN", [][]float64{good[0], good[1], append(slices.Clone(good[2][:99]), math.NaN())}, tiny, `row 99 (from 0), column "y"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var store pipelinetest.Store
-			_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
-				tiny(j)
-				if c.change != nil {
-					c.change(j)
-				}
-			}), newLake(c.columns).environment(&store))
+			_, err := pipeline.Run(t.Context(), testJob(t, c.change), newLake(c.columns).environment(&store))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one about %q", err, c.want)
 			}
@@ -75,13 +70,8 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 // The smallest samples that can be run give a certificate that says next to
 // nothing.
 func TestSmallestSamplesSayNothing(t *testing.T) {
-	for n, change := range map[int]func(*job.Job){2: unscaled, 20: nil} {
-		p := publish(t, newLake(waves(n, 0.1, 42)), func(j *job.Job) {
-			tiny(j)
-			if change != nil {
-				change(j)
-			}
-		})
+	for n, change := range map[int]func(*job.Job){2: unscaled, 20: func(*job.Job) {}} {
+		p := publish(t, newLake(waves(n, 0.1, 42)), func(j *job.Job) { tiny(j); change(j) })
 		for _, g := range p.certificate.Claims {
 			if g.Bound < 0.9 || g.Bound == 1 && g.Status != certify.StatusVacuous {
 				t.Errorf("%d rows: guarantee %s is %s with bound %v", n, g.ID, g.Status, g.Bound)

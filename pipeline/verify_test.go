@@ -22,27 +22,19 @@ import (
 )
 
 func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(*job.Job)
-	}{
-		{"reference scaling", nil},
-		{"peaked grid", func(j *job.Job) { j.Grid.Prior = "peaked" }},
-		{"no scaling", unscaled},
-		{"relative loss", func(j *job.Job) { j.Loss = job.LossDecl{Kind: "relative"} }},
-		{"relative zero-one loss", func(j *job.Job) { j.Loss = job.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} }},
-		{"band loss", func(j *job.Job) { j.Loss = job.LossDecl{Kind: "band", Below: 0.3, Above: 0.5} }},
-		{"isotropic kernel", func(j *job.Job) { j.Kernel.Isotropic = true }},
-		{"methods by the number of rows", func(j *job.Job) { j.Guarantees = nil }},
-		{"held-out rows", withHoldout(0.2)},
+	for name, change := range map[string]func(*job.Job){
+		"reference scaling":             func(*job.Job) {},
+		"peaked grid":                   func(j *job.Job) { j.Grid.Prior = "peaked" },
+		"no scaling":                    unscaled,
+		"relative loss":                 func(j *job.Job) { j.Loss = job.LossDecl{Kind: "relative"} },
+		"relative zero-one loss":        func(j *job.Job) { j.Loss = job.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} },
+		"band loss":                     func(j *job.Job) { j.Loss = job.LossDecl{Kind: "band", Below: 0.3, Above: 0.5} },
+		"isotropic kernel":              func(j *job.Job) { j.Kernel.Isotropic = true },
+		"methods by the number of rows": func(j *job.Job) { j.Guarantees = nil },
+		"held-out rows":                 withHoldout(0.2),
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := publish(t, newLake(waves(300, 0.2, 4), 140, 160), func(j *job.Job) {
-				tiny(j)
-				if c.change != nil {
-					c.change(j)
-				}
-			})
+		t.Run(name, func(t *testing.T) {
+			p := publish(t, newLake(waves(300, 0.2, 4), 140, 160), func(j *job.Job) { tiny(j); change(j) })
 			parsed, err := certify.Parse(p.document)
 			fatal.If(t, err)
 			for _, rows := range []*lake{nil, p.lake} {
@@ -309,9 +301,8 @@ func shifted(t *testing.T, s certify.RiskSum, units int64) certify.RiskSum {
 		t.Fatalf("sum %q is no hexadecimal number", form.Sum)
 	}
 	form.Sum = fmt.Sprintf("%032x", sum.Add(sum, big.NewInt(units)))
-	if doc, err = json.Marshal(form); err != nil {
-		t.Fatal(err)
-	}
+	doc, err = json.Marshal(form)
+	fatal.If(t, err)
 	fatal.If(t, json.Unmarshal(doc, &s))
 	return s
 }
