@@ -49,9 +49,6 @@ func (n nature) missRisk(x, m, v, epsilon float64) float64 {
 	return upper((epsilon-off)/s) + upper((epsilon+off)/s)
 }
 
-// bayesError is the risk of the best predictor: the signal.
-func (n nature) bayesError(epsilon float64) float64 { return n.missRisk(0, n.signal(0), 0, epsilon) }
-
 // risks are the true risks of a random draw and of the mean of Q, in the units of the
 // posterior scaled back by target and feature: the closed form above, by the
 // midpoint rule over x.
@@ -461,7 +458,7 @@ func missesOn(q *model.Posterior, columns [][]float64, epsilon float64) (float64
 func TestNoiseIsNeverCertifiedBelowItsBayesError(t *testing.T) {
 	const epsilon = 1.
 	law := noise()
-	best := law.bayesError(epsilon)
+	best := law.missRisk(0, law.signal(0), 0, epsilon) // of the signal, the best predictor
 	runs := simulations(t, 40)
 	outcomes := simulate(t, runs, func(ctx context.Context, rng *rand.Rand, seed int) (outcome, error) {
 		j := testJob(t, func(j *job.Job) {

@@ -96,8 +96,7 @@ func TestDuplicatesAreDroppedByDefault(t *testing.T) {
 		env.Resources.Memory = kept
 		var warnings []string
 		env.Observer.Warning = func(text string) { warnings = append(warnings, text) }
-		r, err := pipeline.Run(t.Context(), testJob(t, tiny), env)
-		fatal.If(t, err)
+		r := run(t, testJob(t, tiny), env)
 		c := r.Certificate
 		if got := c.Duplicates; got.Policy != certify.DuplicatesDropped || got.Rows != int64(300*(times-1)) || c.Counts.Duplicates != int64(300*(times-1)) {
 			t.Errorf("%d times: %+v, %+v", times, got, c.Counts)
@@ -136,8 +135,7 @@ func TestZeroesOfBothSignsAreDuplicates(t *testing.T) {
 	for i := range 2 {
 		columns[0][i], columns[1][i], columns[2][i] = math.Copysign(0, float64(i)-0.5), 1, 1
 	}
-	r, err := pipeline.Run(t.Context(), testJob(t, tiny), newLake(columns).environment(&pipelinetest.Store{}))
-	fatal.If(t, err)
+	r := run(t, testJob(t, tiny), newLake(columns).environment(&pipelinetest.Store{}))
 	if r.Certificate.Duplicates.Rows != 1 {
 		t.Errorf("%+v, want 1 duplicate", r.Certificate.Duplicates)
 	}
@@ -156,8 +154,7 @@ func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	}
 	l := newLake(columns, 120, 80)
 	l.names, l.columns = append([]string{"0"}, l.names...), append([][]float64{rare}, l.columns...)
-	r, err := pipeline.Run(t.Context(), testJob(t, tiny), l.environment(&pipelinetest.Store{}))
-	fatal.If(t, err)
+	r := run(t, testJob(t, tiny), l.environment(&pipelinetest.Store{}))
 	if r.Certificate.Duplicates.Rows != 100 {
 		t.Errorf("%+v, want 100 duplicates", r.Certificate.Duplicates)
 	}

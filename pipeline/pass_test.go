@@ -114,13 +114,9 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 				if got := store.Certificates[len(store.Certificates)-1]; !bytes.Equal(got, want) {
 					t.Errorf("parts %v: certificate %s is another one", parts, r.ID)
 				}
-				if err := passes[0].Close(); err != nil {
-					t.Error(err)
-				}
+				fatal.If(t, passes[0].Close())
 			}
-			if err := whole.Close(); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, whole.Close())
 		})
 	}
 }

@@ -49,9 +49,7 @@ func TestWarned(t *testing.T) {
 		env := l.environment(&pipelinetest.Store{})
 		var warned []string
 		env.Observer.Warning = func(text string) { warned = append(warned, text) }
-		r, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
-			tiny(j)
-		}), env)
+		r, err := pipeline.Run(t.Context(), testJob(t, tiny), env)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -84,8 +82,7 @@ func TestHardPriorRows(t *testing.T) {
 		}
 		l := newLake(columns)
 		store := &pipelinetest.Store{}
-		r, err := pipeline.Run(t.Context(), j, l.environment(store))
-		fatal.If(t, err)
+		r := run(t, j, l.environment(store))
 		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ArtifactRef.Model, openTable(l), job.Resources{})
 		fatal.If(t, err)
 		if said := strings.Join(v.Warnings, ""); strings.HasPrefix(said, "the mean loss is 0.") != forged {
