@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -26,6 +24,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -268,7 +267,9 @@ func rejectedRow(t *testing.T, path string, n int) {
 	before := d.published(t)
 	files := lakeOf(t, path)
 	middle := len(files) / 2
-	spoil(t, files[middle], n)
+	rows := make([]row, n)
+	rows[7].X2 = math.NaN()
+	replace(t, files[middle], rows)
 	err := d.certify(t.Context())
 	part := fmt.Sprintf(": part %d/%d of the last pass: ", middle+1, len(files))
 	for _, want := range []string{part, filepath.Base(files[middle]), "row 7", `"x2"`} {
@@ -283,14 +284,6 @@ func rejectedRow(t *testing.T, path string, n int) {
 	if diff := cmp.Diff(before, d.published(t)); diff != "" {
 		t.Errorf("published (-before +after):\n%.2000s", diff)
 	}
-}
-
-// spoil replaces a file of a lake by one with this many rows, of which one is bad.
-func spoil(t *testing.T, path string, n int) {
-	t.Helper()
-	rows := make([]row, n)
-	rows[7].X2 = math.NaN()
-	replace(t, path, rows)
 }
 
 // A row is one of the lake of a job.
@@ -394,34 +387,46 @@ func TestPublishesOnce(t *testing.T) {
 func TestKilledDriver(t *testing.T) {
 	path := testJob(t)
 	d, want := on(t, path), alone(t, path)
+	run, kill := killing(t, "train", path)
+	fatal.If(t, os.RemoveAll(d.task.Output))
+	for range 10 {
+		kill()
+		demandNoOther(t, want, d.published(t))
+	}
+	run()
+	demandSame(t, want, d.published(t))
+	if left, err := filepath.Glob(filepath.Join(d.task.Output, "_parts-*")); len(left) > 0 || err != nil {
+		t.Errorf("%v, %v is left over", left, err)
+	}
+}
+
+// killing runs a driver with these arguments to its end. It returns what does so again, and what starts
+// one and kills it at a moment up to the time that one takes, and reports whether it was not over then.
+func killing(t *testing.T, args ...string) (run func(), kill func() (killed bool)) {
+	t.Helper()
 	self, err := os.Executable()
 	fatal.If(t, err)
 	start := func() *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), self, "train", path)
+		cmd := exec.CommandContext(t.Context(), self, args...)
 		cmd.Env = append(os.Environ(), "PACSGP_BEAM=1")
 		return cmd
 	}
-	began := time.Now()
-	if log, err := start().CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, log)
+	run = func() {
+		t.Helper()
+		if log, err := start().CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, log)
+		}
 	}
-	took := time.Since(began)
-	fatal.If(t, os.RemoveAll(d.task.Output))
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 10 {
+	began := time.Now()
+	run()
+	took, random := time.Since(began), rand.New(rand.NewPCG(1, 2))
+	return run, func() bool {
+		t.Helper()
 		cmd := start()
 		fatal.If(t, cmd.Start())
 		time.Sleep(time.Duration(random.Int64N(int64(took))))
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		demandNoOther(t, want, d.published(t))
-	}
-	if log, err := start().CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, log)
-	}
-	demandSame(t, want, d.published(t))
-	if left, err := filepath.Glob(filepath.Join(d.task.Output, "_parts-*")); len(left) > 0 || err != nil {
-		t.Errorf("%v, %v is left over", left, err)
+		return cmd.Wait() != nil
 	}
 }
 
@@ -438,8 +443,7 @@ func TestOtherArithmeticIsRefused(t *testing.T) {
 	data, err = json.Marshal(h)
 	fatal.If(t, err)
 	fatal.If(t, os.WriteFile(path, data, 0o600))
-	digest := sha256.Sum256(data)
-	j.TrainingState = hex.EncodeToString(digest[:])
+	j.TrainingState = digest.Of(data)
 	fatal.If(t, os.RemoveAll(filepath.Join(filepath.Dir(j.Job), "lake"))) // it has no reader
 	fatal.If(t, os.Mkdir(filepath.Join(filepath.Dir(j.Job), "lake"), 0o700))
 	_, worker := j.part(t.Context(), pass.Whole)

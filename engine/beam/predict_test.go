@@ -8,11 +8,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -65,19 +63,13 @@ func wide(t *testing.T, folder string) {
 // certifiedJob is the output of a small job, and a lake to predict next to it.
 func certifiedJob(t *testing.T) (out, lake string) {
 	t.Helper()
-	out = outputOf(t, testJob(t))
+	d := on(t, testJob(t))
+	fatal.If(t, d.train(t.Context()))
+	finished(t, d.certify(t.Context()))
+	out = d.task.Output
 	lake = filepath.Join(filepath.Dir(out), "wide")
 	wide(t, lake)
 	return out, lake
-}
-
-// outputOf is the output of a job that has run.
-func outputOf(t *testing.T, path string) string {
-	t.Helper()
-	d := on(t, path)
-	fatal.If(t, d.train(t.Context()))
-	finished(t, d.certify(t.Context()))
-	return d.task.Output
 }
 
 // scoringOf is what predict has made for a lake.
@@ -315,28 +307,12 @@ func TestKilledPredict(t *testing.T) {
 	out, lake := certifiedJob(t)
 	want, _ := oneProcess(t, out, lake)
 	folder := filepath.Join(filepath.Dir(out), "predictions")
-	self, err := os.Executable()
-	fatal.If(t, err)
-	start := func() *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), self, "predict", out, lake, "-o", folder)
-		cmd.Env = append(os.Environ(), "PACSGP_BEAM=1")
-		return cmd
-	}
-	began := time.Now()
-	if log, err := start().CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, log)
-	}
-	took := time.Since(began)
+	run, kill := killing(t, "predict", out, lake, "-o", folder)
 	whole := folderOf(t, folder)
-	random := rand.New(rand.NewPCG(1, 2))
 	killed := 0
 	for range 10 {
 		fatal.If(t, os.RemoveAll(folder))
-		cmd := start()
-		fatal.If(t, cmd.Start())
-		time.Sleep(time.Duration(random.Int64N(int64(took))))
-		_ = cmd.Process.Kill()
-		if cmd.Wait() != nil {
+		if kill() {
 			killed++
 		}
 		if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
@@ -347,9 +323,7 @@ func TestKilledPredict(t *testing.T) {
 		}
 	}
 	for range 2 { // completes them, and finds them
-		if log, err := start().CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, log)
-		}
+		run()
 		demandPredictions(t, folder, want)
 	}
 	if diff := cmp.Diff(whole, folderOf(t, folder)); diff != "" || killed == 0 {
