@@ -32,15 +32,16 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 	columns, more := waves(400, 0.2, 4), waves(400, 0.2, 9)
 	whole := newLake(columns, 150, 250)
 	fewer := &lake{names: []string{"a", "y"}, columns: [][]float64{columns[0], columns[2]}, shards: []int{400}}
-	var grown, other [][]float64
+	var grown, other, doubled [][]float64
 	for c := range columns {
 		grown = append(grown, slices.Concat(columns[c], more[c]))
 		other = append(other, slices.Clone(columns[c]))
+		doubled = append(doubled, slices.Concat(columns[c], slices.Repeat(columns[c][:1], 30)))
 	}
 	for i := range other[2] {
 		other[2][i] += 1e-9
 	}
-	alike := [][]float64{slices.Concat(columns[0], columns[0]), slices.Concat(columns[1], more[1]), slices.Concat(columns[2], columns[2])}
+	alike := [][]float64{slices.Concat(more[0], more[0]), slices.Concat(columns[1], more[1]), slices.Concat(more[2], more[2])}
 	distinct := &lake{names: []string{"a", "y"}, columns: [][]float64{alike[0], alike[2]}, shards: []int{800}}
 	seeded := func(seed uint64) func(*job.Job) { return func(j *job.Job) { j.Train.Seed = seed } }
 	numbered := func(j *job.Job) { j.Repeated, j.Train.Seed = true, 7 }
@@ -60,6 +61,7 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		{"without a feature", func(j *job.Job) { j.Features = []string{"a"} }, fewer, 0, 3},
 		{"a number of a sequence", numbered, whole, 1, 4},
 		{"its next number", func(j *job.Job) { numbered(j); j.Train.Seed = 8 }, whole, 2, 5},
+		{"one row again, thirty times", drop, newLake(doubled, 430), 0, 6},
 		{"rows of another key", func(j *job.Job) { j.Split.Key = "mine" }, whole, 0, 0},
 		{"rows that are alike but for a feature", drop, newLake(alike, 800), 0, 0},
 		{"without the feature", func(j *job.Job) { drop(j); j.Features = []string{"a"} }, distinct, 0, 1},

@@ -96,7 +96,8 @@ type LeftOut struct {
 	Duplicates *RowSet // rows that equal an earlier one; nil unless the job drops duplicates
 }
 
-func (o LeftOut) has(ordinal int64) bool { return o.Bad.Has(ordinal) || o.Duplicates.Has(ordinal) }
+// Has reports whether a row is left out.
+func (o LeftOut) Has(ordinal int64) bool { return o.Bad.Has(ordinal) || o.Duplicates.Has(ordinal) }
 
 // Size returns the number of rows that are left out.
 func (o LeftOut) Size() int64 { return o.Bad.Size() + o.Duplicates.Size() }
@@ -182,7 +183,7 @@ func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int)
 		}
 	}
 	for _, x := range first[:min(reference, int64(len(first)))] {
-		if !out.has(x.Ordinal) {
+		if !out.Has(x.Ordinal) {
 			r.PriorRows = append(r.PriorRows, x.Ordinal)
 		}
 	}
@@ -224,7 +225,7 @@ func splitOf(job job.Job, n int64, out LeftOut) Split {
 func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 	return func(x Rank) bool {
 		switch {
-		case r.Out.has(x.Ordinal):
+		case r.Out.Has(x.Ordinal):
 			if r.leftHeldOut != nil && rule.HeldOut(x) {
 				r.leftHeldOut.Add(x.Ordinal)
 			}
@@ -278,7 +279,7 @@ func (r Split) TrainIndex(ordinal int64) int64 {
 func (r Split) Open(b Block) iter.Seq2[int, int] { return runs(b, r.isOpen) }
 
 func (r Split) isOpen(ordinal int64) bool {
-	return !r.Out.has(ordinal) && !r.heldOutRows.Has(ordinal) && !r.outsideRows.Has(ordinal)
+	return !r.Out.Has(ordinal) && !r.heldOutRows.Has(ordinal) && !r.outsideRows.Has(ordinal)
 }
 
 // HeldOut returns the maximal runs [from, to) of held-out rows of a block.

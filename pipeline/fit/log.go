@@ -41,7 +41,7 @@ func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, 
 	if err = cmp.Or(fault, err); err != nil {
 		return n, err
 	}
-	if paid := earlier(log.Uses, s.Held.Digest()); paid != nil && paid.Ended {
+	if paid := earlier(log.Uses, s.Held.Digests()); paid != nil && paid.Ended {
 		env.Observer.ReportWarning("earlier jobs in this output have used these held-out rows up: they can certify no other model (hint: train on new rows, use guarantees: [pac-bayes], or use the interval of a job with tolerance: any)")
 	}
 	var all []Attempt
@@ -66,7 +66,8 @@ func upTo[E comparable](list []E, entry E) (all, to []E) {
 
 // A Use is a published result that depends on held-out rows.
 type Use struct {
-	Rows   job.Digest `json:"digest"`           // of the positions of the rows in the sample and their targets
+	Rows   job.Digest `json:"rows,omitzero"`    // of the positions of the rows in the sample and their targets; zero in logs of older programs
+	All    job.Digest `json:"digest"`           // of these and the left-out rows that would be held out
 	Count  int64      `json:"n"`                // number of the rows
 	Groups int        `json:"groups,omitempty"` // number of groups whose rows and misses the result shows
 	Curve  bool       `json:"curve,omitempty"`  // whether the result shows a curve, after which no further use can be paid for
@@ -76,7 +77,8 @@ type Use struct {
 // reuse records the use of the held-out rows for the model of a training state, and returns the different earlier uses of
 // the same rows, by which the use is paid. It is called before the result that will be shown is computed.
 func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *certify.Reuse, err error) {
-	u := Use{Rows: s.Held.Digest(), Count: s.Split.Holdout(), Curve: j.Spends().Applies(certify.MethodCurve)}
+	rows := s.Held.Digests()
+	u := Use{Rows: rows[0], All: rows[1], Count: s.Split.Holdout(), Curve: j.Spends().Applies(certify.MethodCurve)}
 	if u.Count == 0 {
 		return nil, nil
 	}
@@ -95,13 +97,13 @@ func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *
 	}
 	var uses []Use
 	log.Uses, uses = upTo(log.Uses, u)
-	return earlier(uses[:len(uses)-1], u.Rows), in.PutLog(log)
+	return earlier(uses[:len(uses)-1], rows), in.PutLog(log)
 }
 
-// earlier returns what a use of rows has to pay for these uses before it; nil if none was of the same rows.
-func earlier(uses []Use, rows job.Digest) (paid *certify.Reuse) {
+// earlier returns what a use of rows ([pass.HeldOut]) has to pay for these uses before it; nil if none was of the same.
+func earlier(uses []Use, rows [2]job.Digest) (paid *certify.Reuse) {
 	for _, o := range uses {
-		if o.Rows == rows {
+		if o.Rows == rows[0] || o.All == rows[1] {
 			paid = cmp.Or(paid, &certify.Reuse{})
 			paid.Earlier = append(paid.Earlier, certify.GroupUses(o.Count, max(1, o.Groups))...)
 			paid.Ended = paid.Ended || o.Curve || len(paid.Earlier) >= certify.MaxUses

@@ -26,7 +26,7 @@ type FirstPass struct {
 	Target   job.Affine
 	Digest   job.Digest
 	Targets  job.Digest       // of the multiset of the target's values
-	Held     dataset.Multiset // of the positions and targets of the held-out rows
+	Held     HeldOut
 
 	Reference dataset.RawRows // the prior rows, in the order of their ordinals
 	Start     dataset.RawRows // the rows of [dataset.Split.Starts], in the order of their ranks

@@ -33,7 +33,20 @@ type Pass struct {
 	marks      *counter       // of all rows of the shards; nil if duplicates were counted in an earlier reading
 	duplicates job.Duplicates // of the whole dataset, from that reading
 
-	held *dataset.Multiset // of the held-out rows in a first pass; nil in a last pass
+	held *HeldOut // nil in a last pass
+}
+
+// HeldOut are held-out rows by position and target, and then these with the left-out rows that would be held out. With the
+// latter, the digest does not depend on which rows are duplicates, and so on the features.
+type HeldOut [2]dataset.Multiset
+
+// Digests returns the digests of both. If none is left out, they are equal.
+func (h HeldOut) Digests() [2]job.Digest { return [2]job.Digest{h[0].Digest(), h[1].Digest()} }
+
+func (h *HeldOut) merge(other HeldOut) {
+	for i := range h {
+		h[i].Merge(other[i])
+	}
 }
 
 // A subject identifies what a pass is about. Only passes with equal subjects can be merged.
@@ -97,7 +110,7 @@ func (p *Pass) Merge(other *Pass) error {
 		p.marks.merge(other.marks)
 	}
 	if p.held != nil {
-		p.held.Merge(*other.held)
+		p.held.merge(*other.held)
 	}
 	other.shards, other.lossSums = nil, nil
 	return nil

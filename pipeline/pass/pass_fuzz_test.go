@@ -27,7 +27,7 @@ func FuzzPass(f *testing.F) {
 		{of: subject{rows: 3, shards: 2, columns: 2}, duplicates: job.Duplicates{Rows: 3, Distinct: 2}},
 		{
 			of: subject{rows: 5, shards: 1, columns: 2}, marks: newCounter(0, job.Resources{}, nil), shards: map[int]*ShardPass{},
-			held: &dataset.Multiset{},
+			held: &HeldOut{},
 		},
 		{
 			of: subject{rows: 9, shards: 4, columns: 2, model: job.Digest{1}, constant: 0.25},

@@ -24,12 +24,12 @@ import (
 //	           secret (32 bytes each); constant (f64); values of groups, their number (u64) and each (f64)
 //	shards     their number (u64), then each, by index
 //	loss sums  [certify.LossSums.MarshalPart] (its length as u64, then the text)
-//	held       0, or of a first pass 1 and the multiset of the held-out rows (5 u64)
+//	held       0, or of a first pass 1 and the multisets of [HeldOut] (5 u64 each)
 //	duplicates 1 and the counts of the whole sample, or 0, the number of rows (u64),
 //	           and mark and ordinal of each, sorted (16 bytes)
 //
 // The order of everything is fixed, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/13"
+const partFormat = "pacsgp-part/14"
 
 // longestArithmetic is the largest length of the name of an arithmetic, in bytes.
 const longestArithmetic = 64
@@ -59,7 +59,8 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 		e.Integers(0)
 	} else {
 		e.Integers(1)
-		e.multiset(*p.held)
+		e.multiset(p.held[0])
+		e.multiset(p.held[1])
 	}
 	if p.marks == nil {
 		e.Integers(1, p.duplicates.Rows, p.duplicates.Distinct)
@@ -169,9 +170,9 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		return p
 	}
 	if kind := d.UpTo(1); kind == 1 {
-		held := d.multiset()
-		if p.held = &held; held.Count > uint64(rows) {
-			d.Failf("%d of %d rows are held out", held.Count, rows)
+		p.held = &HeldOut{d.multiset(), d.multiset()}
+		if p.held[0].Count > p.held[1].Count || p.held[1].Count > uint64(rows) {
+			d.Failf("%d of %d rows are held out", p.held[1].Count, rows)
 		}
 	}
 	d.duplicates(p, rows, in)

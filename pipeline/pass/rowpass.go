@@ -140,7 +140,7 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 		return nil, err
 	}
 	if p.first {
-		found.held = &dataset.Multiset{}
+		found.held = &HeldOut{}
 	}
 	var marked []int
 	switch {
@@ -175,7 +175,7 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 			defer mu.Unlock()
 			found.shards[shard] = &f.found
 			if found.held != nil {
-				found.held.Merge(f.held)
+				found.held.merge(f.held)
 			}
 			return errors.Join(found.lossSums.Merge(f.lossSums), found.units.merge(f.units))
 		}
@@ -192,7 +192,7 @@ type shardFold struct {
 	space    *Workspace // nil for a first pass
 	wanted   []int64    // ordinals of the rows still to collect
 	found    ShardPass
-	held     dataset.Multiset
+	held     HeldOut
 	lossSums certify.LossSums
 	units    *unitSums           // nil if examples are rows
 	unitOf   *dataset.UnitHasher // used if examples are units
@@ -232,15 +232,17 @@ func (f *shardFold) add(b dataset.Block) error {
 	return errors.Join(f.score(b), f.scoreHoldout(b))
 }
 
-// hold adds the positions and targets of a block's held-out rows to the digest of held-out rows, and of left-out rows that
-// would be held out. With the latter, the digest does not depend on which rows are duplicates, and so on the features.
+// hold adds a block to the held-out rows.
 func (f *shardFold) hold(b dataset.Block) {
 	text := []byte("pacsgp/held-out/2\x00")
 	for i, y := range b.Columns[len(b.Columns)-1] {
 		ordinal := b.First + int64(i)
 		if f.pass.split.Holds(ordinal) {
 			position := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
-			f.held.AddDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(position, dataset.NumberBits(y))))
+			digest := sha256.Sum256(binary.LittleEndian.AppendUint64(position, dataset.NumberBits(y)))
+			if f.held[1].AddDigest(digest); !f.pass.split.Out.Has(ordinal) {
+				f.held[0].AddDigest(digest)
+			}
 		}
 	}
 }
