@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -177,21 +181,54 @@ func (f unpredictedFile) predict(ctx context.Context, by *score.Predictor, use f
 }
 
 // UnitOf identifies the unit of a row by its values in all columns; "": one of them is missing.
-// Numbers of all types are equal if their values are.
+// Numbers of all types, and times in all units, are equal if their values are.
 func UnitOf(columns StoredColumns, row int) string {
 	h := sha256.New()
-	for _, values := range columns.Values {
+	for c, values := range columns.Values {
 		v := values[row]
 		text := v.String()
-		if v.Kind() == parquet.Float {
+		switch kind := columns.Types[c].Type().LogicalType(); {
+		case v.IsNull():
+			return ""
+		case kind != nil:
+			text = quantity(v, kind.Value)
+		case v.Kind() == parquet.Float:
 			text = strconv.FormatFloat(float64(v.Float()), 'f', -1, 64)
-		} else if v.Kind() == parquet.Double {
+		case v.Kind() == parquet.Double:
 			text = strconv.FormatFloat(v.Double(), 'f', -1, 64)
 		}
-		if v.IsNull() || text == "NaN" {
+		if text == "NaN" {
 			return ""
 		}
 		_, _ = fmt.Fprintf(h, "%d %s", len(text), text) // a hash never returns an error
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// quantity returns the text of a value, of decimals and of times in seconds without zeros behind the point.
+func quantity(v parquet.Value, of format.LogicalTypeValue) string {
+	scale, times := 9, int64(1)
+	switch of := of.(type) {
+	case *format.DecimalType:
+		scale = int(of.Scale)
+	case *format.TimestampType:
+		times = of.Unit.Value.Duration().Nanoseconds()
+	default:
+		return v.String()
+	}
+	var digits *big.Int
+	switch v.Kind() {
+	case parquet.Int32:
+		digits = big.NewInt(int64(v.Int32()))
+	case parquet.Int64:
+		digits = big.NewInt(v.Int64())
+	default:
+		digits = ingest.Unscaled(v.ByteArray())
+	}
+	one := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
+	text := new(big.Rat).SetFrac(digits.Mul(digits, big.NewInt(times)), one).FloatString(scale)
+	if scale > 0 {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
 }
