@@ -64,6 +64,14 @@ func unmarshalStrict(data []byte, into any) error {
 	return nil
 }
 
+// Unmarshal is [json.Unmarshal], with errors without terms of Go.
+func Unmarshal(data []byte, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return jsonFault(err)
+	}
+	return nil
+}
+
 // jsonFault rewrites an error of package json without terms of Go.
 func jsonFault(err error) error {
 	fault, ok := errors.AsType[*json.UnmarshalTypeError](err)

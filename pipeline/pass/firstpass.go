@@ -25,7 +25,7 @@ type FirstPass struct {
 	Features []job.Affine
 	Target   job.Affine
 	Digest   job.Digest
-	Targets  job.Digest       // of the multiset of the target's values
+	Targets  job.Digest // of the multiset of the target's values
 	Held     HeldOut
 
 	Reference dataset.RawRows // the prior rows, in the order of their ordinals

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -71,7 +72,7 @@ func (j *Job) state(ctx context.Context) (*jobState, error) {
 	}
 	s := &jobState{}
 	if err == nil {
-		err = json.Unmarshal(text, s)
+		err = certify.Unmarshal(text, s)
 	}
 	switch k := s.number(); {
 	case err != nil:

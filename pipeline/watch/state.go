@@ -6,7 +6,6 @@
 package watch
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -62,7 +61,7 @@ const StateFile = "watch.json"
 // Parse returns a stored state. A state with faults is an error.
 func Parse(text []byte) (*State, error) {
 	s := &State{}
-	err := json.Unmarshal(text, s)
+	err := certify.Unmarshal(text, s)
 	if err == nil {
 		err = s.Validate()
 	}

@@ -114,8 +114,8 @@ class Model:
             block = array.T.astype(float)
             block[:, (np.abs(block) > 1 << 53).any(0) & (array.dtype.kind in "iu")] = np.nan
             return [block] if block.size else []
-        missing = [name for name in self.features if name not in rows.column_names]
-        need(not missing, f"the rows lack the columns {missing}")
+        missing = [name for name in self.features if rows.column_names.count(name) != 1]
+        need(not missing, f"the rows lack the columns {missing}, or have them twice")
         if not rows.num_rows:
             return []
         with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
@@ -142,7 +142,7 @@ def current(folder):
         pointer = parse(text := content(path, 1 << 20).decode())
         known = canonical(pointer, 2) + "\n" == text and re.fullmatch(r"format id certificate model predictor bound( status)? since pacsgp-current/1 "
             r"([0-9a-f]{64}) certificate-\2\.json model-[0-9a-f]{64}\.parquet (prediction|draw) [0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}(\.[0-9]{0,8}[1-9])?Z", " ".join([*pointer, *[*pointer.values()][:5], pointer["since"]]))
-    except (KeyError, ValueError, TypeError, RecursionError):  # damaged, or no text
+    except (AttributeError, KeyError, ValueError, TypeError, RecursionError):  # damaged, or no text
         known = False
     need(known, f"{path} is no pointer")
     model, certificate = (os.path.join(folder, pointer[name]) for name in ("model", "certificate"))

@@ -3,7 +3,6 @@ package lake
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
@@ -132,5 +132,5 @@ func readJSON(fsys durable.FS, path string, limit int64, to any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(data, to)
+	return certify.Unmarshal(data, to)
 }

@@ -2,7 +2,6 @@ package lake
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,7 +39,7 @@ func (o *Output) Numbered(ctx context.Context, name string) (map[int64]string, e
 			Delta struct{ Sequence *certify.Sequence }
 		}
 		if err == nil {
-			if err = json.Unmarshal(document, &c); err != nil {
+			if err = certify.Unmarshal(document, &c); err != nil {
 				err = fmt.Errorf("%s: %w", path, err)
 			}
 		}

@@ -247,7 +247,7 @@ func (o *Output) GetManifest(c certify.Certificate, id string) (pipeline.Manifes
 	if err != nil {
 		return m, err
 	}
-	if err := json.Unmarshal(data, &m); err != nil {
+	if err := certify.Unmarshal(data, &m); err != nil {
 		return m, fmt.Errorf("%s: %w: it is no manifest: %w", path, job.ErrRefused, err)
 	}
 	if err := m.Check(c, id); err != nil {

@@ -46,22 +46,22 @@ func (o *Output) Current() (*pipeline.Current, error) {
 		return nil, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &p)
+		err = certify.Unmarshal(data, &p)
 	}
 	again, _ := json.MarshalIndent(p, "", "  ")
 	switch {
 	case err != nil:
 	case p.Format != pointerFormat:
-		err = fmt.Errorf("its format is %q", p.Format)
+		err = fmt.Errorf("its format is %q, want %q", p.Format, pointerFormat)
 	case string(data) != string(again)+"\n" || p.Predictor != certify.PredictorMean && p.Predictor != certify.PredictorDraw || time.Until(p.Since) > time.Hour:
 		err = errors.New("it was edited")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: it is no pointer of the format %s: %w", path, pointerFormat, err)
-	}
 	digest := strings.TrimSuffix(strings.TrimPrefix(p.Model, "model-"), ".parquet")
-	if p.Model != ModelName(digest) || p.Model != filepath.Base(p.Model) || p.Certificate != CertificateName(p.ID) {
-		return nil, fmt.Errorf("%s: %q and %q are not the names of a certificate and a model next to it", path, p.Certificate, p.Model)
+	if err == nil && (p.Model != ModelName(digest) || p.Model != filepath.Base(p.Model) || p.Certificate != CertificateName(p.ID)) {
+		err = fmt.Errorf("%q and %q are not the names of a certificate and a model next to it", p.Certificate, p.Model)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: it is no pointer: %w (hint: restore it, or make a certificate current: pacsgp promote ID DIR)", path, err)
 	}
 	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Verdict: pipeline.Verdict{Status: p.Status, Bound: p.Bound}, Predictor: p.Predictor, Since: p.Since}, nil
 }
