@@ -34,8 +34,11 @@ func (w *writer) add(r *broker.Record) error {
 		}
 	}
 	err := w.block.add(r, func(columns [][]float64) error { return w.decoded(r, columns) })
-	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
+	if errors.Is(err, errUnavailable) {
 		return w.bad(r, err)
+	}
+	if err != nil && !w.spool.cfg.Tolerant {
+		return fmt.Errorf("%w (hint: mend the producer; rejected: {limit: 1 %%} allows some bad records)", w.bad(r, err))
 	}
 	if err != nil {
 		w.block.reasons[w.block.rows()-1] = fmt.Sprintf("offset %d: %v", r.Offset, err)
@@ -57,7 +60,7 @@ func (w *writer) add(r *broker.Record) error {
 // decoded decodes a record and appends its row to columns.
 func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
 	if r.Value == nil {
-		return errors.New("it is a tombstone, without a value (hint: rejected.limit allows a share of bad records)")
+		return errors.New("it is a tombstone, without a value")
 	}
 	return w.decode.read(r.Value, columns)
 }
