@@ -28,7 +28,7 @@ type Scheduler struct {
 	// Ended, if not nil, is called at the end of each run, however it ended.
 	Ended func(j *Job, r *pipeline.RunState)
 	// Seen, if not nil, is called after each check of a job. fault says why the job cannot run or why it is not known
-	// whether it is due. It is nil otherwise.
+	// whether it is due. It is nil otherwise, and while another process works for the job.
 	Seen func(j *Job, fault error)
 	// Damaged, if not nil, is called after a check without a run. It returns why the current model of a job cannot be
 	// used, or nil.
@@ -54,6 +54,9 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		fault := cmp.Or(s.lookFault, err)
 		if fault == nil {
 			j.said = ""
+		}
+		if errors.Is(fault, pipeline.ErrHeld) { // another process works for the job
+			fault = nil
 		}
 		if s.Seen != nil {
 			s.Seen(j, fault)

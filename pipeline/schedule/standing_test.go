@@ -9,6 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
@@ -91,6 +92,11 @@ func TestDueBehindAChange(t *testing.T) {
 	daily, err := schedule.Cron("30 5 * * *", "UTC")
 	fatal.If(t, err)
 	s.job.Triggers = []schedule.Trigger{{Key: "cron 30 5 * * * UTC", Moments: daily}}
+	s.Seen = func(_ *schedule.Job, fault error) { fatal.If(t, fault) }
+	release, err := (&pipelinetest.Output{Store: s.store}).Hold()
+	fatal.If(t, err)
+	s.at(someDay.Add(15 * time.Minute)) // a run by hand holds the output: no fault
+	fatal.If(t, release())
 	if r := s.at(someDay.Add(20 * time.Minute)); r != nil {
 		t.Fatalf("nothing is due, and it ran: %+v", r)
 	}
