@@ -92,6 +92,8 @@ func (s *server) first(w http.ResponseWriter, r *http.Request) {
 		p.List = append(p.List, read(r.Context(), folder, s.now()))
 	}
 	switch {
+	case len(s.roots) == 0:
+		p.Warnings = append(p.Warnings, "The models of this service are on topics, and not shown here.")
 	case len(p.List) == 0 && warnings == nil:
 		p.Warnings = append(p.Warnings, "There is no model yet.")
 	case len(p.List) == 1:

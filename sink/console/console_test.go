@@ -156,8 +156,10 @@ func TestListOfOutputs(t *testing.T) {
 	if len(links) != 3 || !strings.HasSuffix(links[0][1], "b") || !strings.Contains(page, "is missing") {
 		t.Errorf("%q in %s", links, page)
 	}
-	if _, page := get(t, handled(t.TempDir()), "/"); !strings.Contains(page, "no model yet") {
-		t.Errorf("an empty folder: %s", page)
+	for words, h := range map[string]http.Handler{"no model yet": handled(t.TempDir()), "are on topics": handled()} {
+		if _, page := get(t, h, "/"); !strings.Contains(page, words) {
+			t.Errorf("want %q: %s", words, page)
+		}
 	}
 }
 
