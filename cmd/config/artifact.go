@@ -116,16 +116,6 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 // TrustedKeys describes the flag --trusted.
 const TrustedKeys = "demand a signature by one of these public `keys`,\na file or a folder"
 
-// Trust returns the setter of --trusted. It rejects "", the value of an unset variable.
-func Trust(keys *string) func(string) error {
-	return func(path string) error {
-		if *keys = path; path == "" {
-			return errors.New("want public keys; leave the flag out to demand no signature")
-		}
-		return nil
-	}
-}
-
 // ArtifactPaths returns the model and the certificate that args begin with, and the rest of args.
 // An output directory means the current model and certificate in it.
 func ArtifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {

@@ -66,7 +66,7 @@ func demo(ctx context.Context, w system, output string) error {
 	}
 	say("\nVerifying the artifact against the lake …\n")
 	model, certificate := filepath.Join(p.Output, o.Record.Model), filepath.Join(p.Output, o.Record.Certificate)
-	v, err := verification{model: model, certificate: certificate, id: &o.Record.ID, from: p.Source, required: p.Require.Of}.run(ctx, w)
+	v, err := verification{model: model, certificate: certificate, id: o.Record.ID, from: p.Source, required: p.Require.Of}.run(ctx, w)
 	if err != nil {
 		return err
 	}

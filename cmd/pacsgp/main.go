@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -102,7 +103,15 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	}
 	root.SetVersionTemplate(versionLine())
 	w.log.flags(root)
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return w.log.check() }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		err := w.log.check()
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if f.Value.Type() == "string" && f.Value.String() == "" { // the value of an unset variable
+				err = cmp.Or(err, config.Argument(fmt.Errorf("--%s is empty: give a value, or leave the flag out", f.Name)))
+			}
+		})
+		return err
+	}
 	root.SetArgs(args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)

@@ -66,7 +66,7 @@ func predictCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose source has the rows,\ninstead of DATA")
 	cmd.Flags().Func("interval", "add intervals that cover this `share` of new rows,\nas in 90% or 0.9", share.Set)
 	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "`columns` of the data to add, as in id,day")
-	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&trusted))
+	cmd.Flags().StringVar(&trusted, "trusted", "", config.TrustedKeys)
 	budgetFlags(cmd, &within, "for duplicates and pages")
 	outputFlag(cmd, &output, "Parquet file")
 	return cmd

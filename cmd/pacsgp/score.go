@@ -34,7 +34,7 @@ func scoreCommand(w system) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the score file (YAML)")
-	f.Func("trusted", config.TrustedKeys, config.Trust(&trusted))
+	f.StringVar(&trusted, "trusted", "", config.TrustedKeys)
 	f.BoolVar(&once, "once", false, "predict what is there and exit; status 1 if a file fails")
 	return cmd
 }

@@ -69,8 +69,8 @@ func verifyCommand(w system) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose source has the rows, instead of DATA;\na topic is replayed as the certificate says")
-	cmd.Flags().Func("trusted", config.TrustedKeys, config.Trust(&v.trusted))
-	cmd.Flags().Func("id", "demand this `id`, which you know from elsewhere", func(text string) error { v.id = &text; return nil })
+	cmd.Flags().StringVar(&v.trusted, "trusted", "", config.TrustedKeys)
+	cmd.Flags().StringVar(&v.id, "id", "", "demand this `id`, which you know from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.required), "require", string(certify.PredictorMean), "which claim the exit status is about:\nprediction or draw")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 3 if something that could be checked was not")
 	budgetFlags(cmd, &v.Budget, "for duplicates and pages")
@@ -82,7 +82,7 @@ func verifyCommand(w system) *cobra.Command {
 // A verification is the options of verify: which certificate to check, and against which rows.
 type verification struct {
 	model, certificate string            // paths or addresses
-	id                 *string           // id that the certificate must have; nil means any
+	id                 string            // that the certificate must have; "" means any
 	from               config.Origin     // origin of the rows; nil means that none are read
 	trusted            string            // public keys; "" means that no signature is required
 	required           certify.Predictor // which claim the exit status is about
@@ -107,8 +107,8 @@ func (v *verification) together() error {
 // demanded returns an error if the certificate lacks a required id or signature. Otherwise it
 // returns lines about what it has checked.
 func (v verification) demanded(ctx context.Context, c certify.Certificate, id string) ([]string, error) {
-	if v.id != nil && *v.id != id {
-		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", job.ErrRefused, id, *v.id)
+	if v.id != "" && v.id != id {
+		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", job.ErrRefused, id, v.id)
 	}
 	if v.trusted == "" {
 		return nil, nil
