@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/ingest"
@@ -60,7 +61,7 @@ func readConfiguration[T any](path string, lookup func(string) (string, bool)) (
 		return c, nil, want.Whole(path, err)
 	}
 	c, t = yamlfile.Parse[T](want.Kind, path, raw, lookup)
-	if is, known := kindWhere(func(k kind) bool { return t.Has(k.key) }); one && known && is.Name != want.Name {
+	if is, known := kindWhere(func(k kind) bool { return t.Has(k.key) }); one && known && is.Name != want.Name && !slices.Contains(want.required, is.key) {
 		err = want.Whole(path, fmt.Errorf("it is a %s file, and a %s file is wanted", is.Name, want.Name))
 	}
 	return c, t, err
