@@ -88,12 +88,9 @@ func (e *scoreEvents) summary(w system, c config.ScoreFile, failed int) error {
 
 // scoreEvents reports what score does, in the log and in metrics.
 type scoreEvents struct {
-	meters
+	fileFaults
 	file  config.ScoreFile
-	show  *display
 	group *groupMetrics // nil if rows are in files
-	why   reason        // why score waits, or why files cannot be predicted
-	fault reason        // why the last failed file could not be predicted
 
 	mu    sync.Mutex // guards the fields below
 	sum   score.Counts
@@ -104,7 +101,7 @@ type scoreEvents struct {
 }
 
 func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
-	e := &scoreEvents{meters: newMeters(), file: c, show: show, since: time.Now()}
+	e := &scoreEvents{fileFaults: fileFaults{meters: newMeters(), show: show}, file: c, since: time.Now()}
 	e.counter("pacsgp_predictions_total", "Rows that score has dealt with, by whether they have a prediction.", "outcome")
 	e.counter("pacsgp_prediction_batches_total", "Files, or batches of rows of a topic, that were predicted.")
 	e.counter("pacsgp_models_taken_total", "Models that score has taken, the first included.")
@@ -114,7 +111,7 @@ func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
 	if c.OnTopics() {
 		e.group = newGroupMetrics(e.meters)
 	} else {
-		e.gauge("pacsgp_prediction_failed_files", "Files that could not be predicted in the last round.")
+		e.failedFiles()
 	}
 	return e
 }
@@ -133,12 +130,6 @@ func (e *scoreEvents) Waits(err error) {
 	}
 	e.show.warnOnce(err.Error())
 	e.why.set(err)
-}
-
-// Failed logs why a file has no predictions.
-func (e *scoreEvents) Failed(err error) {
-	e.show.warnOnce(err.Error())
-	e.fault.set(err)
 }
 
 // Predicted counts committed predictions.
@@ -187,8 +178,34 @@ func (e *scoreEvents) others(where string, n score.Counts) {
 	}
 }
 
+// ready returns why score cannot predict, or nil if it can.
+func (e *scoreEvents) ready(ctx context.Context) error {
+	if err := e.file.Ready(ctx, e.why.get()); err != nil || e.group == nil {
+		return err
+	}
+	return e.group.ready()
+}
+
+// fileFaults reports files that cannot be predicted.
+type fileFaults struct {
+	meters
+	show  *display
+	why   reason // why the service waits, or why files cannot be predicted
+	fault reason // why the last failed file could not be predicted
+}
+
+func (e *fileFaults) failedFiles() {
+	e.gauge("pacsgp_prediction_failed_files", "Files that could not be predicted in the last round.")
+}
+
+// Failed logs why a file has no predictions, once.
+func (e *fileFaults) Failed(err error) {
+	e.show.warnOnce(err.Error())
+	e.fault.set(err)
+}
+
 // round records how many files could not be predicted in a round over all files.
-func (e *scoreEvents) round(failed int) {
+func (e *fileFaults) round(failed int) {
 	e.set("pacsgp_prediction_failed_files", float64(failed))
 	fault := e.fault.get()
 	if failed == 0 || fault == nil {
@@ -200,12 +217,4 @@ func (e *scoreEvents) round(failed int) {
 		example = ", for example"
 	}
 	e.why.set(fmt.Errorf("%s cannot be predicted%s: %w", words.Count(int64(failed), "file"), example, fault))
-}
-
-// ready returns why score cannot predict, or nil if it can.
-func (e *scoreEvents) ready(ctx context.Context) error {
-	if err := e.file.Ready(ctx, e.why.get()); err != nil || e.group == nil {
-		return err
-	}
-	return e.group.ready()
 }

@@ -55,20 +55,23 @@ func answers(t *testing.T, url string, want int, has string) {
 	}
 }
 
-// A half-written file is reported by readiness and metrics of both services, which are well
+// A half-written file is reported by readiness and metrics of these services, which are well
 // again when it is gone.
 func TestServicesTellUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	dir, _, score := following(t, 1, 40)
+	watch := filepath.Join(dir, "watch.yaml")
+	writeFile(t, watch, []byte("model: out\nsource: {paths: [new]}\nstate: seen\n"))
 	schedule := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]", "files: new")
 	for command, c := range map[string]struct{ file, metric, half string }{
-		"score":    {score, "pacsgp_prediction_failed_files", filepath.Join(dir, "new", "half.parquet")},
-		"schedule": {schedule, "pacsgp_scheduled_failing", filepath.Join(dir, "lake", "half.parquet")},
+		"score":          {score, "pacsgp_prediction_failed_files", filepath.Join(dir, "new", "half.parquet")},
+		"watch --follow": {watch, "pacsgp_prediction_failed_files", filepath.Join(dir, "new", "half.parquet")},
+		"schedule":       {schedule, "pacsgp_scheduled_failing", filepath.Join(dir, "lake", "half.parquet")},
 	} {
 		writeFile(t, c.half, []byte("PAR1 and no end"))
 		text := strings.ReplaceAll(string(readFile(t, c.file)), "poll: ", "# ")
 		writeFile(t, c.file, []byte(text+"serve: {listen: '127.0.0.1:0'}\npoll: 100ms\n"))
-		r := startCommand(t, command, "-c", c.file)
+		r := startCommand(t, append(strings.Fields(command), "-c", c.file)...)
 		at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 		ready := "http://" + at + "/readyz"
 		answers(t, ready, http.StatusServiceUnavailable, "half.parquet")

@@ -80,7 +80,8 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON bool) error {
 	show := newDisplay(w)
 	defer show.end()
-	e := &watchEvents{show: show, follow: follow, meters: watchMeters(), since: time.Now()}
+	e := &watchEvents{fileFaults: fileFaults{meters: watchMeters(), show: show}, follow: follow, since: time.Now()}
+	e.failedFiles()
 	watching := config.Watching{
 		WatchFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
 		Follow: follow, Events: e, Counted: e.counted, RoundEnded: e.round,
@@ -157,10 +158,8 @@ func watched(w system, last config.Watched, asJSON bool) error {
 
 // watchEvents reports what watch does, in the log and in metrics.
 type watchEvents struct {
-	meters
-	show   *display
+	fileFaults
 	follow bool
-	why    reason // why watch waits
 
 	mu      sync.Mutex // guards the fields below
 	by      string     // id of the certificate that is tested
@@ -184,12 +183,11 @@ func (e *watchEvents) Waits(err error) {
 	e.why.set(err)
 }
 
-// Failed logs the reason why a file was not counted, once.
-func (e *watchEvents) Failed(err error) { e.show.warnOnce(err.Error()) }
-
 // Predicted logs counted files; counted logs what their rows show.
 func (e *watchEvents) Predicted(what score.Done) {
-	e.why.set(nil)
+	if len(what.Files) == 0 { // for files, round does this
+		e.why.set(nil)
+	}
 	for _, f := range what.Files {
 		e.show.event(fmt.Sprintf("%s: %s", f.Path, words.Count(f.Rows, "row")))
 	}
@@ -218,8 +216,8 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 }
 
 // round logs what was counted since the last line, even if no more rows arrive.
-func (e *watchEvents) round(int) {
-	e.why.set(nil)
+func (e *watchEvents) round(failed int) {
+	e.fileFaults.round(failed)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.log(false)
