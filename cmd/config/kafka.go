@@ -113,15 +113,9 @@ func (p *position) Form() (yamlfile.Form, string) {
 
 // of returns the position as kafkalog has it, or the time missing if p is "". Form has checked p.
 func (p position) of(missing int64) (kafkalog.Position, error) {
-	switch p {
-	case "":
-		return kafkalog.Position{Time: missing}, nil
-	case "earliest":
-		return kafkalog.Position{Time: broker.Earliest}, nil
-	case "latest":
-		return kafkalog.Position{Time: broker.Latest}, nil
-	case "committed":
-		return kafkalog.Position{Time: kafkalog.Committed}, nil
+	words := map[position]int64{"": missing, "earliest": broker.Earliest, "latest": broker.Latest, "committed": kafkalog.Committed}
+	if at, ok := words[p]; ok {
+		return kafkalog.Position{Time: at}, nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, string(p))
 	if err == nil && t.UnixMilli() < 0 {
