@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
@@ -21,12 +23,7 @@ func hides(from Origin, output string) string {
 	if output == "" {
 		return ""
 	}
-	for _, name := range []string{sinklake.ModelName("0"), sinklake.RowName("0")} {
-		if found := from.Finds(objects.Join(output, name)); found != "" {
-			return found
-		}
-	}
-	return ""
+	return cmp.Or(from.Finds(objects.Join(output, sinklake.ModelName("0"))), from.Finds(objects.Join(output, sinklake.RowName("0"))))
 }
 
 // MayCreate returns an error if the folder of an output file is missing, or if the file would be
@@ -133,12 +130,7 @@ func CertificateIn(folder, begin string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var found []string
-	for _, id := range all {
-		if strings.HasPrefix(id, begin) {
-			found = append(found, id)
-		}
-	}
+	found := slices.DeleteFunc(all, func(id string) bool { return !strings.HasPrefix(id, begin) })
 	switch {
 	case len(found) == 1 && len(begin) >= 6:
 		return found[0], nil
