@@ -33,9 +33,8 @@ func (c Serve) Declared() bool { return c != (Serve{}) }
 
 // check adds the faults of the section.
 func (c Serve) check(faults *yamlfile.Faults) {
-	if err := (serving.Config{Address: c.Listen}).Check(); err != nil && c.Declared() {
-		faults.Add("serve", "%v", err)
-	}
+	err := serving.Config{Address: c.Listen}.Check()
+	faults.Unless(err == nil || !c.Declared(), "serve", "%v", err)
 }
 
 // declared reports whether the file has the section.

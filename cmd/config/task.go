@@ -100,9 +100,8 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(!isRemote(bad.path), "rejected.to", "%s: "+wantLocal, bad.path)
 	faults.Unless(bad == (rejectedTo{}) || c.Rejected.Limit > 0, "rejected.to", "no rejected row is tolerated: give rejected.limit, the largest share of rows that may be bad")
 	if bad.path != "" && !isRemote(bad.path) {
-		if err := mayMake(bad.path, from); err != nil {
-			faults.Add("rejected.to", "%v", err)
-		}
+		err := mayMake(bad.path, from)
+		faults.Unless(err == nil, "rejected.to", "%v", err)
 	}
 	faults.Unless(c.Grid == "" || c.Grid == paperGrid, "grid", "%q is no grid: leave it out, or write %s", c.Grid, paperGrid)
 	faults.Unless(c.Retain >= 0, "retain", "want the number of runs to keep, not %d", c.Retain)
@@ -224,8 +223,7 @@ func (p Task) checkStream(faults *yamlfile.Faults) {
 	faults.Unless(from.spool.Folder == "", "source.spool.folder", "the spools of a stream are in its output")
 	faults.Unless(!p.Stream.Shared() || from.Partitions == nil, key+".partitions", "leave it out: a shared group divides all partitions of the topic among its members")
 	if from.Group != "" {
-		if err := certify.SequenceName(from.Topic + "/" + from.Group); err != nil {
-			faults.Add(key+".group", "%v", err)
-		}
+		err := certify.SequenceName(from.Topic + "/" + from.Group)
+		faults.Unless(err == nil, key+".group", "%v", err)
 	}
 }
