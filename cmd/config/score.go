@@ -139,28 +139,23 @@ func ReadScore(_ context.Context, path string, env Environment) (ScoreFile, erro
 		c.checkFiles(&faults)
 	}
 	for i, name := range c.Passthrough {
-		err := c.canKeep(name)
-		if err == nil && c.OnTopics() {
-			err = kafkalog.CanKeep(c.Source.Kafka.Format, name)
-		}
-		if err != nil {
-			faults.Add(fmt.Sprintf("passthrough[%d]", i), "%v", err)
-		}
-		faults.Unless(!slices.Contains(c.Passthrough[:i], name), fmt.Sprintf("passthrough[%d]", i), "%q is named twice", name)
+		at, err := fmt.Sprintf("passthrough[%d]", i), c.canKeep(name)
+		faults.Unless(err == nil, at, "%v", err)
+		faults.Unless(!slices.Contains(c.Passthrough[:i], name), at, "%q is named twice", name)
 	}
 	return c, t.Merge(faults)
 }
 
-// canKeep returns an error if predictions have a column with the name of a kept one.
+// canKeep returns an error if predictions have a column with the name of a kept one, or if records cannot have it.
 func (c ScoreFile) canKeep(name string) error {
-	switch {
-	case c.OnTopics() && c.ToTopic():
-		return sink.CanKeep(name, "partition", "offset")
-	case c.OnTopics():
-		return sink.CanKeep(name, "partition", "offset", "key")
-	default:
+	if !c.OnTopics() {
 		return sink.CanKeep(name)
 	}
+	others := []string{"partition", "offset", "key"}
+	if c.ToTopic() {
+		others = others[:2]
+	}
+	return cmp.Or(sink.CanKeep(name, others...), kafkalog.CanKeep(c.Source.Kafka.Format, name))
 }
 
 // checkFiles adds the faults of a source of files.
