@@ -39,7 +39,7 @@ func schemaOf(key string, t reflect.Type) schema {
 		}
 		return yamlfile.OrVariable(f.Schema)
 	}
-	if words, chosen := choices()[key]; chosen {
+	if words, chosen := choices[key]; chosen {
 		return yamlfile.OrVariable(schema{"enum": words})
 	}
 	switch t.Kind() {
@@ -72,18 +72,16 @@ func sectionOf(key string, t reflect.Type) schema {
 	return schema{"type": "object", "additionalProperties": false, "properties": properties}
 }
 
-// choices returns the words that keys accept, by key, for all kinds of files.
-func choices() map[string]any {
-	return map[string]any{
-		"loss.kind":            certify.LossKinds(),
-		"grid":                 []string{paperGrid},
-		"scaling":              []job.Scaling{job.ScalingReference, job.ScalingNone},
-		"train.method":         job.Methods(),
-		"train.objective":      job.Objectives(),
-		"stream.group":         []string{GroupSingle, GroupShared},
-		"source.kafka.format":  kafkalog.Formats,
-		"kafka.sasl.mechanism": broker.Mechanisms,
-		"members":              []string{GroupSingle, GroupShared},
-		"replaced":             replacedWords,
-	}
+// choices are the words that keys accept, by key, for all kinds of files.
+var choices = map[string]any{
+	"loss.kind":            certify.LossKinds(),
+	"grid":                 []string{paperGrid},
+	"scaling":              []job.Scaling{job.ScalingReference, job.ScalingNone},
+	"train.method":         job.Methods(),
+	"train.objective":      job.Objectives(),
+	"stream.group":         []string{GroupSingle, GroupShared},
+	"source.kafka.format":  kafkalog.Formats,
+	"kafka.sasl.mechanism": broker.Mechanisms,
+	"members":              []string{GroupSingle, GroupShared},
+	"replaced":             replacedWords,
 }

@@ -238,7 +238,7 @@ func TestSchemaSaysWhatKeysAre(t *testing.T) {
 	for _, kind := range []string{KindJob, KindSchedule, KindScore, KindWatch} {
 		t.Run(kind, func(t *testing.T) { keysAreSaid(t, kind, ofWords) })
 	}
-	for key := range choices() {
+	for key := range choices {
 		if !ofWords[key] {
 			t.Errorf("the words of %q are of no key", key)
 		}
