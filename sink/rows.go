@@ -2,7 +2,6 @@ package sink
 
 import (
 	"io"
-	"math"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -16,7 +15,6 @@ import (
 type Rejected struct {
 	w       *parquet.GenericWriter[any]
 	columns []string
-	n       int
 }
 
 // NewRejectedRows starts a file. columns name the values of a row; texts are those whose values are hashes of texts.
@@ -32,7 +30,7 @@ func NewRejectedRows(w io.Writer, columns, texts []string) *Rejected {
 		"column": parquet.String(), "reason": parquet.String(), "values": values,
 	})
 	return &Rejected{
-		w:       parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Zstd)),
+		w:       parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(groupRows)),
 		columns: slices.Clone(columns),
 	}
 }
@@ -41,7 +39,7 @@ func NewRejectedRows(w io.Writer, columns, texts []string) *Rejected {
 func (b *Rejected) Write(shard dataset.Shard, r dataset.RejectedRow) error {
 	column, values := "", map[string]any{}
 	for i, v := range r.Values {
-		if name := b.columns[i]; !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if name := b.columns[i]; finite(v) {
 			values[name] = &v // the library takes a zero for null, unless it is behind a pointer
 		} else if column == "" {
 			column = name
@@ -51,9 +49,6 @@ func (b *Rejected) Write(shard dataset.Shard, r dataset.RejectedRow) error {
 		"in": shard.Position.In, "part": int32(shard.Position.Part), "row": shard.Position.At + r.Row, //nolint:gosec // a row group's number
 		"column": column, "reason": r.Reason, "values": values,
 	}})
-	if b.n++; err == nil && b.n%groupRows == 0 {
-		err = b.w.Flush()
-	}
 	return err
 }
 
