@@ -2,7 +2,6 @@ package sink
 
 import (
 	"encoding/json"
-	"math"
 	"strconv"
 	"unicode/utf8"
 
@@ -70,7 +69,7 @@ func (o PredictionObjects) Append(to []byte, partition int, offset int64, row in
 
 // appendNumber appends a number, or null if it is not finite.
 func appendNumber(to []byte, v float64) []byte {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !finite(v) {
 		return append(to, "null"...)
 	}
 	return strconv.AppendFloat(to, v, 'g', -1, 64)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -95,7 +94,7 @@ func readTable(f *tableFile, meta pass.ModelMeta, d int) (pass.Model, error) {
 			if len(list.found) != len(list.to) {
 				return fmt.Errorf("column %s: row %d has %d values, want %d", list.name, at, len(list.found), len(list.to))
 			}
-			if i := slices.IndexFunc(list.found, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }); i >= 0 {
+			if i := slices.IndexFunc(list.found, func(v float64) bool { return !finite(v) }); i >= 0 {
 				return fmt.Errorf("column %s: row %d: %v is no finite number", list.name, at, list.found[i])
 			}
 			copy(list.to, list.found)
