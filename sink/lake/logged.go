@@ -141,9 +141,6 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 	})
 	return func(ctx context.Context) error {
 		if w.by != p.By { // a file has predictions of one model
-			if err := w.Same(ctx); err != nil {
-				return err
-			}
 			if err := w.publish(ctx); err != nil {
 				return err
 			}
@@ -187,8 +184,11 @@ func (w *Logged) file(partition int, first int64) (*openFile, error) {
 	return w.open[partition], nil
 }
 
-// publish publishes the dead letters of the rows in the open files, then these files.
+// publish publishes the dead letters of the rows in the open files, then these files, unless the topic is another one.
 func (w *Logged) publish(ctx context.Context) error {
+	if err := w.Same(ctx); err != nil {
+		return err
+	}
 	if w.DeadLetters != nil {
 		if err := w.DeadLetters.Commit(ctx, w.ends); err != nil {
 			return err
@@ -217,9 +217,6 @@ func (w *Logged) publish(ctx context.Context) error {
 func (w *Logged) Commit(ctx context.Context) error {
 	if len(w.ends) == 0 {
 		return nil
-	}
-	if err := w.Same(ctx); err != nil {
-		return err
 	}
 	if err := w.publish(ctx); err != nil {
 		return err
