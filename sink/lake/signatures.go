@@ -37,12 +37,6 @@ func (o *Output) Signatures(id string) (all [][]byte, err error) {
 }
 
 // signaturesOf returns the names of the signatures of a certificate, sorted.
-func signaturesOf(names []string, id string) (found []string) {
-	for _, name := range names {
-		if strings.HasPrefix(name, signaturePrefix(id)) {
-			found = append(found, name)
-		}
-	}
-	slices.Sort(found)
-	return found
+func signaturesOf(names []string, id string) []string {
+	return slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool { return !strings.HasPrefix(name, signaturePrefix(id)) })
 }
