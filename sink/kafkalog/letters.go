@@ -53,10 +53,8 @@ func OpenDeadLetters(ctx context.Context, cfg DeadLettersConfig) (*DeadLetters, 
 	if l.writer, err = cfg.Client.NewWriter(ctx, cfg.group()); err != nil {
 		return nil, err
 	}
-	if l.sent, err = cfg.Client.CommittedOffsets(ctx, cfg.group(), cfg.Source, rows); err != nil {
-		return nil, err
-	}
-	return l, nil
+	l.sent, err = cfg.Client.CommittedOffsets(ctx, cfg.group(), cfg.Source, rows)
+	return l, err
 }
 
 // PutDeadLetters sends the dead letters of a window in one transaction. each yields them with their
