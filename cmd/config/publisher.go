@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -173,13 +174,10 @@ func DefaultTopics(brokers string, warning func(string)) *ArtifactTopics {
 	}
 }
 
-// isID reports whether text has the form of a certificate's id.
-func isID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
-
 // Promote makes a published certificate the current one of a name. It returns it, and the id of the
 // one before.
 func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required certify.Predictor) (c certify.Certificate, before string, err error) {
-	if !isID(id) {
+	if !digest.Is(id) {
 		return c, "", Argument(fmt.Errorf("%s: want the whole id of a published certificate", id))
 	}
 	client, err := s.Cluster.Client()
@@ -206,7 +204,7 @@ func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	at := pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: name}}
-	if !isID(name) {
+	if !digest.Is(name) {
 		if at, err = (&kafkalog.Pointers{Client: client, Topics: s.Topics, Name: name}).Current(ctx); err != nil {
 			return nil, err
 		}
@@ -215,7 +213,7 @@ func (s *ArtifactTopics) Pull(ctx context.Context, fsys durable.FS, name, output
 	if err != nil {
 		return nil, err
 	}
-	if paths, err = sinklake.PutFiles(ctx, fsys, output, a); err != nil || isID(name) {
+	if paths, err = sinklake.PutFiles(ctx, fsys, output, a); err != nil || digest.Is(name) {
 		return paths, err
 	}
 	c, err := certify.Parse(a.Document)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -144,7 +145,7 @@ func (c JobFile) artifactTopics(faults *yamlfile.Faults) *ArtifactTopics {
 	}
 	s := &ArtifactTopics{Cluster: c.Kafka, Topics: kafkalog.TopicsOf(k.Topics), Name: k.Name, group: group, sign: c.Sign}
 	faults.Unless(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name), key+".name", "names that begin with score/ or sequence/, or end in a slash and a number, are reserved")
-	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !isID(k.Name), key+".name", "name the model, under which consumers find the current one")
+	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !digest.Is(k.Name), key+".name", "name the model, under which consumers find the current one")
 	return s
 }
 

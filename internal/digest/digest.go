@@ -5,7 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 )
+
+// Is reports whether text has the form of a digest.
+func Is(text string) bool {
+	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
+}
 
 // Of returns the digest of data.
 func Of(data []byte) string {

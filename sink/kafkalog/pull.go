@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +25,6 @@ var ErrNotFound = stream.ErrNotFound
 
 // maxPieces bounds the number of pieces of a model.
 const maxPieces = sink.MaxModelBytes / 1024
-
-var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Pull reads the artifact with the id of a certificate. It checks every hash.
 func Pull(ctx context.Context, client *broker.Client, t Topics, id string) (a stream.Artifact, err error) {
@@ -58,7 +55,7 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 	if value == nil {
 		return p, fmt.Errorf("topic %q: model %q: %w (hint: where members of a group share the name, each partition of their rows has a model of its own, as in %s)", t.Current, name, ErrNotFound, NameOf(name, 0))
 	}
-	if err := json.Unmarshal(value, &p); err != nil || p.Format != PointerFormat || !idForm.MatchString(p.Certificate) {
+	if err := json.Unmarshal(value, &p); err != nil || p.Format != PointerFormat || !digest.Is(p.Certificate) {
 		return p, fmt.Errorf("topic %q: model %q: its value is no pointer of format %s", t.Current, name, PointerFormat)
 	}
 	return p, nil

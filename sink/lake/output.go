@@ -221,7 +221,7 @@ func (o *Output) Certificates() ([]string, error) {
 	for _, name := range names {
 		id, ok := strings.CutPrefix(name, "certificate-")
 		id, json := strings.CutSuffix(id, ".json")
-		if ok && json && len(id) == 64 && strings.Trim(id, "0123456789abcdef") == "" {
+		if ok && json && digest.Is(id) {
 			ids = append(ids, id)
 		}
 	}
