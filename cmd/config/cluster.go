@@ -83,7 +83,6 @@ func (c Cluster) Client() (*broker.Client, error) {
 	return broker.NewClient(config)
 }
 
-// readPassword reads a secret from a file.
 func readPassword(path string) (string, error) {
 	text, err := durable.ReadSmall(path, "a password", 1<<12)
 	return strings.TrimRight(string(text), "\r\n"), err
@@ -109,7 +108,6 @@ func (r registry) check(key string, faults *yamlfile.Faults) {
 // registryTimeout bounds one request to the registry.
 const registryTimeout = 10 * time.Second
 
-// client returns a client of the registry.
 func (r registry) client() (*sr.Client, error) {
 	address := string(r)
 	if !r.remote() {

@@ -68,7 +68,6 @@ func fraction(to *float64, zero bool) yamlfile.Form {
 // rejectedShare is the largest share of rows that may be rejected.
 type rejectedShare float64
 
-// Form returns the form of a share, with 0.
 func (s *rejectedShare) Form() (yamlfile.Form, string) {
 	return fraction((*float64)(s), true), "want the largest share of rows that may be rejected, below 100 %, as in 0.1 % or 0.001"
 }
@@ -76,7 +75,6 @@ func (s *rejectedShare) Form() (yamlfile.Form, string) {
 // heldOutShare is a share of the rows that is held out.
 type heldOutShare float64
 
-// Form returns the form of a share, without 0.
 func (s *heldOutShare) Form() (yamlfile.Form, string) {
 	return fraction((*float64)(s), false), "want a share of the rows, as in 10 % or 0.1"
 }
@@ -87,7 +85,6 @@ type holdoutConfig struct {
 	last  bool
 }
 
-// Form returns the form of a share, or of {last: share}.
 func (h *holdoutConfig) Form() (yamlfile.Form, string) {
 	share, _ := h.share.Form()
 	return yamlfile.Any(share, yamlfile.Under("last", share).Then(func() { h.last = true })),
@@ -97,7 +94,6 @@ func (h *holdoutConfig) Form() (yamlfile.Form, string) {
 // duplicatesConfig is drop, keep, or a limit.
 type duplicatesConfig job.DuplicatesDecl
 
-// Form returns the form of drop, keep, or {limit: share}.
 func (c *duplicatesConfig) Form() (yamlfile.Form, string) {
 	limit := yamlfile.Under("limit", fraction(&c.Limit, true)).Then(func() { c.Policy = job.DuplicatesLimited })
 	return yamlfile.Any(yamlfile.Word(&c.Policy, job.DuplicatesDropped, job.DuplicatesKept), limit), "want drop, keep, or {limit: 1 %}"
@@ -106,7 +102,6 @@ func (c *duplicatesConfig) Form() (yamlfile.Form, string) {
 // rejectedTo is the destination of rejected rows: a file, or a topic of dead letters.
 type rejectedTo struct{ path, topic string }
 
-// Form returns the form of a path, or of {kafka: topic}.
 func (b *rejectedTo) Form() (yamlfile.Form, string) {
 	return yamlfile.Any(yamlfile.Text(&b.path), yamlfile.Under("kafka", yamlfile.Text(&b.topic))),
 		"want a file, as in bad.parquet, or a topic, as in {kafka: rows-dead}"
@@ -150,7 +145,6 @@ func (e *Epsilon) Form() (yamlfile.Form, string) {
 // guaranteesConfig is a list of methods.
 type guaranteesConfig []certify.MethodID
 
-// Form returns the form of one or more methods.
 func (g *guaranteesConfig) Form() (yamlfile.Form, string) {
 	return yamlfile.OneOrMore((*[]certify.MethodID)(g), "want a list of "+certify.List(certify.Methods()), func(to *certify.MethodID) yamlfile.Form {
 		return yamlfile.Word(to, certify.Methods()...)
@@ -170,7 +164,6 @@ func (k *kernels) Form() (yamlfile.Form, string) {
 // groupsConfig is a column, or a column with its values: numbers, true and false among them, or texts.
 type groupsConfig job.GroupsDecl
 
-// Form returns the form of a column, or of {column: values}.
 func (g *groupsConfig) Form() (yamlfile.Form, string) {
 	column := yamlfile.Accept(schema{"type": "string"}, func(node ast.Node) bool { return yaml.NodeToValue(node, &g.Column) == nil })
 	values := yamlfile.Any(yamlfile.List(&g.Texts, "", yamlfile.Text[string]), yamlfile.List(&g.Values, "", func(to *float64) yamlfile.Form {
@@ -196,7 +189,6 @@ func (g *groupsConfig) Form() (yamlfile.Form, string) {
 // encodeConfig has the periods of a cyclic feature. It is nil for a one-hot feature.
 type encodeConfig []float64
 
-// Form returns the form of one-hot, or {cyclic: periods}.
 func (e *encodeConfig) Form() (yamlfile.Form, string) {
 	var levels string
 	periods, _ := yamlfile.OneOrMore((*[]float64)(e), "want a number, or a list of numbers", yamlfile.Number)
@@ -206,7 +198,6 @@ func (e *encodeConfig) Form() (yamlfile.Form, string) {
 // fillConfig declares what replaces missing values of a feature.
 type fillConfig job.Fill
 
-// Form returns the form of median or a number, or a list of one of these and the word flag.
 func (f *fillConfig) Form() (yamlfile.Form, string) {
 	var number float64
 	var median, flag string
@@ -258,7 +249,6 @@ func (b *brokerList) Form() (yamlfile.Form, string) {
 // atLeast is a threshold of at least 1.
 type atLeast int64
 
-// Form returns the form of a whole number of at least 1.
 func (a *atLeast) Form() (yamlfile.Form, string) {
 	return yamlfile.Accept(schema{"type": "integer", "minimum": 1}, func(node ast.Node) bool {
 		n, err := yamlfile.WholeNumber(node, false)

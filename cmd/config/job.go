@@ -106,7 +106,6 @@ func (c JobFile) job() job.Job {
 	}
 }
 
-// relativeTo makes relative paths in the file relative to folder.
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)

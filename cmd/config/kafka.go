@@ -99,7 +99,6 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *y
 // A position is the beginning or the end of a window: earliest, latest, committed, or a time.
 type position string
 
-// Form returns the form of earliest, latest, committed, or a time.
 func (p *position) Form() (yamlfile.Form, string) {
 	word := schema{"type": "string", "pattern": `^(earliest|latest|committed|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*)$`}
 	return yamlfile.Accept(word, func(node ast.Node) bool {

@@ -142,7 +142,6 @@ type memberLog struct {
 	settled bool // transactions of earlier owners have been ended
 }
 
-// Publisher returns what publishes the result of a window.
 func (l *memberLog) Publisher(w *stream.Window) stream.Publisher {
 	of := *l.as.publisher
 	of.source, _ = w.Rows.(*Topic)

@@ -36,7 +36,6 @@ type listed struct {
 	files Lake
 }
 
-// Open opens the files.
 func (l *listed) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	if l.files != nil {
 		return l.files.Open(ctx, want)

@@ -90,7 +90,6 @@ func Report(out *Output) func(*pipeline.Outcome) error {
 	}
 }
 
-// figure returns the figure of a run.
 func figure(r *pipeline.Result) report.Figure {
 	f := report.Figure{Certificate: r.Certificate}
 	for _, p := range r.Training.Trace {
@@ -132,7 +131,6 @@ func (q rejects) Kept() bool {
 	return err == nil
 }
 
-// Put replaces the file.
 func (q rejects) Put(_ context.Context, columns []string, shards []dataset.Shard, each func(func(dataset.RejectedRow) error) error) error {
 	if err := q.fs.MkdirAll(filepath.Dir(q.task.Rejected.To.path)); err != nil {
 		return err

@@ -22,7 +22,6 @@ type sampleOrigin struct {
 	columns  []string // the columns that the digests cover
 }
 
-// Open opens the files.
 func (o sampleOrigin) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	src, err := o.Lake.Open(ctx, want)
 	if err != nil || !slices.Equal(src.Columns(), o.columns) {

@@ -71,7 +71,6 @@ type filesConfig struct {
 
 const wantFiles = "want all, new, or {last: 30d, key: day} by a date in the paths"
 
-// Form returns the form of the words all and new.
 func (f *filesConfig) Form() (yamlfile.Form, string) {
 	return yamlfile.Word(&f.Which, schedule.FilesAll, schedule.FilesNew), wantFiles
 }

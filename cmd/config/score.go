@@ -90,7 +90,6 @@ type folderOr[T any] struct {
 	Kafka  T `yaml:"kafka"`
 }
 
-// Form returns the form of the directory.
 func (f *folderOr[T]) Form() (yamlfile.Form, string) {
 	return yamlfile.Text(&f.Folder), ""
 }

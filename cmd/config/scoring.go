@@ -77,7 +77,6 @@ func (s *Scoring) pointers() (score.Pointers, func() error, error) {
 	return &sinklog.Pointers{Client: client, Topics: sinklog.TopicsOf(s.Model.Kafka.Topics), Name: s.Model.Kafka.Name}, client.Close, nil
 }
 
-// client returns a client of a cluster.
 func (s *Scoring) client(c Cluster) (*broker.Client, error) {
 	c.Warning, c.Patience = s.Warned, cmp.Or(c.Patience, yamlfile.Duration(s.Patience))
 	return c.Client()
@@ -86,7 +85,6 @@ func (s *Scoring) client(c Cluster) (*broker.Client, error) {
 // folderPointers is a job's output directory, as a source of pointers.
 type folderPointers string
 
-// Current reads the pointer.
 func (f folderPointers) Current(ctx context.Context) (pipeline.Current, error) {
 	p, err := sinklake.CurrentIn(string(f))
 	if errors.Is(err, sinklake.ErrNoOutput) {
@@ -99,7 +97,6 @@ func (f folderPointers) Current(ctx context.Context) (pipeline.Current, error) {
 	return p, err
 }
 
-// Artifact reads the files that p names.
 func (f folderPointers) Artifact(ctx context.Context, p pipeline.Current) (a score.Artifact, err error) {
 	a, err = ReadArtifacts(ctx, objects.Join(string(f), sinklake.ModelName(p.Model)), objects.Join(string(f), sinklake.CertificateName(p.ID)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +122,6 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 	return score.Verified(s.Resources())(ctx, a)
 }
 
-// follower returns a follower of the pointers.
 func (s *Scoring) follower(from score.Pointers, keeps func() string, again string) *score.Follower {
 	return score.NewFollower(score.Config{
 		Pointers: from, Ready: s.ready, Warning: s.Warned, ModelWarnings: report.ModelWarnings, Keeps: keeps, Again: again,

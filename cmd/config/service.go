@@ -31,7 +31,6 @@ type Serve struct {
 // Declared reports whether the file has the section.
 func (c Serve) Declared() bool { return c != (Serve{}) }
 
-// check adds the faults of the section.
 func (c Serve) check(faults *yamlfile.Faults) {
 	err := serving.Config{Address: c.Listen}.Check()
 	faults.Unless(err == nil || !c.Declared(), "serve", "%v", err)
@@ -43,7 +42,6 @@ func (c Stream) declared() bool { return c != (Stream{}) }
 // Shared reports whether members share the partitions.
 func (c Stream) Shared() bool { return c.Group == GroupShared }
 
-// check adds the faults of the section.
 func (c Stream) check(faults *yamlfile.Faults) {
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Group)
 	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
@@ -69,5 +67,4 @@ func (p Promotion) check(at string, faults *yamlfile.Faults) {
 	faults.Unless(p.Within >= 0 && p.Within <= 1, at, "%s", wantRule)
 }
 
-// rule returns the rule for a scheduler or a stream.
 func (p Promotion) rule() watch.Promotion { return watch.Promotion{Within: float64(p.Within)} }

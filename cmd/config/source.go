@@ -23,7 +23,6 @@ const maxPaths = 10_000
 // Form returns the form of one or more paths.
 func (s *SourceSection) Form() (yamlfile.Form, string) { return s.Paths.Form() }
 
-// relativeTo makes relative paths relative to a folder.
 func (s *SourceSection) relativeTo(folder string) {
 	for i := range s.Paths {
 		relativePaths(folder, []*string{&s.Paths[i]})

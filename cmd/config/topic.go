@@ -53,7 +53,6 @@ func (k *Topic) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, 
 	return k.frozen.Open(ctx, want)
 }
 
-// consume consumes the window into its spool.
 func (k *Topic) consume(ctx context.Context) (err error) {
 	waits := func(err error) {
 		if err != nil && k.Cluster.Warning != nil {
@@ -251,7 +250,6 @@ func (k *Topic) within(w pipeline.TopicWindow) *Topic {
 // away is a temporary error of brokers.
 type away struct{ error }
 
-// Unwrap returns the error and [schedule.ErrAway].
 func (a away) Unwrap() []error { return []error{a.error, schedule.ErrAway} }
 
 // Name returns the name of the topic.

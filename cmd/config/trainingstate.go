@@ -72,7 +72,6 @@ type trainedModel struct {
 	from      TrainingState
 }
 
-// GetModel reads the trained model.
 func (t trainedModel) GetModel(ctx context.Context, _ string) (pass.Model, error) {
 	return t.from.Trained(ctx)
 }

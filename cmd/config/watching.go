@@ -105,7 +105,6 @@ type adopting struct {
 	counted func(by *score.Predictor, t watch.Test)
 }
 
-// Adopted shows the test of the model.
 func (e adopting) Adopted(by *score.Predictor) {
 	e.Events.Adopted(by)
 	if t, err := e.testOf(by); err == nil { // otherwise the first row shows the error
@@ -129,12 +128,10 @@ func (w *Watching) pointers(ctx context.Context, s *Scoring) (score.Pointers, fu
 // onePointer is an artifact that is always current.
 type onePointer score.Artifact
 
-// Current returns a pointer to the artifact.
 func (p onePointer) Current(context.Context) (pipeline.Current, error) {
 	return pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: p.Digest}, Predictor: certify.PredictorMean}, nil
 }
 
-// Artifact returns the artifact.
 func (p onePointer) Artifact(context.Context, pipeline.Current) (score.Artifact, error) {
 	return score.Artifact(p), nil
 }
@@ -142,7 +139,6 @@ func (p onePointer) Artifact(context.Context, pipeline.Current) (score.Artifact,
 // watchedDue is the rule for storing the counts of files. Each time the whole state is written.
 var watchedDue = score.Due{Rows: 1 << 20, Every: time.Second}
 
-// lake counts rows of files.
 func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[ingestlake.StoredColumns]) (failed int, testOf func(*score.Predictor) (watch.Test, error), err error) {
 	files := newWatchedFiles(w, cfg.State.Files)
 	cfg.Known = files.knownTo
@@ -171,7 +167,6 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 // countAgain says how to count the rows that a topic has now.
 const countAgain = "to count the rows that are there now, remove watch.json from the folder state, or name another one"
 
-// records counts rows of a topic.
 func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[score.Records]) (testOf func(*score.Predictor) (watch.Test, error), err error) {
 	rows, client, err := s.unpredictedRecords(!w.Follow)
 	if err != nil {
@@ -244,7 +239,6 @@ type testedFile struct {
 	by string // id of the certificate
 }
 
-// newWatchedFiles returns a watchedFiles with the counted files of a state.
 func newWatchedFiles(watching *Watching, counted []string) *watchedFiles {
 	f := &watchedFiles{of: watching, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]bool{}, warned: map[string]bool{}}
 	for _, digest := range counted {
