@@ -30,7 +30,6 @@ func newGroupMetrics(m meters) *groupMetrics {
 	return &groupMetrics{meters: m}
 }
 
-// membership records the state of this process in the group.
 func (m *groupMetrics) membership(known bool, partitions int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

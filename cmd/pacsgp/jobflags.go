@@ -12,7 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 )
 
-// environment returns the environment for reading files.
 func (w system) environment() config.Environment {
 	return config.Environment{Lookup: w.lookup, Warning: newDisplay(w).warning}
 }

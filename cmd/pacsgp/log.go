@@ -47,7 +47,6 @@ func (l *logging) flags(root *cobra.Command) {
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "the same as --log-level warn")
 }
 
-// check returns an error for invalid flags.
 func (l *logging) check() error {
 	_, known := levels[l.level]
 	switch {
@@ -81,7 +80,6 @@ func (l *logging) asJSON(terminal int) bool {
 	return l.format == formatJSON || l.format == "" && terminal == 0
 }
 
-// records returns a logger that writes JSON records.
 func (l *logging) records(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.from()})).With("run", l.run)
 }

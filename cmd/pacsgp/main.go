@@ -81,10 +81,8 @@ type reworded struct {
 	text string
 }
 
-// Error returns the text.
 func (r reworded) Error() string { return r.text }
 
-// Unwrap returns the original error.
 func (r reworded) Unwrap() error { return r.error }
 
 // dispatch parses args and runs the command that they name.

@@ -101,12 +101,10 @@ func (d *display) spooled(rows int64) {
 	d.step("spool", "spool: ", words.Count(rows, "row"), rows, -1, slog.Int64("rows", rows))
 }
 
-// starting shows the progress of the search for start values.
 func (d *display) starting(done, total int) {
 	d.step(string(job.PhaseStart), "start values: ", "evaluations", int64(done), int64(total), slog.Int("step", done), slog.Int("steps", total))
 }
 
-// fitting shows the progress of fitting the predictor.
 func (d *display) fitting(done, total int64) {
 	d.step(string(job.PhasePredictor), "predictions: ", "rows", done, total, slog.Int64("step", done), slog.Int64("steps", total))
 }
@@ -170,7 +168,6 @@ var phaseWords = map[job.Phase]string{
 
 func (d *display) line(text string) { _, _ = fmt.Fprintln(d.w.stderr, text) }
 
-// end removes the bar.
 func (d *display) end() {
 	if d.bar == nil {
 		return

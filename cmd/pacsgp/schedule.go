@@ -68,7 +68,6 @@ func scheduleCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// scheduleRunCommand returns the command that runs one job of a schedule.
 func scheduleRunCommand(w system, path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run JOB -c FILE",
@@ -284,10 +283,8 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 // realClock is the machine's clock.
 type realClock struct{}
 
-// Now returns the time.
 func (realClock) Now() time.Time { return time.Now() }
 
-// After returns a channel that gets the time after d.
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // scheduleMetrics are the metrics of a scheduler.

@@ -116,14 +116,12 @@ func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
 	return e
 }
 
-// Adopted logs that another model is used.
 func (e *scoreEvents) Adopted(by *score.Predictor) {
 	e.why.set(nil)
 	e.add("pacsgp_models_taken_total", 1)
 	e.show.event("predictions come from the model of certificate " + by.ID)
 }
 
-// Waits logs the reason for a wait.
 func (e *scoreEvents) Waits(err error) {
 	if errors.Is(err, config.ErrFull) {
 		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.file.Every())
@@ -132,7 +130,6 @@ func (e *scoreEvents) Waits(err error) {
 	e.why.set(err)
 }
 
-// Predicted counts committed predictions.
 func (e *scoreEvents) Predicted(what score.Done) {
 	if e.group != nil { // for files, round does this
 		e.why.set(nil)

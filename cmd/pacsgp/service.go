@@ -114,7 +114,6 @@ func (m *metrics) Fills(rows int64) func(rows int64) {
 	}
 }
 
-// progress updates the metrics of training after a step.
 func (m *metrics) progress(p job.Progress) {
 	if p.Steps > 0 {
 		m.add("pacsgp_training_steps_total", 1)
@@ -122,7 +121,6 @@ func (m *metrics) progress(p job.Progress) {
 	}
 }
 
-// Filled records when a window is full.
 func (m *metrics) Filled(w *stream.Window) {
 	m.set("pacsgp_window_fill_rows", 0)
 	m.mu.Lock()
@@ -130,7 +128,6 @@ func (m *metrics) Filled(w *stream.Window) {
 	m.closed[w.N] = time.Now()
 }
 
-// Published updates the metrics after a certificate is published.
 func (m *metrics) Published(w *stream.Window, c certify.Certificate, status certify.Status) {
 	l := c.Counts
 	for outcome, n := range map[string]int64{"prior": l.Prior, "training": l.Training, "holdout": l.Holdout, "duplicate": l.Duplicates, "rejected": l.Rejected} {
@@ -144,7 +141,6 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 	delete(m.closed, w.N)
 }
 
-// shows updates the metrics of the last certificate.
 func (m *metrics) shows(c certify.Certificate, at time.Time) {
 	for _, of := range []certify.Predictor{certify.PredictorMean, certify.PredictorDraw} {
 		m.set("pacsgp_certificate_bound", c.About(of).Bound, string(of))

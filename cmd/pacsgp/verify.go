@@ -157,7 +157,6 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	return out, err
 }
 
-// again trains again and compares the model.
 func (v verification) again(ctx context.Context, w system, out *verified, open dataset.OpenData, res job.Resources) error {
 	show := newDisplay(w)
 	defer show.end()

@@ -168,7 +168,6 @@ type watchEvents struct {
 	alarmed string     // id of the certificate whose alarm was reported
 }
 
-// Adopted logs that another model is tested.
 func (e *watchEvents) Adopted(by *score.Predictor) {
 	e.why.set(nil)
 	e.show.event(fmt.Sprintf("new rows test certificate %.12s…", by.ID))
@@ -177,7 +176,6 @@ func (e *watchEvents) Adopted(by *score.Predictor) {
 	e.by = by.ID
 }
 
-// Waits logs the reason for a wait, once.
 func (e *watchEvents) Waits(err error) {
 	e.show.warnOnce(err.Error())
 	e.why.set(err)
@@ -232,7 +230,6 @@ func (e *watchEvents) log(now bool) {
 	e.since, e.rows = time.Now(), ""
 }
 
-// watchMeters returns the metrics of watch.
 func watchMeters() meters {
 	m := newMeters()
 	m.gauge("pacsgp_watch_rows", "Rows of the test of the current certificate, by what they are.", "outcome")
@@ -245,7 +242,6 @@ func watchMeters() meters {
 	return m
 }
 
-// measure updates the metrics of a test.
 func (e *watchEvents) measure(t watch.Test) {
 	rows := map[string]int64{"labelled": t.Labelled(), "unlabelled": t.Unlabelled, "rejected": t.Bad, "known": t.Known}
 	if t.Unit != nil {
