@@ -39,7 +39,6 @@ type inOrder struct {
 	names []string
 }
 
-// Fields returns the fields in the order of names.
 func (g inOrder) Fields() []parquet.Field {
 	fields := g.Group.Fields()
 	slices.SortFunc(fields, func(a, b parquet.Field) int {

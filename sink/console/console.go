@@ -123,7 +123,6 @@ func (s *server) output(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, page{Title: o.Name, Output: o})
 }
 
-// plot sends the plot of the last run.
 func (s *server) plot(w http.ResponseWriter, r *http.Request) {
 	o, found := s.asked(r)
 	if !found || o.Plot == "" {

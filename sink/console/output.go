@@ -165,7 +165,6 @@ func (o *output) promise(ctx context.Context, folder string) error {
 	return err
 }
 
-// addRuns adds the last runs of a folder.
 func (o *output) addRuns(folder string) {
 	runs, err := lake.NewOutput(folder, nil).Runs()
 	if err != nil {

@@ -106,7 +106,6 @@ func PutDeadLetters(ctx context.Context, cfg DeadLettersConfig, ends map[int]int
 	return l.Commit(ctx, ends)
 }
 
-// send sends packed dead letters.
 func (l *DeadLetters) send(ctx context.Context, packed ...parcel) error {
 	l.open = l.open || len(packed) > 0
 	if err := send(ctx, l.writer, packed...); err != nil {

@@ -172,7 +172,6 @@ func (p *Publication) put(ctx context.Context, a stream.Artifact) error {
 	return p.send(ctx, p.cfg.Topics.Certificates, id, r)
 }
 
-// model sends the pieces of a model's file.
 func (p *Publication) model(ctx context.Context, data []byte) error {
 	sum := digest.Of(data)
 	count := max(1, (len(data)+p.piece-1)/p.piece)

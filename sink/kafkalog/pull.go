@@ -61,7 +61,6 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 	return p, nil
 }
 
-// model reads the pieces of a model's file and joins them.
 func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byte, error) {
 	pieces, count, size := map[int][]byte{}, 0, int64(0)
 	err := scan(ctx, client, topic, false, func(_ int, r *broker.Record) error {

@@ -83,7 +83,6 @@ func (c *checkpoint) Load(ctx context.Context) (state []byte, err error) {
 	return b.Bytes(), nil
 }
 
-// Clear removes the checkpoint, if there is one.
 func (c *checkpoint) Clear(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

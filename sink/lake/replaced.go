@@ -17,7 +17,6 @@ import (
 // digested matches the name of a predictions file: stem and digest of the predicted file.
 var digested = regexp.MustCompile(`^(.+)-([0-9a-f]{16})\.parquet$`)
 
-// index adds the predictions files in a folder to w.digests.
 func (w *Predictions) index(folder string) error {
 	names, err := w.FS.List(folder)
 	for _, name := range names {

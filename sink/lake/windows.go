@@ -79,5 +79,4 @@ func (f windowFolder) PutNote(name string, text []byte) error {
 	return durable.WriteFile(f.fs, f.Path(name), text)
 }
 
-// Remove removes the folder and its content.
 func (f windowFolder) Remove() error { return os.RemoveAll(f.path) }

@@ -292,7 +292,6 @@ func (f Figure) tolerance() string {
 	return fmt.Sprintf("−%.3g … +%.3g", below, above)
 }
 
-// check returns an error if a number is NaN or infinite.
 func (f Figure) check() (err error) {
 	for _, s := range f.Steps {
 		err = cmp.Or(err, plotter.CheckFloats(s.Bound, s.Risk))

@@ -210,5 +210,4 @@ func publisher(c certify.Certificate) []field {
 	return fields
 }
 
-// short returns the first 12 characters of a digest.
 func short(digest string) string { return digest[:min(len(digest), 12)] }

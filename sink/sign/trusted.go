@@ -38,10 +38,8 @@ func (k trustedKey) Verify(_ context.Context, data, signature []byte) error {
 	return nil
 }
 
-// KeyID returns the SHA-256 of the key.
 func (k trustedKey) KeyID() (string, error) { return k.id, nil }
 
-// Public returns the key.
 func (k trustedKey) Public() crypto.PublicKey { return k.public }
 
 func (k trustedKey) String() string { return fmt.Sprintf("%.16s (%s)", k.id, k.file) }
@@ -71,7 +69,6 @@ func ReadTrusted(path string) (t Trusted, err error) {
 	return t, err
 }
 
-// readKeys reads the public keys in a file.
 func readKeys(file string) (keys Trusted, err error) {
 	data, err := durable.ReadSmall(file, "a key", MaxBytes)
 	if err != nil {

@@ -30,7 +30,6 @@ func Python(t testing.TB, args ...string) (output string, status int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// command returns a command that runs the interpreter.
 func command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Getenv("PACSGP_PYTHON"), args...) //nolint:gosec // the tester names the interpreter
