@@ -49,7 +49,6 @@ func Pack(records []Record) (Packed, error) {
 	return b, nil
 }
 
-// pack makes an uncompressed batch.
 func pack(records []Record) Packed {
 	size, first, last := 0, records[0].Time, records[0].Time
 	for i := range records {

@@ -27,7 +27,6 @@ type answer struct {
 	Topics         []answerTopic `kafka:"min=v0,max=v11"`
 }
 
-// ApiKey returns the key of the request.
 func (*answer) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:revive,staticcheck // the library's name for it
 
 type answerTopic struct {

@@ -64,10 +64,8 @@ type identityAnswer struct {
 	code kafka.Error
 }
 
-// ApiKey returns the key of the request.
 func (identityRequest) ApiKey() protocol.ApiKey { return protocol.Metadata } //nolint:revive,staticcheck // the library's name for it
 
-// ApiKey returns the key of the request.
 func (*identityAnswer) ApiKey() protocol.ApiKey { return protocol.Metadata } //nolint:revive,staticcheck // the library's name for it
 
 // Required makes the library leave the request to RawExchange.
@@ -118,7 +116,6 @@ func (r identityRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error)
 // identityHead is the size of an answer's header: the correlation id, and no tags.
 const identityHead = 5
 
-// decodeIdentity reads an answer about one topic.
 func decodeIdentity(data []byte) (*identityAnswer, error) {
 	answer := kmsg.NewPtrMetadataResponse()
 	answer.Version = identityVersion

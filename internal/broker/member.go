@@ -212,7 +212,6 @@ func (m *Membership) await(ctx context.Context, is func() bool) error {
 	}
 }
 
-// begin begins a generation in which this member has these partitions.
 func (m *Membership) begin(now Member, partitions []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -223,7 +222,6 @@ func (m *Membership) begin(now Member, partitions []int) {
 	m.reportChange()
 }
 
-// end ends the generation.
 func (m *Membership) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -136,7 +136,6 @@ type part struct {
 	end    int64
 }
 
-// ahead starts to fetch the next n pieces.
 func (r *part) ahead(n int) {
 	for _, p := range r.pieces[:min(n, len(r.pieces))] {
 		p.once.Do(func() {

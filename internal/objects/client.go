@@ -141,7 +141,6 @@ func refusal(response minio.ErrorResponse) error {
 // An unsure error does not show whether the request was done.
 type unsure struct{ error }
 
-// head returns the description of an object.
 func (c *client) head(ctx context.Context, address string) (*Info, error) {
 	var at *Info
 	err := c.do(ctx, address, 0, func(ctx context.Context, store minio.Core, bucket, key string) error {

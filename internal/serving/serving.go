@@ -75,7 +75,6 @@ func (s *Server) Close() error {
 	return err
 }
 
-// handler returns the handler of all paths.
 func (c Config) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })

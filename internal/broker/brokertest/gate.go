@@ -17,7 +17,6 @@ type Gate struct {
 	onRequest atomic.Pointer[func()]
 }
 
-// serve forwards connections until the listener is closed.
 func (g *Gate) serve(l net.Listener) {
 	for {
 		conn, err := l.Accept()

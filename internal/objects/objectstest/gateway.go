@@ -114,7 +114,6 @@ type counted struct {
 	read func(n int)
 }
 
-// Read reads bytes and reports their number.
 func (c counted) Read(b []byte) (int, error) {
 	n, err := c.ReadCloser.Read(b)
 	c.read(n)
