@@ -135,7 +135,6 @@ func (f *File) nameDecimals(schema flatbuffers.Table) error {
 // decimals is the type of decimals that the library reads as bytes.
 type decimals struct{ arrow.FixedSizeBinaryType }
 
-// String returns the name of the type in the format.
 func (d *decimals) String() string { return fmt.Sprintf("decimal%d", 8*d.ByteWidth) }
 
 // overlaid is a file with its footer replaced by one of the same length.

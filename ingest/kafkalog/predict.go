@@ -186,7 +186,6 @@ func (t unpredictedBatch) Fits(ctx context.Context, m pass.Model) error {
 // pieceRecords is how many records are predicted together.
 const pieceRecords = 1 << 11
 
-// Cut calls next with each piece of the batch.
 func (t unpredictedBatch) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[score.Records]) error) error {
 	if err := t.of.decode(ctx, by); err != nil {
 		return err
@@ -273,13 +272,11 @@ func (l *recordPiece) predict(d *rowDecoder, ready *pipeline.Ready, use func([]p
 	return use(predictions, l)
 }
 
-// Position returns the position and the key of a row's record.
 func (l *recordPiece) Position(i int) (partition int, offset int64, key []byte) {
 	r := &l.records[i]
 	return r.Partition, r.Offset, r.Key
 }
 
-// Kept returns the kept members of a row's record.
 func (l *recordPiece) Kept(i int) [][]byte {
 	if l.rows.Kept == nil {
 		return make([][]byte, l.keep)
@@ -287,7 +284,6 @@ func (l *recordPiece) Kept(i int) [][]byte {
 	return l.rows.Kept[i*l.keep : (i+1)*l.keep]
 }
 
-// Ends returns, by partition, the offset after the piece.
 func (l *recordPiece) Ends() map[int]int64 { return l.ends }
 
 // Letter returns the record of row i as a dead letter.

@@ -57,7 +57,6 @@ func (w *writer) add(r *broker.Record) error {
 	return nil
 }
 
-// decoded decodes a record and appends its row to columns.
 func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
 	if r.Value == nil {
 		return errors.New("it is a tombstone, without a value")

@@ -123,7 +123,6 @@ func annotationOf(e *parquetmeta.Element) annotation {
 	return a
 }
 
-// integer completes the annotation of an integer.
 func (a *annotation) integer(read func(kind, format.Type)) {
 	if a.name = fmt.Sprintf("int%d", a.Bits); !a.Signed {
 		a.name = "u" + a.name
@@ -149,7 +148,6 @@ func (a *annotation) integer(read func(kind, format.Type)) {
 	}
 }
 
-// timestamp completes the annotation of a timestamp.
 func (a *annotation) timestamp(e *parquetmeta.Element, read func(kind, format.Type)) {
 	unit, known := timeUnits[a.Unit]
 	if !known {

@@ -47,7 +47,6 @@ type tools struct {
 
 var errClosed = errors.New("batches are closed")
 
-// Next decodes the next rows.
 func (b *batches) Next(ctx context.Context) (arrow.Record, error) {
 	switch {
 	case b.err != nil:

@@ -45,7 +45,6 @@ func (s *Source) Statistics(ctx context.Context) ([]ColumnStatistics, error) {
 	return sums, nil
 }
 
-// add adds a row group.
 func (n *ColumnStatistics) add(file *dataFile, foot *footer, g group) error {
 	c := file.column(n.Column)
 	if c.leaf < 0 {

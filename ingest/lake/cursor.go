@@ -51,7 +51,6 @@ func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, l *lane, slack in
 	}
 }
 
-// numbers converts values.
 func (c *cursor) numbers(dst []float64, from *decoded, at int) {
 	if c.inPieces {
 		c.failed = c.pages.piece(arrow.Float64Traits.CastToBytes(dst))
@@ -92,7 +91,6 @@ func (c *cursor) read(dst []float64) (finite bool, err error) {
 	return finite, nil
 }
 
-// count counts the faults of values.
 func (c *cursor) count(values []float64) {
 	for _, v := range values {
 		switch ingest.FaultOf(v) {

@@ -182,7 +182,6 @@ func describeParquet(ctx context.Context, file objects.File) (*dataFile, error) 
 	return f, nil
 }
 
-// positions returns the index of each name among the columns.
 func positions(columns []column) map[string]int {
 	p := make(map[string]int, len(columns))
 	for i := range columns {

@@ -234,7 +234,6 @@ func (f *footer) refuseShared() {
 	}
 }
 
-// refuse refuses the span's column, which shares bytes with another span.
 func (s span) refuse(other span) {
 	if s.column.refused == "" {
 		s.column.refused = fmt.Sprintf("row group %d: its bytes %d to %d are also those of column %q in row group %d, at %d to %d: rows would count twice; write the file again",
