@@ -66,7 +66,6 @@ func (v variant) job(c accuracyCase, folder string) string {
 		folder, c.Target, mean, c.Epsilon, c.Delta, c.Inducing, v.objective, v.output())
 }
 
-// output returns the output folder of a variant.
 func (v variant) output() string { return "artifact-" + v.rows(v.objective) }
 
 // boostedColumn is the column in which accuracy.py writes the predictions of the trees.

@@ -85,7 +85,6 @@ func scaleRows(ctx context.Context, g *synth.Generator, dir string, n int64) err
 	return os.WriteFile(done, nil, 0o644)
 }
 
-// scaleRun trains and verifies once.
 func scaleRun(ctx context.Context, binary, dir string) (round, error) {
 	r, err := measured.Train(ctx, binary, dir, fmt.Sprintf("source: {paths: [rows]}\ntarget: y\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nguarantees: pac-bayes\nrequire: draw\ninducing: %d\ntrain: {passes: 1}\nmemory: %dMiB\noutput: artifact\n", scaleInducing, scaleBudget))
 	if err != nil {

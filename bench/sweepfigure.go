@@ -50,12 +50,10 @@ func promisePlot(sets []string, promises [][2]promise) *plot.Plot {
 // A bar is a glyph: a vertical bar.
 type bar struct{}
 
-// DrawGlyph implements draw.GlyphDrawer.
 func (bar) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 	c.StrokeLine2(draw.LineStyle{Color: s.Color, Width: vg.Points(2)}, at.X, at.Y-s.Radius, at.X, at.Y+s.Radius)
 }
 
-// save writes a picture.
 func save(p *plot.Plot, path string) error {
 	c := vgimg.NewWith(vgimg.UseWH(20*vg.Centimeter, 11*vg.Centimeter), vgimg.UseDPI(80))
 	p.Draw(draw.New(c))

@@ -62,7 +62,6 @@ func newDots(points plotter.XYs, shape draw.GlyphDrawer, radius float64, c color
 	return &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: c, Radius: vg.Points(radius), Shape: shape}}
 }
 
-// addSeries draws points, joined by a line.
 func addSeries(p *plot.Plot, points plotter.XYs, radius float64, c color.Color) (*plotter.Line, *plotter.Scatter) {
 	line, dots := newLine(points, c), newDots(points, draw.CircleGlyph{}, radius, c)
 	p.Add(line, dots)

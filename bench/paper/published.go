@@ -130,7 +130,6 @@ func (u unit) end(ctx context.Context, dir string, c model.CollapsedConfig, rows
 	return found, err
 }
 
-// collapsed returns the configuration of the unit's method.
 func (u unit) collapsed(rows model.Rows) (model.CollapsedConfig, error) {
 	kind := loss.ZeroOne
 	if u.Loss == "exp" {
@@ -202,7 +201,6 @@ func flat(g job.GridDecl) model.Grid {
 	return model.Grid{Min: g.Min, Step: g.Step, Count: 1 + int(math.Round((g.Max-g.Min)/g.Step))}
 }
 
-// minimised runs a search to its end.
 func minimised(ctx context.Context, c model.CollapsedConfig, rows model.Rows) (*model.Collapsed, *model.Posterior, error) {
 	t, err := model.NewCollapsed(c, rows)
 	if err != nil {

@@ -57,7 +57,6 @@ const (
 	batch = 4096 // rows of a mini-batch
 )
 
-// name returns the name of the unit's file.
 func (u unit) name() string {
 	ard := "iso"
 	if u.ARD {
@@ -83,7 +82,6 @@ func (u unit) ofSearch() unit {
 	return u
 }
 
-// grid returns the grid of each hyper-parameter.
 func (u unit) grid() job.GridDecl {
 	g := job.PaperGrid
 	if u.Limit > 0 {
@@ -185,7 +183,6 @@ func (u unit) fit(ctx context.Context, dir string, train, test measured.Dataset)
 	return u.certified(ctx, train, test)
 }
 
-// certified runs the unit as a job.
 func (u unit) certified(ctx context.Context, train, test measured.Dataset) (result, error) {
 	j, err := u.job(train.Names, train.Rows()).WithDefaults()
 	if err != nil {
