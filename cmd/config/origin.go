@@ -42,11 +42,17 @@ func (l *listed) Open(ctx context.Context, want dataset.Choice) (dataset.Opened,
 	}
 	src, err := l.Lake.Open(ctx, want)
 	if err == nil {
-		for _, f := range src.Files() {
-			l.files = append(l.files, f.Path)
-		}
+		l.files = Paths(src)
 	}
 	return src, err
+}
+
+// Paths returns the paths of the files of a source; none if its rows are not in files.
+func Paths(src dataset.Opened) (paths []string) {
+	for _, f := range src.Files() {
+		paths = append(paths, f.Path)
+	}
+	return paths
 }
 
 // Finds returns the path in l that would read this file if the data were opened again, or "".

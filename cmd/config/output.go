@@ -114,9 +114,7 @@ func (q rejects) Rejects(from dataset.Opened) dataset.Rejects {
 	if topic := q.task.DeadLetters(); topic != nil {
 		return topic
 	}
-	for _, f := range from.Files() {
-		q.read = append(q.read, f.Path)
-	}
+	q.read = Paths(from)
 	for i, m := range from.Meanings() {
 		if m == job.MeansText {
 			q.texts = append(q.texts, from.Columns()[i])

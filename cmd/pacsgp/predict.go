@@ -86,10 +86,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	if err != nil {
 		return err
 	}
-	read := []string{model, certificate}
-	for _, f := range src.Files() {
-		read = append(read, f.Path)
-	}
+	read := append(config.Paths(src), model, certificate)
 	if err := config.MayReplace(output, read); err != nil {
 		return err
 	}

@@ -44,12 +44,8 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	if err != nil {
 		return err
 	}
-	var read []string
-	for _, f := range src.Files() {
-		read = append(read, f.Path)
-	}
 	rows := int64(0)
-	if err := config.WriteFile(w.fs, output, read, func(to io.Writer) error {
+	if err := config.WriteFile(w.fs, output, config.Paths(src), func(to io.Writer) error {
 		out := sink.NewSplit(to)
 		if err := pipeline.Split(ctx, p.Job, src, p.Resources, func(at dataset.Position, ordinal int64, subset string) error {
 			rows++
