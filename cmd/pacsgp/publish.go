@@ -26,11 +26,7 @@ func topicsCommand(w system) *cobra.Command {
 			"and rejected rows.",
 	}, nil, func(ctx context.Context, p config.Task) error {
 		return p.MakeTopics(ctx, func(topic string, made bool) {
-			word := "was there"
-			if made {
-				word = "made"
-			}
-			_, _ = fmt.Fprintf(w.stdout, "%s: %s\n", topic, word)
+			_, _ = fmt.Fprintf(w.stdout, "%s: %s\n", topic, map[bool]string{true: "made", false: "was there"}[made])
 		})
 	})
 }

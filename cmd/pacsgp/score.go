@@ -209,9 +209,6 @@ func (e *fileFaults) round(failed int) {
 		e.why.set(nil)
 		return
 	}
-	example := ""
-	if failed > 1 {
-		example = ", for example"
-	}
+	example := map[bool]string{true: ", for example"}[failed > 1]
 	e.why.set(fmt.Errorf("%s cannot be predicted%s: %w", words.Count(int64(failed), "file"), example, fault))
 }
