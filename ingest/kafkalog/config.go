@@ -113,9 +113,7 @@ func (cfg Config) withDefaults() (Config, error) {
 		cfg.To = Position{Time: broker.Latest}
 	}
 	cfg.segmentRows = cmp.Or(cfg.segmentRows, maxSegmentRows)
-	if cfg.files == nil {
-		cfg.files = durable.OS{}
-	}
+	cfg.files = cmp.Or[durable.FS](cfg.files, durable.OS{})
 	return cfg, errors.Join(faults...)
 }
 

@@ -56,7 +56,7 @@ func TestForeignFilesInASpool(t *testing.T) {
 		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600))
 	}
 	fatal.If(t, os.MkdirAll(filepath.Join(folder, ".folder.tmp", "full"), 0o755))
-	_, err := openSpool(Config{Folder: folder, Topic: "rows", files: durable.OS{}})
+	_, err := openSpool(Config{Folder: folder, Topic: "rows", Columns: []string{"x"}, files: durable.OS{}})
 	fatal.If(t, err)
 	fatal.If(t, Remove(folder))
 	for _, name := range foreign {

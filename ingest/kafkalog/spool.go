@@ -20,14 +20,11 @@ import (
 // Spool consumes a window into the folder and returns it. If the folder already has a part of the
 // window, its ends stay the same and only the rest is consumed.
 func Spool(ctx context.Context, cfg Config) (*Window, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
 	s, err := openSpool(cfg)
 	if err != nil {
 		return nil, err
 	}
+	cfg = s.cfg
 	resumed := s.m.Spans != nil
 	if !resumed {
 		if s.m.Identity, err = cfg.Client.Identity(ctx, cfg.Topic); err != nil {
@@ -82,14 +79,11 @@ func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Windo
 		return nil, errors.New("kafka: no segment is named")
 	}
 	cfg.Topic = segments[0].Topic
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
 	s, err := openSpool(cfg)
 	if err != nil {
 		return nil, err
 	}
+	cfg = s.cfg
 	if len(s.m.Segments) > 0 {
 		return nil, fmt.Errorf("kafka: %s holds a spool already", cfg.Folder)
 	}
@@ -175,6 +169,10 @@ const progressEvery = 1 << 10
 
 // openSpool makes or resumes a spool, and removes unfinished files of a killed process.
 func openSpool(cfg Config) (*spool, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
 	if err := cfg.files.MkdirAll(cfg.Folder); err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
 	}
