@@ -37,11 +37,10 @@ const (
 	// maxDecimalWidth bounds the bytes of a decimal; 38 digits need 16.
 	maxDecimalWidth = 32
 
-	secondsPerDay  = 86400
-	nanosPerDay    = secondsPerDay * 1_000_000_000
-	julianDay1970  = 2440588
-	maxInt96Days   = math.MaxInt64/nanosPerDay - 1
-	int64Precision = ingest.MaxInteger
+	secondsPerDay = 86400
+	nanosPerDay   = secondsPerDay * 1_000_000_000
+	julianDay1970 = 2440588
+	maxInt96Days  = math.MaxInt64/nanosPerDay - 1
 )
 
 // plain converts len(dst) values in PLAIN encoding. src has their bytes.
@@ -101,7 +100,7 @@ func (c *column) integerValue(v int64) float64 {
 		}
 		return float64(v)
 	case kindUint64:
-		if uint64(v) > int64Precision {
+		if uint64(v) > ingest.MaxInteger {
 			return ingest.TooLong.Cell()
 		}
 		return float64(v)
@@ -123,7 +122,7 @@ func (c *column) integerValue(v int64) float64 {
 
 // exactInteger converts an integer; beyond ±[ingest.MaxInteger] it is a fault.
 func exactInteger(v int64) float64 {
-	if v > int64Precision || v < -int64Precision {
+	if v > ingest.MaxInteger || v < -ingest.MaxInteger {
 		return ingest.TooLong.Cell()
 	}
 	return float64(v)
