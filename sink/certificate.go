@@ -79,10 +79,6 @@ var ErrCertificateRow = errors.New("not a valid certificate row")
 // flat columns, a list of its guarantees, and its canonical JSON, so that a folder of
 // certificates is a table. The same certificate gives the same bytes.
 func CertificateRow(c certify.Certificate) ([]byte, error) {
-	row, err := newCertificateRow(c)
-	if err != nil {
-		return nil, fmt.Errorf("sink: certificate row: %w", err)
-	}
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[certificateRow](&b,
 		parquet.CreatedBy("pacsgp", "1", ""),
@@ -94,7 +90,10 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 		parquet.SkipPageBounds("document"),
 		parquet.KeyValueMetadata(sealKey, strings.Repeat("0", sealDigits)),
 	)
-	_, err = w.Write([]certificateRow{row})
+	row, err := newCertificateRow(c)
+	if err == nil {
+		_, err = w.Write([]certificateRow{row})
+	}
 	if err == nil {
 		err = w.Close()
 	}
