@@ -100,7 +100,7 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 		return "Left out: it is Python that splits the rows.\n", err
 	}
 	defer func() { err = errors.Join(err, stop([]*peer{p})) }()
-	binary, err := measured.Build(ctx, b.work, b.log)
+	binary, err := measured.Build(ctx, b.work, b.log, "./cmd/pacsgp", "build")
 	if err != nil {
 		return "", err
 	}

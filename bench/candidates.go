@@ -62,14 +62,8 @@ type goBench string // its path
 
 // buildBench builds the test binary of one of our packages.
 func (b *bench) buildBench(ctx context.Context, pkg string) (goBench, error) {
-	binary, err := filepath.Abs(filepath.Join(b.work, filepath.Base(pkg)+".test"))
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, pkg)
-	cmd.Stderr = b.log
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
-	return goBench(binary), cmd.Run()
+	binary, err := measured.Build(ctx, b.work, b.log, pkg, "test", "-c")
+	return goBench(binary), err
 }
 
 // run runs one benchmark, named with its sub-benchmarks, for about the given time. It returns the reported

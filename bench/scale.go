@@ -25,7 +25,7 @@ const (
 // scale shows that, for any number of rows, memory stays within the budget and the last pass takes the same
 // time for a row.
 func scale(ctx context.Context, b *bench) (string, error) {
-	binary, err := measured.Build(ctx, b.work, b.log)
+	binary, err := measured.Build(ctx, b.work, b.log, "./cmd/pacsgp", "build")
 	if err != nil {
 		return "", err
 	}

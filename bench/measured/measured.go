@@ -51,16 +51,13 @@ func Data() string {
 	return filepath.Join("..", "shared", "data")
 }
 
-// Build builds the command, as it is shipped, in a folder, and returns its path.
-func Build(ctx context.Context, folder string, log io.Writer) (string, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+// Build builds a package in a folder by a command of go, as it is shipped, and returns the path of the binary.
+func Build(ctx context.Context, folder string, log io.Writer, pkg string, command ...string) (string, error) {
+	binary, err := filepath.Abs(filepath.Join(folder, filepath.Base(pkg)))
+	if err := errors.Join(err, os.MkdirAll(folder, 0o755)); err != nil {
 		return "", err
 	}
-	binary, err := filepath.Abs(filepath.Join(folder, "pacsgp"))
-	if err != nil {
-		return "", err
-	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/pacsgp")
+	build := exec.CommandContext(ctx, "go", slices.Concat(command, []string{"-o", binary, pkg})...)
 	build.Stderr = log
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	return binary, build.Run()
