@@ -134,5 +134,8 @@ func ArtifactPaths(ctx context.Context, args []string) (model, certificate strin
 	if len(args) < 2 {
 		return "", "", nil, Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, or an output directory with %s", args[0], CurrentFile))
 	}
-	return args[0], args[1], args[2:], mayBeModel(args[0])
+	if filepath.Ext(args[0]) == "" && !isRemote(args[0]) { // if it is missing, it was probably meant as an output directory
+		_, err = os.Stat(args[0])
+	}
+	return args[0], args[1], args[2:], err
 }

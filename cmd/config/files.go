@@ -80,18 +80,6 @@ func WriteFile(fsys durable.FS, path string, reading []string, write func(to io.
 	return durable.Write(fsys, path, func(file *durable.Pending) error { return write(file) })
 }
 
-// mayBeModel returns an error if path is not a model. A missing path without an extension was
-// probably meant as an output.
-func mayBeModel(path string) (err error) {
-	if err := isFile(path); err != nil {
-		return err
-	}
-	if filepath.Ext(path) == "" && !isRemote(path) {
-		_, err = os.Stat(path)
-	}
-	return err
-}
-
 // isFile returns an error if path names an artifact on topics, as in kafka:BROKERS/NAME.
 func isFile(path string) error {
 	rest, onTopics := strings.CutPrefix(path, "kafka:")
