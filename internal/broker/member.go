@@ -76,7 +76,7 @@ func (c *Client) Lead(ctx context.Context, group Group, work func(ctx context.Co
 		}
 	})
 	defer following.Wait()
-	defer func() { leave(members) }()
+	defer leave(members)
 	defer stop()
 	for {
 		err := m.await(ctx, func() bool {
