@@ -129,7 +129,11 @@ func read(ctx context.Context, folder string, now time.Time) *output {
 	if info, err := os.Stat(plot); err == nil && info.Mode().IsRegular() { //nolint:gosec // G703: below a folder that find has listed
 		o.Plot = plot
 	}
-	o.Test = watched(folder, o.Current.ID)
+	if s, err := lake.ReadWatch(durable.OS{}, folder); err == nil {
+		if t := s.Test(o.Current.ID); t != nil && t.Labelled() > 0 {
+			o.Test = t
+		}
+	}
 	o.explain(now, err == nil && (current != nil || promoted == nil))
 	slices.SortStableFunc(o.State, func(a, b remark) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
 	return o
@@ -179,18 +183,6 @@ func (o *output) addRuns(folder string) {
 			return
 		}
 	}
-}
-
-// watched returns the test of certificate id by a watch with its state in this folder, or nil.
-func watched(folder, id string) *watch.Test {
-	s, err := lake.ReadWatch(durable.OS{}, folder)
-	if err != nil {
-		return nil
-	}
-	if t := s.Test(id); t != nil && t.Labelled() > 0 {
-		return t
-	}
-	return nil
 }
 
 // newest returns the newest run that satisfies a condition, or nil.
