@@ -109,5 +109,5 @@ func (c JobFile) job() job.Job {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	relativePaths(folder, c.Kafka.files(), []*string{&c.Output, &c.Rejected.To.path, (*string)(&c.Sign)})
+	relativePaths(folder, append(c.Kafka.files(), &c.Output, &c.Rejected.To.path, (*string)(&c.Sign))...)
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/pacsgp/pacsgp/internal/objects"
 )
@@ -34,8 +33,8 @@ func Local(paths ...string) error {
 
 // relativePaths makes relative paths relative to a folder, except addresses in stores, which are
 // reported later.
-func relativePaths(folder string, paths ...[]*string) {
-	for _, p := range slices.Concat(paths...) {
+func relativePaths(folder string, paths ...*string) {
+	for _, p := range paths {
 		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
 			*p = filepath.Join(folder, *p)
 		}

@@ -120,7 +120,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 		faults.Unless(!names[j.Name], at+".name", "%q is the name of two jobs", j.Name)
 		names[j.Name] = true
 		j.check(at, &faults)
-		relativePaths(folder, []*string{&j.Job})
+		relativePaths(folder, &j.Job)
 		if j.Job == "" {
 			faults.Add(at+".job", "name the job file")
 			continue

@@ -49,7 +49,7 @@ type followed struct {
 // resolve makes relative paths relative to the folder of the file.
 func (c *followed) resolve(path string, output *string) {
 	c.Folder = filepath.Dir(path)
-	relativePaths(c.Folder, c.Kafka.files(), []*string{&c.Source.Kafka.Schema, &c.Model.Folder, output})
+	relativePaths(c.Folder, append(c.Kafka.files(), &c.Source.Kafka.Schema, &c.Model.Folder, output)...)
 	(&SourceSection{Paths: c.Source.Paths}).relativeTo(c.Folder)
 }
 

@@ -25,9 +25,9 @@ func (s *SourceSection) Form() (yamlfile.Form, string) { return s.Paths.Form() }
 
 func (s *SourceSection) relativeTo(folder string) {
 	for i := range s.Paths {
-		relativePaths(folder, []*string{&s.Paths[i]})
+		relativePaths(folder, &s.Paths[i])
 	}
-	relativePaths(folder, []*string{&s.Kafka.Schema, &s.Spool.Folder})
+	relativePaths(folder, &s.Kafka.Schema, &s.Spool.Folder)
 }
 
 // origin returns the origin of rows that the section declares for a job, and adds its faults.
