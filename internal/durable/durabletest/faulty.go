@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
@@ -39,9 +40,10 @@ type Faulty struct {
 	Hooked
 	Fault Fault
 
-	mu         sync.Mutex
-	operations int
-	open       []io.Closer
+	operations atomic.Int64
+
+	mu   sync.Mutex // guards open
+	open []io.Closer
 }
 
 // NewFaulty returns fsys with a fault.
@@ -52,18 +54,11 @@ func NewFaulty(fsys durable.FS, fault Fault) *Faulty {
 }
 
 // Operations returns how many operations were called, including failed ones.
-func (f *Faulty) Operations() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.operations
-}
+func (f *Faulty) Operations() int { return int(f.operations.Load()) }
 
 // step counts an operation, and runs it or makes it fail.
 func (f *Faulty) step(op Operation, effect func() error) error {
-	f.mu.Lock()
-	f.operations++
-	number := f.operations
-	f.mu.Unlock()
+	number := int(f.operations.Add(1))
 	now := number == f.Fault.At
 	if !now && (f.Fault.At == 0 || number < f.Fault.At || f.Fault.Passes) {
 		return effect()
@@ -81,9 +76,7 @@ func (f *Faulty) step(op Operation, effect func() error) error {
 }
 
 func (f *Faulty) dead() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.Fault.At > 0 && !f.Fault.Passes && f.operations >= f.Fault.At
+	return f.Fault.At > 0 && !f.Fault.Passes && f.Operations() >= f.Fault.At
 }
 
 func (f *Faulty) die() {
