@@ -109,7 +109,7 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 // IsCertificateRow reports whether data resembles a certificate row and not a model file: it starts
 // as Parquet and contains a certificate's format. [DecodeCertificateRow] checks the content.
 func IsCertificateRow(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("PAR1")) && bytes.Contains(data, []byte(`"format": "pacsgp-certificate/`))
+	return isParquet(data) && bytes.Contains(data, []byte(`"format": "pacsgp-certificate/`))
 }
 
 // DecodeCertificateRow decodes the output of [CertificateRow]. It returns an error if the document
