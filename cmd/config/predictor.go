@@ -52,10 +52,7 @@ func ReadPredictor(ctx context.Context, model, certificate, trusted string, shar
 func (p Predictor) Open(ctx context.Context, from Origin, res job.Resources) (dataset.Opened, error) {
 	meta := p.Model.Meta
 	src, err := from.Open(ctx, dataset.Choice{Features: meta.Inputs(), Encoded: meta.Encode, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
-	if err != nil {
-		return nil, meta.Lacks(err)
-	}
-	return src, nil
+	return src, meta.Lacks(err)
 }
 
 // Write writes the predictions of some shards of a source, or of all if shards is nil, as a Parquet
