@@ -137,7 +137,7 @@ type decimals struct{ arrow.FixedSizeBinaryType }
 
 func (d *decimals) String() string { return fmt.Sprintf("decimal%d", 8*d.ByteWidth) }
 
-// overlaid is a file with its footer replaced by one of the same length.
+// overlaid is a file with its footer replaced by one of the same length; nil means the stored one.
 type overlaid struct {
 	*io.SectionReader
 	footer []byte
@@ -152,11 +152,7 @@ func (o overlaid) ReadAt(b []byte, at int64) (int, error) {
 }
 
 func (f *File) reader(r io.ReaderAt, room *allowance) (*ipc.FileReader, error) {
-	file := io.NewSectionReader(r, 0, f.size)
-	if f.footer == nil {
-		return ipc.NewFileReader(file, ipc.WithAllocator(room))
-	}
-	return ipc.NewFileReader(overlaid{file, f.footer}, ipc.WithAllocator(room))
+	return ipc.NewFileReader(overlaid{io.NewSectionReader(r, 0, f.size), f.footer}, ipc.WithAllocator(room))
 }
 
 // room returns an allowance for stored bytes, and unpacked bytes of fixed-width values.
