@@ -15,7 +15,6 @@ import (
 // A rowDecoder decodes records into rows without a spool. It is for one goroutine at a time.
 type rowDecoder struct {
 	cfg     Config
-	keep    []string
 	decode  decoder
 	columns [][]float64 // decoded columns of the records
 	records *ingest.Records
@@ -46,7 +45,7 @@ func (cfg Config) decoders(ctx context.Context, n int, keep ...string) ([]*rowDe
 		if r, ok := decode.(*jsonReader); ok {
 			r.keep(keep)
 		}
-		all[i] = &rowDecoder{cfg: cfg, keep: keep, decode: decode, columns: make([][]float64, len(cfg.decoded())), records: ingest.NewRecords(cfg.Columns, true, cfg.Encoded)}
+		all[i] = &rowDecoder{cfg: cfg, decode: decode, columns: make([][]float64, len(cfg.decoded())), records: ingest.NewRecords(cfg.Columns, true, cfg.Encoded)}
 	}
 	return all, nil
 }
