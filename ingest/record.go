@@ -127,7 +127,6 @@ func (r *Records) New(b *Block, bad []int, known func(row int) string) arrow.Rec
 	return record
 }
 
-// reasons returns the column of reasons.
 func (r *Records) reasons(b *Block, rows int, bad []int, known func(row int) string) arrow.Array {
 	builder := array.NewStringBuilder(memory.DefaultAllocator)
 	defer builder.Release()

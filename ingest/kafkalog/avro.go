@@ -68,7 +68,6 @@ func rowType(node *jsonNode, at []int, paths [][]int) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// read decodes a record's value and appends its row.
 func (r *avroReader) read(value []byte, columns [][]float64) (err error) {
 	schema := r.declared
 	if r.registry != nil {

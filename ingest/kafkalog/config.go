@@ -45,7 +45,6 @@ func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) 
 	return r, err
 }
 
-// schemas returns a cache of the registry's schemas, or nil without a registry.
 func (cfg Config) schemas() *schemas {
 	if cfg.Registry == nil {
 		return nil

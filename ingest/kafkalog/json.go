@@ -204,7 +204,6 @@ func (r *jsonReader) hold(n int, text []byte, again bool) {
 	r.kept[n] = text
 }
 
-// jsonCell returns the cell for a value.
 func jsonCell(text jsontext.Value) (float64, error) {
 	switch text.Kind() {
 	case 't':

@@ -77,7 +77,6 @@ func (l *deadLetters) store(into *segment, name string) error {
 	return nil
 }
 
-// drop removes an uncommitted file.
 func (l *deadLetters) drop() {
 	if l.file != nil {
 		l.file.Abort()

@@ -151,7 +151,6 @@ func remove(files durable.FS, path string) error {
 	return nil
 }
 
-// save replaces the manifest.
 func (s *spool) save() error {
 	text, err := json.MarshalIndent(s.m, "", "  ")
 	if err != nil {

@@ -253,7 +253,6 @@ type recordPiece struct {
 	rows    decodedRows
 }
 
-// predict decodes and predicts the records of a piece.
 func (l *recordPiece) predict(d *rowDecoder, ready *pipeline.Ready, use func([]pipeline.Prediction, score.Records) error) (err error) {
 	if l.rows, err = d.rows(l.records); err != nil {
 		return err

@@ -22,7 +22,6 @@ type Window struct {
 	deadLetters []string // files of dead letters, by segment; "" if a segment has none
 }
 
-// window returns the window of the spool's segments.
 func (s *spool) window() *Window {
 	w := &Window{Firsts: map[int]int64{}, Ends: map[int]int64{}, Identity: s.m.Identity}
 	for _, g := range s.m.Segments {
