@@ -64,11 +64,7 @@ func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sa
 		there[c] = slices.DeleteFunc(there[c], func(other string) bool { return other == name })
 		matched[name], found.Paths = true, append(found.Paths, name)
 	}
-	for _, name := range names {
-		if !matched[name] {
-			found.Others = append(found.Others, name)
-		}
-	}
+	found.Others = slices.DeleteFunc(names, func(name string) bool { return matched[name] })
 	return found, nil
 }
 
