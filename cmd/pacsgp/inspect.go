@@ -53,9 +53,7 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range config.Alarms(path, id) {
-		newDisplay(w).warning(text)
-	}
+	newDisplay(w).warnings(config.Alarms(path, id))
 	if err := config.OutputIn(objects.Dir(path), nil).CheckCertificate(ctx, c, c.Model.Digest); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -113,9 +113,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 		report.WriteWrapped(w.stdout, "", p.Words(output, n), w.style)
 		warnings = append(p.Warnings(n), warnings...)
 	}
-	for _, text := range warnings {
-		show.warning(text)
-	}
+	show.warnings(warnings)
 	return err
 }
 

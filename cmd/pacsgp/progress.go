@@ -179,6 +179,12 @@ func (d *display) end() {
 
 func (d *display) warning(text string) { d.say(slog.LevelWarn, (*slog.Logger).Warn, "note: ", text) }
 
+func (d *display) warnings(texts []string) {
+	for _, text := range texts {
+		d.warning(text)
+	}
+}
+
 // warnOnce shows a warning, unless it has shown the same text before.
 func (d *display) warnOnce(text string) {
 	if _, was := d.once.LoadOrStore(text, true); !was {

@@ -120,9 +120,7 @@ func promote(ctx context.Context, w system, topics, id, to string, who certify.P
 	if err != nil {
 		return err
 	}
-	for _, text := range report.ModelWarnings(c) {
-		newDisplay(w).warning(text)
-	}
+	newDisplay(w).warnings(report.ModelWarnings(c))
 	_, err = fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", to, id, before)
 	return err
 }

@@ -94,11 +94,7 @@ func howTo(w system, show *display, p config.Task, out *config.Output, watch fun
 	how := p.KeepingRejectedRows(w.fs)
 	how.Run, how.Software, how.Observer = w.log.run, config.Software(), show.observer(watch)
 	how.Observer.Spooled = show.spooled
-	warn := sync.OnceFunc(func() {
-		for _, text := range p.Warnings() {
-			show.warning(text)
-		}
-	})
+	warn := sync.OnceFunc(func() { show.warnings(p.Warnings()) })
 	how.Observer.Event = func(text string) { // none before the output and the rows are taken
 		warn()
 		show.event(text)
