@@ -94,8 +94,7 @@ func SegmentsOf(src Source) []Segment {
 }
 
 // RowsOf returns the number of rows of a source.
-func RowsOf(src Source) int64 {
-	var n int64
+func RowsOf(src Source) (n int64) {
 	for _, shard := range src.Shards() {
 		n += shard.Rows
 	}

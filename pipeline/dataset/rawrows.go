@@ -116,13 +116,7 @@ func usual(x []float64) []float64 {
 	if !(limit > 0) {
 		return x
 	}
-	kept := make([]float64, 0, len(x))
-	for _, v := range x {
-		if math.Abs(v-middle) <= limit {
-			kept = append(kept, v)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(x), func(v float64) bool { return !(math.Abs(v-middle) <= limit) })
 }
 
 // middleOf returns the 10 % quantile, the median and the 90 % quantile of x.

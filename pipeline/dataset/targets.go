@@ -3,7 +3,6 @@ package dataset
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 	"math/bits"
 
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -28,10 +27,7 @@ func (m *Multiset) Add(values []float64) {
 	var text [len(targetPrefix) + 8]byte
 	copy(text[:], targetPrefix)
 	for _, v := range values {
-		if v == 0 {
-			v = 0 // not -0
-		}
-		binary.LittleEndian.PutUint64(text[len(targetPrefix):], math.Float64bits(v))
+		binary.LittleEndian.PutUint64(text[len(targetPrefix):], NumberBits(v))
 		m.AddDigest(sha256.Sum256(text[:]))
 	}
 }
