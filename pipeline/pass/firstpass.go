@@ -147,12 +147,11 @@ func (s *FirstPass) see(ctx context.Context, job job.Job, rows *Prepared, found 
 	s.Held = *found.held
 	s.Reference, s.Start = found.picked(kept, s.Split.PriorRows), found.picked(kept, rows.wanted).Ranked(rows.wanted, s.Split.Starts())
 	s.targets = found.picked(kept, s.Split.BaselineRows()).Column(len(s.columns) - 1)
-	summaries := found.summaries()
 	if err := s.scale(job); err != nil {
 		return false, err
 	}
 	s.Digest, s.Targets = found.digests(s.used)
-	for c, each := range summaries {
+	for c, each := range found.summaries() {
 		if slices.Contains(rows.columns, c) != slices.Contains(s.used, c) && !each.one {
 			return false, nil
 		}

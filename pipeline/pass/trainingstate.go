@@ -183,10 +183,9 @@ func (h *TrainingState) Result(ctx context.Context, j job.Job, m Model, all *Pas
 
 // noteSplit sets Order and Outside, unless the split depends on the rows' values.
 func (h *TrainingState) noteSplit(job job.Job, r dataset.Split) {
-	if job.FiltersRows() {
-		return
+	if !job.FiltersRows() {
+		h.Order, h.Outside = r.Order(), r.Outside()
 	}
-	h.Order, h.Outside = r.Order(), r.Outside()
 }
 
 // hasSplit reports whether the training state has the split of a job.
