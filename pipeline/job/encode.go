@@ -264,10 +264,8 @@ func (f *Fill) with(v *float64) *Fill {
 	if f == nil {
 		return nil
 	}
-	v = cmp.Or(v, f.With)
-	if v != nil {
-		positive := *v + 0 // no −0
-		v = &positive
+	if v = cmp.Or(v, f.With); v != nil {
+		v = new(*v + 0) // no −0
 	}
 	return &Fill{v, f.Flag}
 }

@@ -155,8 +155,7 @@ func (j Job) withMethods(faults *faultList) Job {
 func (j Job) ForRows(n int64) Job {
 	enough, share := n >= holdoutFromRows, holdoutShare(n)
 	if j.declaration == nil {
-		declared := j
-		j.declaration = &declared
+		j.declaration = new(j)
 	}
 	if j.Unit.Given() {
 		n, enough, share = 0, true, unitHoldout // a count of rows would depend on the training units, so that the prior would, too

@@ -100,8 +100,7 @@ func testHold(t *testing.T, open func(*testing.T) pipeline.Output) {
 	refused("held once more")
 	put(t, one, SmallModel(0.5))
 	must(t, "give back", outer())
-	release := hold(t, other)
-	must(t, "give back", release())
+	must(t, "give back", hold(t, other)())
 	must(t, "give back", hold(t, one)())
 }
 

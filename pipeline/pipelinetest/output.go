@@ -161,8 +161,7 @@ func (s *Store) Current() (*pipeline.Current, error) {
 	if s.current == nil {
 		return nil, nil
 	}
-	kept := *s.current
-	return &kept, nil
+	return new(*s.current), nil
 }
 
 // Point moves the pointer.

@@ -60,8 +60,7 @@ func manifestFiles(files []File) []dataset.ManifestFile {
 	all := make([]dataset.ManifestFile, len(files))
 	for i, f := range files {
 		if all[i] = f.ManifestFile; f.Modified != nil {
-			written := f.Modified.UTC()
-			all[i].Modified = &written
+			all[i].Modified = new(f.Modified.UTC())
 		}
 	}
 	return all
