@@ -23,6 +23,7 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -63,11 +64,16 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 
 // run returns the settings of the next run. Training and publishing are separate runs, as with pacsgp.
 func (d *driver) run() pipeline.RunConfig {
+	how := d.how
+	how.Run = randomID()
+	return how
+}
+
+// randomID returns 12 random hexadecimal digits.
+func randomID() string {
 	id := make([]byte, 6)
 	_, _ = rand.Read(id) // never fails: package crypto/rand
-	how := d.how
-	how.Run = hex.EncodeToString(id)
-	return how
+	return hex.EncodeToString(id)
 }
 
 // train does what pacsgp train --no-pass does, but the engine makes the first pass.
@@ -202,12 +208,7 @@ func (d *driver) parts(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var rows int64
-	shards := src.Shards()
-	for _, shard := range shards {
-		rows += shard.Rows
-	}
-	return int(min(int64(len(shards)), max(leastParts, rows/rowsOfAPart))), nil
+	return int(min(int64(len(src.Shards())), max(leastParts, dataset.RowsOf(src)/rowsOfAPart))), nil
 }
 
 // report prints the outcome. Its error is the reason for an exit status other than 0.

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -124,9 +122,7 @@ func hold(folder string) (*location, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
-	id := make([]byte, 6)
-	_, _ = rand.Read(id) // never fails: package crypto/rand
-	p := &location{folder, filepath.Join(parent, begin+hex.EncodeToString(id)), lock}
+	p := &location{folder, filepath.Join(parent, begin+randomID()), lock}
 	left := regexp.MustCompile("^" + regexp.QuoteMeta(begin) + "[0-9a-f]{12}$")
 	names, err := durable.OS{}.List(parent)
 	for _, name := range names {
