@@ -119,7 +119,7 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 	if err != nil {
 		return nil, err
 	}
-	return score.Verified(s.Resources())(ctx, a)
+	return score.Verified(ctx, a, s.Resources())
 }
 
 func (s *Scoring) follower(from score.Pointers, keeps func() string, again string) *score.Follower {

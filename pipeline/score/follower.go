@@ -107,7 +107,7 @@ func (p *Predictor) reads(m pass.Model) error {
 type Config struct {
 	Pointers Pointers
 	// Ready makes the model of an artifact ready to predict. It returns an error if the model does not match its
-	// certificate. [Verified] makes such a function.
+	// certificate. [Verified] does both.
 	Ready func(ctx context.Context, a Artifact) (*pipeline.Ready, error)
 	// Warning is called with warnings. It may be nil.
 	Warning func(text string)
@@ -121,14 +121,12 @@ type Config struct {
 	Again string
 }
 
-// Verified returns a [Config.Ready] that verifies models before it makes them ready.
-func Verified(res job.Resources) func(ctx context.Context, a Artifact) (*pipeline.Ready, error) {
-	return func(ctx context.Context, a Artifact) (*pipeline.Ready, error) {
-		if _, err := pipeline.Verify(ctx, a.Certificate, a.Model, a.Digest, nil, res); err != nil {
-			return nil, err
-		}
-		return pipeline.NewReady(a.Model, res.Workers)
+// Verified verifies a model and makes it ready to predict, as [Config.Ready].
+func Verified(ctx context.Context, a Artifact, res job.Resources) (*pipeline.Ready, error) {
+	if _, err := pipeline.Verify(ctx, a.Certificate, a.Model, a.Digest, nil, res); err != nil {
+		return nil, err
 	}
+	return pipeline.NewReady(a.Model, res.Workers)
 }
 
 // A Follower holds the current model. Only one goroutine may call its methods.
