@@ -184,7 +184,7 @@ func CertifyParts(ctx context.Context, h *pass.TrainingState, m pass.Model, all 
 	if err != nil {
 		return nil, err
 	}
-	if s.last, err = s.open(ctx, nil, func(string) {}); err == nil {
+	if s.last, err = s.open(ctx, nil); err == nil {
 		err = s.list(r)
 	}
 	if err != nil { // the rows were read elsewhere

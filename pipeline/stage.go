@@ -131,8 +131,11 @@ func newStage(j job.Job, rows dataset.Rows, out Output, how RunConfig) (*stage, 
 // begin opens the rows, calls the publisher's Check, and holds the output, in this order, so that a job without rows does
 // not create an output.
 func (s *stage) begin(ctx context.Context) (release func() error, err error) {
-	if s.first, err = s.open(ctx, nil, s.how.Observer.ReportWarning); err != nil {
+	if s.first, err = s.open(ctx, nil); err != nil {
 		return nil, err
+	}
+	for _, text := range s.first.Warnings() {
+		s.how.Observer.ReportWarning(text)
 	}
 	s.last = s.first
 	if s.how.Publisher != nil {
@@ -164,20 +167,12 @@ func (s *stage) findCheckpoint() error {
 }
 
 // open opens the rows with these features, or with the job's own if features is nil.
-func (s *stage) open(ctx context.Context, features []string, warning func(string)) (dataset.Opened, error) {
+func (s *stage) open(ctx context.Context, features []string) (dataset.Opened, error) {
 	src, err := dataset.Open(ctx, s.job, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
 	if err != nil && features == nil && s.how.Located != nil { // given features were in the rows before, so that the job is not at fault
 		err = s.how.Located(err, s.job)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if features == nil {
-		for _, text := range src.Warnings() {
-			warning(text)
-		}
-	}
-	return src, nil
+	return src, err
 }
 
 // record records the beginning of the run, and removes the training state of an earlier one.
@@ -200,7 +195,7 @@ func (s *stage) environment() fit.Environment {
 			if features == nil {
 				return s.first, nil
 			}
-			src, err := s.open(ctx, features, s.how.Observer.ReportWarning)
+			src, err := s.open(ctx, features)
 			if err != nil {
 				return nil, err
 			}
