@@ -72,11 +72,7 @@ func (s *stage) again(ctx context.Context, r *RunState, files []dataset.Manifest
 	if !reflect.DeepEqual(c.Delta.Sequence, s.job.Numbering) {
 		return nil, nil // another position in a sequence, and so another share of delta
 	}
-	record := *r.Record
-	record.Required, record.Limit = s.how.Required, s.how.Limit
-	g := c.About(s.how.Required)
-	record.Status, record.Bound = g.Status, g.Bound
-	o := &Outcome{Result: &Result{ArtifactRef: made, Certificate: c, Model: m}, Record: record}
+	o := &Outcome{Result: &Result{ArtifactRef: made, Certificate: c, Model: m}, Record: *r.Record}
 	o.concluded(s.how)
 	current, damaged := s.out.Current()
 	missing := damaged != nil || current == nil

@@ -55,11 +55,10 @@ type Verdict struct {
 
 // outcome returns the outcome of a result, after it has stored the report.
 func (how RunConfig) outcome(r *Result, began time.Time) (*Outcome, error) {
-	mean, draw, required := r.Certificate.About(certify.PredictorMean), r.Certificate.About(certify.PredictorDraw), r.Certificate.About(how.Required)
+	mean, draw := r.Certificate.About(certify.PredictorMean), r.Certificate.About(certify.PredictorDraw)
 	o := &Outcome{Result: r, Record: RunRecord{
 		Format: "pacsgp-run/2", Run: how.Run, Warnings: r.Certificate.Warnings,
 		Mean: Verdict{mean.Status, mean.Bound}, Draw: Verdict{draw.Status, draw.Bound},
-		Required: how.Required, Status: required.Status, Bound: required.Bound, Limit: how.Limit,
 		Certificate: CertificateName(r.ID), Row: RowName(r.ID), Model: ModelName(r.ArtifactRef.Model), ID: r.ID,
 		Attempt: r.Certificate.Publisher.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
 		Software: how.Software, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -147,10 +146,12 @@ func ExitStatus(err error) int {
 	}
 }
 
-// concluded sets the exit status and its reason in the record.
+// concluded sets, in the record, what is required, the claim about it, and the exit status with its reason.
 func (o *Outcome) concluded(how RunConfig) {
-	o.Record.Exit, o.Record.Fault = 0, ""
+	r, required := &o.Record, o.Result.Certificate.About(how.Required)
+	r.Required, r.Limit, r.Status, r.Bound = how.Required, how.Limit, required.Status, required.Bound
+	r.Exit, r.Fault = 0, ""
 	if verdict := how.Verdict(o.Result.Certificate); verdict != nil {
-		o.Record.Exit, o.Record.Fault = ExitStatus(verdict), verdict.Error()
+		r.Exit, r.Fault = ExitStatus(verdict), verdict.Error()
 	}
 }
