@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -20,23 +21,18 @@ var ErrNotRepeatable = errors.New("the training cannot be repeated here")
 // NotChecked returns the assumptions that this verification has not checked. Training again does not check which rows a
 // parent model has used.
 func (v *Verification) NotChecked() []certify.Assumption {
-	var open []certify.Assumption
-	for _, a := range v.certificate.Assumptions {
-		done := false
+	return slices.DeleteFunc(slices.Clone(v.certificate.Assumptions), func(a certify.Assumption) bool {
 		switch a.Checked {
 		case certify.CheckVerify:
-			done = v.Evidence || a.ID == certify.AssumeJitter // which needs only the model
+			return v.Evidence || a.ID == certify.AssumeJitter // which needs only the model
 		case certify.CheckRetraining:
-			done = v.retrained && v.certificate.Publisher.Training.Parent == nil
+			return v.retrained && v.certificate.Publisher.Training.Parent == nil
 		case certify.CheckReplay:
-			done = v.replayed
+			return v.replayed
 		case certify.CheckNone:
 		}
-		if !done {
-			open = append(open, a)
-		}
-	}
-	return open
+		return false
+	})
 }
 
 // Retrain repeats the training of the certificate's model on the training rows, and returns an error unless the new model
