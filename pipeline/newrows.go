@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash"
-	"math"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -113,10 +112,7 @@ func hashRuns(ctx context.Context, src dataset.Source, sizes []int64, workers in
 		for from := 0; from < b.Rows; {
 			to := int(min(int64(b.Rows), int64(from)+sizes[at]-done))
 			for c, column := range b.Columns {
-				bits = bits[:0]
-				for _, v := range column[from:to] {
-					bits = binary.LittleEndian.AppendUint64(bits, math.Float64bits(v))
-				}
+				bits = dataset.AppendNumbers(bits[:0], column[from:to])
 				_, _ = sums[c].Write(bits) // a hash never returns an error
 			}
 			done, from = done+int64(to-from), to

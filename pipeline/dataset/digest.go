@@ -3,6 +3,7 @@ package dataset
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -30,6 +31,14 @@ func ShardDigest(first, rows int64, columns []ColumnDigest) job.Digest {
 		text = append(text, c[:]...)
 	}
 	return sha256.Sum256(text)
+}
+
+// AppendNumbers appends the bits of numbers to a text, little endian. A [ColumnDigest] is over such a text.
+func AppendNumbers(text []byte, numbers []float64) []byte {
+	for _, v := range numbers {
+		text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
+	}
+	return text
 }
 
 // LayoutDigest returns a digest of the first ordinals and the numbers of rows of shards.

@@ -2,9 +2,7 @@ package dataset
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -71,10 +69,4 @@ func StrangeGroups(d job.GroupsDecl, columns []string, reference RawRows) (all [
 }
 
 // Packed returns the bits of values as a string, so that the values can be compared by ==.
-func Packed(values []float64) string {
-	var text []byte
-	for _, v := range values {
-		text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
-	}
-	return string(text)
-}
+func Packed(values []float64) string { return string(AppendNumbers(nil, values)) }

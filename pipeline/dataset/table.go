@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -205,9 +204,7 @@ func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 		return nil, err
 	}
 	for j, values := range columns {
-		if b.bits, err = binary.Append(b.bits[:0], binary.LittleEndian, values); err != nil {
-			return nil, fmt.Errorf("column %q: %w", b.of.names[j], err)
-		}
+		b.bits = AppendNumbers(b.bits[:0], values)
 		_, _ = b.sums[j].Write(b.bits) // a hash never returns an error
 	}
 	b.next += n
