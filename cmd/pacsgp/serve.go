@@ -49,9 +49,9 @@ func operate(ctx context.Context, show *display, c config.Serve, registry *prome
 			}
 			return 1
 		}))
-		server, err := serving.Start(ctx, serving.Config{Address: c.Listen, Registry: registry, Pages: console.Handler(folders, ready), Ready: all})
-		if err != nil {
-			return fmt.Errorf("serve: %w", err)
+		server, fault := serving.Start(ctx, serving.Config{Address: c.Listen, Registry: registry, Pages: console.Handler(folders, ready), Ready: all})
+		if fault != nil {
+			return fmt.Errorf("serve: %w", fault)
 		}
 		defer func() { err = errors.Join(err, server.Close()) }()
 		show.event(fmt.Sprintf("metrics at %s, console at %s/", server.Address, server.URL))
