@@ -190,7 +190,7 @@ func CertifyParts(ctx context.Context, h *pass.TrainingState, m pass.Model, all 
 	if err != nil { // the rows were read elsewhere
 		how.Observer.ReportWarning("there is no manifest next to the certificate, for the files cannot be listed here: " + err.Error())
 	}
-	if o, err = how.outcome(r, s.began); err != nil {
+	if o, err = s.how.outcome(r, s.began); err != nil {
 		return nil, err
 	}
 	if err := s.end(ctx, o, nil); err != nil {
