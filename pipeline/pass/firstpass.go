@@ -402,7 +402,7 @@ func (s *FirstPass) CheckLeftOut(ctx context.Context, open func(ctx context.Cont
 	if err != nil {
 		return err
 	}
-	var order []int
+	order := []int{} // not nil, which would be all shards
 	for i, shard := range src.Shards() {
 		if len(shard.Among(s.Split.PriorRows)) > 0 {
 			order = append(order, i)
