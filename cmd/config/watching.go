@@ -300,7 +300,8 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 	case f.counted[digest.String()] || info.ModTime().Before(by.Since):
 		return true, nil
 	case f.counted[file.Name]: // it may contain counted rows
-		f.warning(file.Path + " was written again since it was counted: its rows are not counted (hint: put rows that come into new files)")
+		f.warning(file.Path + " was written again since it was counted: its rows are not counted (hint: put the new ones into a file of another name; delay waits for labels that come later)")
+		delete(f.digests, file.Path) // another file with these rows counts
 		return true, nil
 	}
 	return sample.Holds(ctx, src, res.Workers)

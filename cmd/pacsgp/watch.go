@@ -28,7 +28,7 @@ func watchCommand(w system) *cobra.Command {
 		Short: "Test a published model on labelled rows that came after it",
 		Long: "Predict labelled rows that came after a model was trained, count misses, and say what they prove: how " +
 			"often the model misses such rows, on average, and whether they contradict the certificate. With a " +
-			"watch file, watch reads rows of a topic, or follows the current model of an output. Each row counts once, " +
+			"watch file, watch reads rows of a topic, or follows the current model of an output. Each file and offset counts once, " +
 			"even if the command is killed and run again. docs/howto/monitor.md explains the rest.\n\n" +
 			"Exit status 3: the rows contradict the certified bound.",
 		Args: between(0, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),

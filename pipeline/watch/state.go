@@ -2,7 +2,7 @@
 // models.
 //
 // A [Writer] counts the losses of the predictions of a [score.Loop]. The losses and the positions of the counted rows
-// are in one [State], which is stored as a whole. So each row counts once, even if the process is killed.
+// are in one [State], which is stored as a whole. So nothing counts twice if the process is killed.
 package watch
 
 import (
