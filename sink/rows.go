@@ -3,6 +3,8 @@ package sink
 import (
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -10,7 +12,7 @@ import (
 )
 
 // Rejected writes the rows that break a row rule as Parquet: their file or topic (in), row group or
-// partition (part), row or offset (row), the first bad column, and the reason. The group values has
+// partition (part), row or offset (row), the first bad column that the reason names, and the reason. The group values has
 // the row's columns as float64, null where a value is bad, but no texts. It is for one goroutine at a time.
 type Rejected struct {
 	w       *parquet.GenericWriter[any]
@@ -41,7 +43,7 @@ func (b *Rejected) Write(shard dataset.Shard, r dataset.RejectedRow) error {
 	for i, v := range r.Values {
 		if name := b.columns[i]; finite(v) {
 			values[name] = &v // the library takes a zero for null, unless it is behind a pointer
-		} else if column == "" {
+		} else if column == "" || strings.Contains(r.Reason, strconv.Quote(name)) && !strings.Contains(r.Reason, strconv.Quote(column)) {
 			column = name
 		}
 	}
