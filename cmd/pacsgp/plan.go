@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,11 +91,11 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if faults == nil {
 		sample.Bad = nulls
 	}
-	if sample.Units, err = pass.CountUnits(ctx, p.Job, src, p.Resources); err != nil {
-		return err
+	if sample.Units, err = pass.CountUnits(ctx, p.Job, src, p.Resources); err == nil {
+		out.Plan, err = pipeline.NewPlan(p.Job, sample, p.Resources)
 	}
-	if out.Plan, err = pipeline.NewPlan(p.Job, sample, p.Resources); err != nil {
-		return err
+	if err != nil {
+		return cmp.Or(faults, err)
 	}
 	if asJSON {
 		err = printJSON(w.stdout, out)
