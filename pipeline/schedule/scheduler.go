@@ -208,7 +208,7 @@ func (s *Scheduler) backsOff(j *Job, state *jobState, now time.Time) bool {
 	if !now.Before(state.notBefore) || !state.notBefore.Before(now.Add(2*longestBackoff)) {
 		return false
 	}
-	s.lookFault = fmt.Errorf("%s: the last run has failed: %s; next run at %s", j.Name, state.fault, state.notBefore.UTC().Format("15:04:05 UTC"))
+	s.lookFault = fmt.Errorf("%s: the last run has failed, and none has begun since: %s; next run at %s\nhint: %s", j.Name, state.fault, state.notBefore.UTC().Format("15:04:05 UTC"), TryAgain(j.Name))
 	return true
 }
 

@@ -69,7 +69,7 @@ func TestWaitAfterAFailedRun(t *testing.T) {
 	s.lake.fault = errors.New("half.parquet")
 	s.at(someDay.Add(time.Hour))
 	err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(time.Hour + time.Second)})
-	if want := "waves: the last run has failed: half.parquet; next run at 01:01:00 UTC"; err == nil || err.Error() != want {
+	if want := "waves: the last run has failed, and none has begun since: half.parquet; next run at 01:01:00 UTC\nhint: pacsgp schedule run waves -c FILE tries it again now"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
