@@ -55,7 +55,7 @@ func scheduleCommand(w system) *cobra.Command {
 			case list:
 				return listRuns(cmd.Context(), w, jobs, asJSON)
 			}
-			return runSchedule(cmd.Context(), w, c, jobs, rounds{once: once, metrics: metrics})
+			return runSchedule(cmd.Context(), w, c, jobs, rounds{file: path, once: once, metrics: metrics})
 		},
 	}
 	cmd.PersistentFlags().StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
@@ -156,6 +156,7 @@ func tabulate(w system, runs []*pipeline.RunState) error {
 
 // rounds are the settings of one call of the scheduler.
 type rounds struct {
+	file    string // of the schedule
 	once    bool   // end after one round
 	now     bool   // run jobs whether or not they are due
 	metrics string // file for the metrics of the round; "" for none
@@ -199,7 +200,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 			}
 		}
 		if err == nil && quiet && warned == nil {
-			err = nothingDue(ctx, w.stdout, all)
+			err = nothingDue(ctx, w.stdout, how.file, all)
 		}
 		if how.metrics != "" {
 			err = errors.Join(err, m.write(how.metrics))
@@ -209,7 +210,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 }
 
 // nothingDue prints that no job was run, and when the next runs are due.
-func nothingDue(ctx context.Context, out io.Writer, jobs []*schedule.Job) error {
+func nothingDue(ctx context.Context, out io.Writer, file string, jobs []*schedule.Job) error {
 	_, err := fmt.Fprintln(out, "nothing is due: no job was run")
 	for _, j := range jobs {
 		at, fault := j.Due(ctx, time.Now())
@@ -217,7 +218,7 @@ func nothingDue(ctx context.Context, out io.Writer, jobs []*schedule.Job) error 
 		if at != nil {
 			when = at.Format("at 2006-01-02 15:04 UTC")
 		}
-		_, _ = fmt.Fprintf(out, "%s: the next run is due %s; pacsgp schedule run %[1]s -c FILE runs it now\n", j.Name, when)
+		_, _ = fmt.Fprintf(out, "%s: the next run is due %s; pacsgp schedule run %[1]s -c %[3]s runs it now\n", j.Name, when, report.Shell(file))
 		err = cmp.Or(err, fault)
 	}
 	return err
