@@ -157,7 +157,7 @@ func (f Figure) progress() panel {
 		bounds, risks, highest = append(bounds, plotter.XY{X: x, Y: s.Bound}), append(risks, plotter.XY{X: x, Y: s.Risk}), max(highest, s.Bound)
 	}
 	p.line("best constant", grey, 1.1, dashed, plotter.XY{Y: claim.Baseline}, plotter.XY{X: last, Y: claim.Baseline})
-	p.line("estimated bound", blue, 2, nil, bounds...) // empty if a stored model was certified
+	p.line(map[bool]string{true: "estimate for independent rows", false: "estimated bound"}[f.Certificate.Counts.Units != nil], blue, 2, nil, bounds...) // empty if a stored model was certified
 	p.line("estimated risk", sky, 1.4, nil, risks...)
 	p.line("bound of a draw, B = "+words.RoundUp(claim.Bound, 4), green, 1.4, dashed, plotter.XY{Y: claim.Bound}, plotter.XY{X: last, Y: claim.Bound})
 	return p.limits(0, last, 0, cmp.Or(highest, 1)/0.72) // room for the legend
