@@ -41,7 +41,7 @@ func checkSeal(data []byte) error {
 func findSeal(data []byte) (digits []byte, digest string, err error) {
 	at := bytes.LastIndex(data, []byte(sealMark)) + len(sealMark)
 	if at < len(sealMark) || at+sealDigits > len(data) {
-		return nil, "", errors.New("its footer has no checksum of the file")
+		return nil, "", errors.New("its footer has no checksum of the file: is it a file of rows?")
 	}
 	h := sha256.New()
 	h.Write(data[:at])

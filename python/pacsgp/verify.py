@@ -46,7 +46,7 @@ def check_rows(model, cert, job, methods, holds, paths):
     grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
     lake = Lake(paths, model, "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(encoded), fills(encoded), grouped, True)
     found, stated = (lake.rows, len(lake.groups)), (cert["counts"]["rows"], data["shards"])
-    need(found == stated, f"the data have {found[0]} rows in {found[1]} shards, the certificate says {stated[0]} in {stated[1]}")
+    need(found == stated, f"the data have {found[0]} rows in {found[1]} shards, the certificate says {stated[0]} in {stated[1]}: give the files that its manifest names")
     first_pass = FirstPass(lake, columns, job)
     compare([data["digest"], data["targets"]], [first_pass.digest, first_pass.targets], "the digests of rows and targets")
     ok(f"the data are the dataset: {lake.rows} rows in {len(lake.groups)} shard{'s' * (len(lake.groups) != 1)}, digest {first_pass.digest[:12]}…")
