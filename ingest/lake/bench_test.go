@@ -198,7 +198,7 @@ func openBench(b *testing.B, path string, digests bool) *lake.Source {
 //	digest-MB/s        ours, with digests
 //	raw-MB/s           parquet-go's pages, read and not decoded
 //	values-MB/s        parquet-go's pages, their values put into an array, unchecked
-//	of-raw, of-values  MB/s as a multiple of these
+//	of-raw, of-values  MB/s as a multiple of these, and of-raw-with-digests
 func BenchmarkDecode(b *testing.B) {
 	for _, c := range benchCases {
 		b.Run(c.name, func(b *testing.B) { benchDecode(b, benchFile(b, c)) })
@@ -215,4 +215,5 @@ func benchDecode(b *testing.B, path string) {
 	alternate(b, plain, &raw, &ours, &values, &digest)
 	b.ReportMetric(raw.median()/ours.median(), "of-raw")
 	b.ReportMetric(values.median()/ours.median(), "of-values")
+	b.ReportMetric(raw.median()/digest.median(), "of-raw-with-digests")
 }
