@@ -48,7 +48,7 @@ type page struct {
 
 func handler(folders []string, ready func() error, now func() time.Time) http.Handler {
 	s := &server{ready: ready, now: now, pages: template.Must(template.New("pages.html").Funcs(template.FuncMap{
-		"safe": report.Escape, "percent": words.PercentUp, "declared": words.PercentDeclared, "minute": minute, "count": words.Count[int64], "why": why,
+		"safe": report.Escape, "percent": words.PercentUp, "near": words.PercentNear, "declared": words.PercentDeclared, "minute": minute, "count": words.Count[int64], "why": why,
 	}).ParseFS(files, "pages.html"))}
 	for _, folder := range folders {
 		if whole, err := filepath.Abs(folder); err == nil {

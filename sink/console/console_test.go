@@ -121,7 +121,7 @@ func TestPageOfAnOutput(t *testing.T) {
 	h := handled(anOutput(t))
 	status, page := get(t, h, "/")
 	for _, want := range []string{
-		"<h1>waves</h1>", "off by more than", "current since 2026-01-31 12:00 UTC", "5.2 % is the mean loss on 1,000 rows",
+		"<h1>waves</h1>", "off by more than", "current since 2026-01-31 12:00 UTC", "5.1 % is the mean loss on 1,000 rows",
 		"The last run failed; the model before it stays current: lake/part.parquet: it is half a file; and more</p>", "<p>write it whole</p>",
 		"2026-01-31 09:00", "nothing",
 	} {
