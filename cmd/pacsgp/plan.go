@@ -169,7 +169,7 @@ func (p planned) print(w io.Writer, style report.Style) error {
 	for _, text := range p.Warnings {
 		line("note       ", text)
 	}
-	line("rows       ", fmt.Sprintf("%s: %s prior, about %s training, about %s held out", words.Number(p.Rows), words.Number(p.Reference), words.Number(p.Train), words.Number(p.Holdout)))
+	line("rows       ", fmt.Sprintf("%s: about %s prior, %s training, %s held out", words.Number(p.Rows), words.Number(p.Reference), words.Number(p.Train), words.Number(p.Holdout)))
 	if u := p.Units; u != nil {
 		line("units      ", fmt.Sprintf("%s by %s: %s prior, %s training, %s held out", words.Number(u.Reference+u.Train+u.Holdout), strings.Join(u.Columns, ", "), words.Number(u.Reference), words.Number(u.Train), words.Number(u.Holdout)))
 	}
