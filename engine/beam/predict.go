@@ -30,7 +30,12 @@ var (
 	intervalFlag = flag.Float64("interval", 0, "of predict: write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
 	trustedFlag  = func() *string {
 		var keys string
-		flag.Func("trusted", "of predict: "+config.TrustedKeys, config.Trust(&keys))
+		flag.Func("trusted", "of predict: "+config.TrustedKeys, func(path string) error {
+			if keys = path; path == "" { // the value of an unset variable
+				return errors.New("it is empty: give a value, or leave the flag out")
+			}
+			return nil
+		})
 		return &keys
 	}()
 )
