@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -78,6 +79,23 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		}
 		if paid := got.Delta.Reuse; (paid == nil) != (want == nil) || paid != nil && (paid.Ended || !slices.Equal(paid.Earlier, want.Earlier)) {
 			t.Errorf("%s: it pays for %+v, want %+v", c.name, paid, want)
+		}
+	}
+}
+
+// Rows that one job rejects, and another does not, make no held-out units others.
+func TestReuseOfHeldOutUnitsIsPaid(t *testing.T) {
+	columns, log := days(1200, 200, 7), &pipelinetest.Store{}
+	for i := range 100 {
+		columns[1][12*i] = math.NaN()
+	}
+	whole := dayLake(columns, 1200)
+	fewer := &lake{names: []string{"a", "day", "y"}, columns: [][]float64{columns[0], columns[2], columns[3]}, shards: []int{1200}, labels: []string{"day"}}
+	for use, l := range []*lake{whole, fewer} {
+		l.mark = true
+		c := reuser(t, log, l, func(j *job.Job) { byDay(j); j.Rejected.Limit = 0.2 }, 0)
+		if (c.Delta.Reuse != nil) != (use == 1) || (c.Counts.Rejected > 0) != (use == 0) {
+			t.Errorf("use %d, of which %d rows are rejected: it pays for %+v", use+1, c.Counts.Rejected, c.Delta.Reuse)
 		}
 	}
 }

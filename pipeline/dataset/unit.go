@@ -63,14 +63,15 @@ type UnitSplit struct {
 	mu      sync.Mutex
 	rows    map[uint64]int64 // the number of rows of each unit, by its hash
 	holdout *RowSet
-	lowest  []Rank // rows of the units with the lowest hashes, without held-out rows
+	left    *RowSet // rejected rows whose values would put them into held-out units
+	lowest  []Rank  // rows of the units with the lowest hashes, without held-out rows
 }
 
 // NewUnitSplit returns a UnitSplit for n rows, to which Add adds blocks. columns is the number of columns of a row.
 func NewUnitSplit(job job.Job, n int64, columns int) *UnitSplit {
 	return &UnitSplit{
 		job: job, columns: columns, hash: SplitRule{held: hashUnits(job.Split.Holdout), last: n},
-		rows: map[uint64]int64{}, holdout: NewRowSet(n),
+		rows: map[uint64]int64{}, holdout: NewRowSet(n), left: NewRowSet(n),
 	}
 }
 
@@ -83,6 +84,9 @@ func (u *UnitSplit) Add(b Block, but []int) {
 	for i := range b.Rows {
 		if len(but) > 0 && but[0] == i {
 			but = but[1:]
+			if x := (Rank{hasher.Unit(b, i), b.First + int64(i)}); u.hash.HeldOut(x) {
+				u.left.Add(x.Ordinal)
+			}
 			continue
 		}
 		x := Rank{hasher.Unit(b, i), b.First + int64(i)}
@@ -137,7 +141,7 @@ func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 	}
 	if u.hash.held > 0 {
 		u.holdout.Seal()
-		r.heldOutRows = u.holdout
+		r.heldOutRows, r.leftHeldOut = u.holdout, u.left
 	}
 	u.order(&r, reference)
 	return r, nil
