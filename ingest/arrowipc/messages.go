@@ -6,7 +6,10 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 )
 
-var errLength = errors.New("a length lies outside of its message")
+var (
+	errLength   = errors.New("a length lies outside of its message")
+	errVersion4 = errors.New("a packed batch, or one with metadata, of version 4 of the format, which some readers read otherwise: write the file again with a current writer")
+)
 
 // Kinds of message headers, by number in the format.
 const (
@@ -57,6 +60,9 @@ func describe(b []byte) (d description, err error) {
 		return d, errLength
 	}
 	compression, packed := below(header, 3)
+	if _, said := below(m, 4); (packed || said) && m.GetInt16Slot(slot(0), 0)+1 == 4 { // readers of version 4 do not agree on them
+		return d, errVersion4
+	}
 	at, n, _ := vector(header, 2, 16)
 	for i := range n {
 		position := at + flatbuffers.UOffsetT(16*i)
