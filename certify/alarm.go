@@ -43,7 +43,8 @@ func (a *Alarm) Validate() error {
 	var faults faultList
 	faults.when(!(0 < a.Bound && a.Bound <= 1), "an alarm above a bound of %g, want one above 0 and at most 1", a.Bound)
 	faults.when(!(leastError <= a.Delta && a.Delta < 1), "a false alarm with probability %g, want %g to 1", a.Delta, leastError)
-	possible := 0 <= a.Raised && a.Raised <= a.Rows && staked(a.Stakes, len(alarmOdds())) && staked([]float64{a.Worth}, 1)
+	possible := 0 <= a.Raised && a.Raised <= a.Rows && staked(a.Stakes, len(alarmOdds())) && staked([]float64{a.Worth}, 1) &&
+		(a.Worth >= up(up(1/a.Delta))) == (a.Raised > 0)
 	faults.when(!possible, "it is no state of an alarm")
 	return faults.err()
 }

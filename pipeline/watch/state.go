@@ -74,6 +74,9 @@ func (s *State) Validate() error {
 		return fmt.Errorf("its format is %q, not %q", s.Format, Format)
 	}
 	var faults []error
+	if len(s.Files) > 0 && len(s.Tests) == 0 {
+		faults = append(faults, errors.New("it has files, and no test of a certificate"))
+	}
 	for i := range s.Tests {
 		t := &s.Tests[i]
 		faults = append(faults, t.Alarm.Validate())
