@@ -122,9 +122,10 @@ func cosTurns(t float64) float64 {
 	w := float64(z * z)
 	// Even and odd terms are separate: two short chains instead of a long one.
 	even, odd := taylor[10], taylor[9]
-	for k := 8; k > 0; k -= 2 {
-		even, odd = taylor[k]+float64(even*w), taylor[k-1]+float64(odd*w)
-	}
+	even, odd = taylor[8]+float64(even*w), taylor[7]+float64(odd*w)
+	even, odd = taylor[6]+float64(even*w), taylor[5]+float64(odd*w)
+	even, odd = taylor[4]+float64(even*w), taylor[3]+float64(odd*w)
+	even, odd = taylor[2]+float64(even*w), taylor[1]+float64(odd*w)
 	even = taylor[0] + float64(even*w)
 	return float64(u * (even + float64(odd*z)))
 }
