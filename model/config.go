@@ -14,9 +14,12 @@ import (
 // every other zero value means a default.
 type Config struct {
 	Dim   int       // number of inputs, d
-	N     int64     // number of training rows: the N of the bound
+	N     int64     // number of training rows
 	Delta float64   // δ of the bound, in (0, 1)
 	Loss  loss.Loss // for targets and predictions in scaled units
+	// Examples is the N of the bound, at most the number of rows: less if examples are sets of rows. Zero means
+	// that each row is an example.
+	Examples int64
 
 	// Kernel is the family of the covariance function. Nil means the first of
 	// [kernel.Families].
@@ -99,6 +102,7 @@ func (c Config) withDefaults() (Config, error) {
 	faults.when(c.Dim < 1, "%d inputs, want at least 1", c.Dim)
 	faults.when(!c.fit(c.Dim), "%d inputs, and features of %d", c.Dim, c.Widths)
 	faults.when(c.N < 1, "%d training rows, want at least 1", c.N)
+	faults.when(c.Examples < 0 || c.Examples > c.N, "%d examples of %d rows", c.Examples, c.N)
 	faults.when(!(c.Delta > 0 && c.Delta < 1), "delta is %g, want 0 < delta < 1", c.Delta)
 	faults.when(c.Loss == nil, "no loss")
 	faults.when(c.Inducing < 0, "%d inducing points", c.Inducing)
@@ -116,6 +120,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, err
 	}
 	c = c.Scheduled()
+	c.Examples = cmp.Or(c.Examples, c.N)
 	c.Kernel = cmp.Or(c.Kernel, kernel.Families()[0])
 	c.Jitter = cmp.Or(c.Jitter, 1e-6)
 	c.Workers = max(1, c.Workers)

@@ -131,7 +131,7 @@ func addDiagonal(a linalg.Mat, v float64) {
 // measured computes the bound after the second pass, and its derivatives by the posterior.
 func (c *Collapsed) measured(lnInverseWeight float64) {
 	e, f, white := &c.eval, c.fold, c.prior.white
-	n := float64(c.cfg.N)
+	n := float64(c.cfg.Examples)
 	risk := f.risk / float64(f.seen)
 	nats := e.kl + lnInverseWeight + math.Log(2*math.Sqrt(n)/c.cfg.Delta)
 	bound, byRisk, byNats := c.cfg.Objective.value(risk, nats/n)

@@ -113,7 +113,7 @@ func (t *Trainer) running() Progress {
 
 // valued returns p with bound and value computed from its other numbers.
 func (t *Trainer) valued(p Progress) Progress {
-	p.Bound = pacBound(p.Risk, p.KL+p.LnInverseWeight, float64(t.cfg.N), t.cfg.Delta)
+	p.Bound = pacBound(p.Risk, p.KL+p.LnInverseWeight, float64(t.cfg.Examples), t.cfg.Delta)
 	p.value = t.value(p)
 	return p
 }

@@ -177,7 +177,7 @@ func (t *Trainer) stateBytes() int {
 
 // fingerprint hashes everything that the course of training depends on.
 func (c Config) fingerprint() string {
-	b := fmt.Appendf(nil, "%t %s %x %d %d %x %v %x %d %x %+v %d %s", c.ELBO, c.Kernel.Name, c.Choice, c.Dim, c.N, c.Delta, c.Scales, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
+	b := fmt.Appendf(nil, "%t %s %x %d %d %d %x %v %x %d %x %+v %d %s", c.ELBO, c.Kernel.Name, c.Choice, c.Dim, c.N, c.Examples, c.Delta, c.Scales, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
 	// The loss's parameters show in its values.
 	for _, y := range []float64{-1.3, 0.1, 2.7} {
 		for _, f := range []float64{-0.9, 0.4, 0.45, 2.1} {

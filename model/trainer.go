@@ -249,15 +249,15 @@ func (t *Trainer) End() error {
 }
 
 // measure records risk, KL and bound of the q of this pass, and returns the factor from sums over the pass to
-// sums over all rows, N/n.
+// sums over what the KL is weighed against: all rows for the evidence bound, else the examples of the bound.
 func (t *Trainer) measure() (scale float64) {
-	n := float64(t.cfg.N)
-	risk := t.sweep.risk / float64(t.sweep.seen)
-	weight := t.cfg.lnInverseWeight(t.theta)
-	t.last = Progress{Risk: risk, KL: t.kl, LnInverseWeight: weight, Bound: pacBound(risk, t.kl+weight, n, t.cfg.Delta), squares: t.sweep.squares / float64(t.sweep.seen)}
-	t.last.value = t.value(t.last)
+	seen := float64(t.sweep.seen)
+	t.last = t.valued(Progress{Risk: t.sweep.risk / seen, KL: t.kl, LnInverseWeight: t.cfg.lnInverseWeight(t.theta), squares: t.sweep.squares / seen})
 	t.last.noise = t.sampling()
-	return n / float64(t.sweep.seen)
+	if t.byEvidence() {
+		return float64(t.cfg.N) / seen
+	}
+	return float64(t.cfg.Examples) / seen
 }
 
 // sampling returns the standard error of the mean that is minimised, Risk or squares. The rows of the pass are

@@ -243,9 +243,17 @@ func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 // Reference returns the number of prior rows.
 func (r Split) Reference() int64 { return int64(len(r.PriorRows)) }
 
-// Train returns the number of training rows: the N of the bound.
+// Train returns the number of training rows.
 func (r Split) Train() int64 {
 	return r.Rows - r.Reference() - r.Out.Size() - r.Holdout() - r.Outside()
+}
+
+// Examples returns the number of examples for training, the N of the bound: units, if examples are units, else rows.
+func (r Split) Examples() int64 {
+	if r.Units != nil {
+		return r.Units.Train
+	}
+	return r.Train()
 }
 
 // Holdout returns the number of held-out rows.

@@ -135,7 +135,7 @@ func (t *training) nominate() error {
 			t.state.centre = centre
 		}
 		c := model.Config{
-			Dim: t.start.Dim, N: s.Split.Train(), Delta: j.Delta * j.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
+			Dim: t.start.Dim, N: s.Split.Train(), Examples: s.Split.Examples(), Delta: j.Delta * j.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
 			ELBO: j.Elbo(), Kernel: family, Choice: math.Log(float64(len(j.Kernel.Family))), Scales: s.Scales(j),
 			Seed: j.Train.Seed, Workers: t.env.Resources.Workers, Starting: t.env.Observer.Starting,
 		}
@@ -351,7 +351,7 @@ func (t *training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: t.firstPass.Split.Train(), Delta: t.job.Delta, Share: t.job.Spends().Share(certify.MethodPACBayes)})
+	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: t.firstPass.Split.Examples(), Delta: t.job.Delta, Share: t.job.Spends().Share(certify.MethodPACBayes)})
 	return b.Upper, err
 }
 
