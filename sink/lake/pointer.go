@@ -93,9 +93,12 @@ func CurrentIn(folder string) (pipeline.Current, error) {
 	return *p, nil
 }
 
-// CurrentPaths returns the paths of the current model and certificate in a folder. ok is false if
-// path is no folder, which is an error if path ends with a slash.
+// CurrentPaths returns the paths of the current model and certificate in a folder, which its pointer
+// may name, too. ok is false if path is neither, which is an error if path ends with a slash.
 func CurrentPaths(ctx context.Context, path string) (model, certificate string, ok bool, err error) {
+	if filepath.Base(path) == CurrentFile {
+		path = objects.Dir(path)
+	}
 	if ok, err = objects.IsFolder(ctx, path); err != nil || !ok {
 		if err == nil && strings.HasSuffix(path, "/") {
 			err = fmt.Errorf("%s: there is no such directory", path)
