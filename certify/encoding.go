@@ -78,21 +78,12 @@ func jsonFault(err error) error {
 	if !ok {
 		return errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "json: "), "invalid use of ,string struct tag, trying to unmarshal unquoted value into uint64", "a number that must be written as a text is not"))
 	}
-	want := "an object"
-	switch fault.Type.Kind() {
-	case reflect.String:
-		want = "a text"
-	case reflect.Bool:
-		want = "true or false"
-	case reflect.Float64:
-		want = "a number"
-	case reflect.Int, reflect.Int64, reflect.Uint64:
-		want = "a whole number"
-	case reflect.Slice, reflect.Array:
-		want = "a list"
-	default:
+	const whole, list = "a whole number", "a list"
+	wants := map[reflect.Kind]string{
+		reflect.String: "a text", reflect.Bool: "true or false", reflect.Float64: "a number",
+		reflect.Int: whole, reflect.Int64: whole, reflect.Uint64: whole, reflect.Slice: list, reflect.Array: list,
 	}
-	return fmt.Errorf("%s is %s, want %s", cmp.Or(fault.Field, "it"), fault.Value, want)
+	return fmt.Errorf("%s is %s, want %s", cmp.Or(fault.Field, "it"), fault.Value, cmp.Or(wants[fault.Type.Kind()], "an object"))
 }
 
 // compactObject returns a JSON object without white space.
