@@ -204,15 +204,8 @@ func (s *sample) train(t *testing.T, m int, seed uint64) float64 {
 // readSet reads the rows of a set of the test data that are complete, column by column.
 func readSet(t *testing.T, name string, columns []string) [][]float64 {
 	t.Helper()
-	root := os.Getenv("PACSGP_DATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(root); err != nil {
-		fatal.Missing(t, "the test data are missing: %v; set PACSGP_DATA", err)
-	}
 	table := make([][]float64, len(columns))
-	fatal.If(t, filepath.WalkDir(filepath.Join(root, name), func(path string, _ fs.DirEntry, err error) error {
+	fatal.If(t, filepath.WalkDir(fatal.Data(t, name), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".parquet" {
 			return err
 		}

@@ -195,23 +195,19 @@ func TestReportedBoundIsThatOfTheResult(t *testing.T) {
 // Where examples are sets of rows, the bound counts them, and training lowers that bound.
 func TestExamplesPayForTheKL(t *testing.T) {
 	c, rows := smallRun(t, 2000)
-	collapsed := CollapsedConfig{Config: c, Alpha: 1, Starts: []Start{{Theta: make([]float64, 3)}}, Evaluations: 60}
-	for name, train := range map[string]func(examples int64) Progress{
-		"free form": func(examples int64) Progress {
-			c := c
-			c.Examples = examples
-			tr := newTestTrainer(t, c, rows)
-			drive(t, tr, rows, 1000, nil)
-			return tr.Progress()
-		},
-		"collapsed": func(examples int64) Progress {
-			c := collapsed
-			c.Examples = examples
-			return fitCollapsed(t, c, rows).Progress()
-		},
-	} {
-		few, all := train(60), train(0)
-		if got, want := few.Bound, pacBound(all.Risk, all.KL+all.LnInverseWeight, 60, c.Delta); !(got < 0.95*want) {
+	freeForm := func(c Config) Progress {
+		tr := newTestTrainer(t, c, rows)
+		drive(t, tr, rows, 1000, nil)
+		return tr.Progress()
+	}
+	collapsed := func(c Config) Progress {
+		return fitCollapsed(t, CollapsedConfig{Config: c, Alpha: 1, Starts: []Start{{Theta: make([]float64, 3)}}, Evaluations: 60}, rows).Progress()
+	}
+	few := c
+	few.Examples = 60
+	for name, train := range map[string]func(Config) Progress{"free form": freeForm, "collapsed": collapsed} {
+		of := train(c)
+		if got, want := train(few).Bound, pacBound(of.Risk, of.KL+of.LnInverseWeight, 60, c.Delta); !(got < 0.95*want) {
 			t.Errorf("%s: bound %.3f for 60 examples, and %.3f of the model for a bound on rows", name, got, want)
 		}
 	}

@@ -19,17 +19,7 @@ var page = filepath.Join("..", "..", "docs", "explanation", "paper.md")
 // data is the folder of the real data, without which a test is skipped.
 func data(t *testing.T) string {
 	t.Helper()
-	dir := os.Getenv("PACSGP_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "boston")); err != nil {
-		if os.Getenv("CI") == "true" && os.Getenv("PACSGP_DATA") != "none" {
-			t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)
-		}
-		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
-	}
-	return dir
+	return filepath.Dir(fatal.Data(t, "boston"))
 }
 
 // Each experiment, as short as can be, writes tables of finite numbers and figures that

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -107,18 +106,9 @@ func TestHeavyTailsDoNotRunAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two passes through half a million flights: the nightly suite makes them")
 	}
-	data := os.Getenv("PACSGP_DATA")
-	if data == "" {
-		data = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	data, err := filepath.Abs(filepath.Join(data, "flights"))
-	fatal.If(t, err)
-	if _, err := os.Stat(data); err != nil {
-		fatal.Missing(t, "the test data are missing: %v; set PACSGP_DATA", err)
-	}
 	dir := t.TempDir()
 	job := jobFile{
-		"source": "{paths: [" + data + "]}", "target": "delay", "features": "[distance, time]",
+		"source": "{paths: [" + fatal.Data(t, "flights") + "]}", "target": "delay", "features": "[distance, time]",
 		"loss": "{kind: zero-one, epsilon: 15}", "delta": "0.01", "output": "out",
 		"inducing": "[150]", "train": "{passes: 2, objective: bound}", "duplicates": "keep", // few values: flights of one delay are no duplicates
 	}.write(t, dir)

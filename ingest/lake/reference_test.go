@@ -81,7 +81,7 @@ func TestRealData(t *testing.T) {
 		{"boston", "MEDV", 506, 1, 0},
 	} {
 		t.Run(c.folder, func(t *testing.T) {
-			src := open(t, lake.Config{Paths: []string{sharedData(t, c.folder)}, Choice: dataset.Choice{Target: c.target, Mark: true, Decoders: 9}})
+			src := open(t, lake.Config{Paths: []string{fatal.Data(t, c.folder)}, Choice: dataset.Choice{Target: c.target, Mark: true, Decoders: 9}})
 			got, bad := readMarked(t, src)
 			if len(got[0]) != c.rows || len(src.Shards()) != c.shards || bad != c.bad {
 				t.Errorf("%d rows in %d shards, %d bad, want %d in %d, %d", len(got[0]), len(src.Shards()), bad, c.rows, c.shards, c.bad)

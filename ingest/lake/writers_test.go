@@ -191,3 +191,8 @@ func wantError(t *testing.T, err error, words ...string) {
 		}
 	}
 }
+
+// writersData returns the path of a file or folder of testdata/writers.
+func writersData(elem ...string) string {
+	return filepath.Join(append([]string{"testdata", "writers"}, elem...)...)
+}

@@ -3,6 +3,7 @@ package fatal
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -21,4 +22,22 @@ func Missing(t testing.TB, format string, args ...any) {
 		t.Fatalf(format, args...)
 	}
 	t.Skipf(format, args...)
+}
+
+// Data returns the path of test data that the project does not contain: in PACSGP_DATA, or in
+// shared/data next to the checkout. Without them the test is [Missing] something.
+func Data(t testing.TB, elem ...string) string {
+	t.Helper()
+	root := os.Getenv("PACSGP_DATA")
+	for up := "../.."; root == "" && len(up) < 20; up += "/.." {
+		if found, _ := filepath.Glob(up + "/shared/data"); found != nil {
+			root = found[0]
+		}
+	}
+	path, err := filepath.Abs(filepath.Join(append([]string{root}, elem...)...))
+	If(t, err)
+	if found, _ := filepath.Glob(path); found == nil {
+		Missing(t, "the test data %s are missing: set PACSGP_DATA", path)
+	}
+	return path
 }
