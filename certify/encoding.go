@@ -78,10 +78,9 @@ func jsonFault(err error) error {
 	if !ok {
 		return errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "json: "), "invalid use of ,string struct tag, trying to unmarshal unquoted value into uint64", "a number that must be written as a text is not"))
 	}
-	const whole, list = "a whole number", "a list"
 	wants := map[reflect.Kind]string{
 		reflect.String: "a text", reflect.Bool: "true or false", reflect.Float64: "a number",
-		reflect.Int: whole, reflect.Int64: whole, reflect.Uint64: whole, reflect.Slice: list, reflect.Array: list,
+		reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Uint64: "a whole number", reflect.Slice: "a list", reflect.Array: "a list",
 	}
 	return fmt.Errorf("%s is %s, want %s", cmp.Or(fault.Field, "it"), fault.Value, cmp.Or(wants[fault.Type.Kind()], "an object"))
 }
