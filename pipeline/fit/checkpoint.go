@@ -34,7 +34,7 @@ type checkpoint struct {
 // changes.
 const (
 	checkpointFormat  = "pacsgp-checkpoint/4"
-	checkpointVersion = "6 "
+	checkpointVersion = "7 "
 	traceBytes        = 72 // of an entry of the trace, at least
 )
 
