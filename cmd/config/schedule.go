@@ -135,7 +135,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 		}
 		j.checkTask(at, p, &faults)
 		other, taken := outputs[p.Output]
-		faults.Unless(!taken, at+".job", "its output is that of %s; a pointer is of one job", other)
+		faults.Unless(!taken, at+".job", "its output is that of %s; give each job its own", other)
 		other, taken = outputs[p.Rejected.To.path]
 		faults.Unless(!taken || p.Rejected.To.path == "", at+".job", "its rejected.to is that of %s, and each run replaces the file", other)
 		outputs[p.Output], outputs[p.Rejected.To.path] = at, at
@@ -196,7 +196,7 @@ func (j *ScheduledJob) checkTask(at string, p Task, faults *yamlfile.Faults) {
 	default:
 		faults.Add(at+".job", "its rows come from elsewhere than files or a topic")
 	}
-	faults.Unless(p.PublishTo == nil || j.Promote == (Promotion{}), at+".promote", "the job publishes to topics, whose pointer moves always")
+	faults.Unless(p.PublishTo == nil || j.Promote == (Promotion{}), at+".promote", "the job publishes to topics, where every certified model becomes current")
 	faults.Unless(p.Job.Loss.EpsilonStd == 0, at+".job", "a tolerance in standard deviations differs from run to run, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, at+".job", "train.time: a resumed run must give the same certificate, and a time limit could change it: limit training by train.passes")
 	faults.Unless(!p.Stream.declared(), at+".job", "stream: it is only for pacsgp stream: leave it out")

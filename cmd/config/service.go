@@ -54,7 +54,7 @@ type Promotion struct {
 	Within Share `yaml:"within"`
 }
 
-const wantRule = "want always, or {within: 10 %}: how far the bound may be above the current one"
+const wantRule = "want always, or {within: 10 %}: the bound may be a tenth larger than the current one"
 
 // Form returns the form of the word always.
 func (p *Promotion) Form() (yamlfile.Form, string) {

@@ -18,7 +18,7 @@ func (w system) environment() config.Environment {
 
 // budgetFlags declares the flags of a budget. memory describes what the memory is for.
 func budgetFlags(cmd *cobra.Command, b *config.Budget, memory string) {
-	cmd.Flags().Func("memory", memory+", a `size` as in 512MiB", b.Memory.Set)
+	cmd.Flags().Func("memory", "most memory "+memory+"\n(a `size` such as 512MiB)", b.Memory.Set)
 	cmd.Flags().Func("workers", "`number` of processors to use (default: all)", b.Workers.Set)
 }
 

@@ -1,4 +1,4 @@
-// Pacsgp fits a sparse Gaussian process to the rows of a Parquet lake and publishes it with a
+// Pacsgp fits a sparse Gaussian process to rows of files or a topic, and publishes it with a
 // certificate: a bound, with a stated confidence, on its misses in new rows of the same source.
 package main
 
@@ -89,10 +89,10 @@ func (r reworded) Unwrap() error { return r.error }
 func dispatch(ctx context.Context, args []string, w system) error {
 	root := &cobra.Command{
 		Use:   "pacsgp",
-		Short: "Sparse Gaussian processes with a certificate, from a Parquet lake",
-		Long: "pacsgp fits a sparse Gaussian process to the rows of a Parquet lake by minimising a PAC-Bayesian bound, " +
-			"makes a last pass over the same rows, and publishes the model with a certificate. Anyone who has the " +
-			"model, the certificate and the rows can check it.\n\n" +
+		Short: "Sparse Gaussian processes with a certificate, from files or topics",
+		Long: "pacsgp fits a sparse Gaussian process to rows in Parquet files or on a Kafka topic, and publishes it with a " +
+			"certificate: an upper bound on the share of new rows that it will miss. Anyone who has the model, the " +
+			"certificate and the rows can check it.\n\n" +
 			"Exit status: 0 certified, 1 failure, 2 wrong usage, 3 finished without the required certificate " +
 			"(vacuous, void, or above what the job requires), 78 bad configuration, 130 interrupted.",
 		Version:       config.Version(),
