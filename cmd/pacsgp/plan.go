@@ -28,7 +28,7 @@ func planCommand(w system) *cobra.Command {
 	var asJSON bool
 	cmd := onJob(w, &cobra.Command{
 		Use:   "plan job.yaml",
-		Short: "Say what a job reads and could certify, without reading rows",
+		Short: "Say what a job reads and could certify, before it trains",
 	}, &config.Overrides{}, func(ctx context.Context, p config.Task) error { return plan(ctx, p, w, asJSON) })
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -51,7 +51,7 @@ type plannedColumn struct {
 	Filled    bool   `json:"filled,omitempty"`
 }
 
-// plan prints what a job can certify, from footers alone, and returns faults that would stop train.
+// plan prints what a job can certify, and returns faults that would stop train. It reads rows only of topics and units.
 func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error) {
 	config.MakeTemporary(p.Source, false)
 	defer func() { err = errors.Join(err, p.Source.Release(false)) }()
