@@ -42,6 +42,8 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 	for i := range other[2] {
 		other[2][i] += 1e-9
 	}
+	again := [][]float64{slices.Concat(columns[0][:320], more[0][320:]), columns[1], columns[2]}
+	last := func(j *job.Job) { j.Split.Last = true }
 	alike := [][]float64{slices.Concat(more[0], more[0]), slices.Concat(columns[1], more[1]), slices.Concat(more[2], more[2])}
 	distinct := &lake{names: []string{"a", "y"}, columns: [][]float64{alike[0], alike[2]}, shards: []int{800}}
 	seeded := func(seed uint64) func(*job.Job) { return func(j *job.Job) { j.Train.Seed = seed } }
@@ -68,6 +70,8 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		{"without the feature", func(j *job.Job) { drop(j); j.Features = []string{"a"} }, distinct, 0, 1},
 		{"rows that came", seeded(0), newLake(grown, 800), 0, 0},
 		{"other rows", seeded(0), newLake(other, 400), 0, 0},
+		{"the last rows", last, whole, 0, 0},
+		{"the same model, with another feature of the last rows", last, newLake(again, 150, 250), 0, 1},
 	} {
 		got := reuser(t, log, c.on, c.change, c.number)
 		var want *certify.Reuse
@@ -129,14 +133,12 @@ func TestBoundsAtAnotherDeltaPay(t *testing.T) {
 	l := newLake(waves(200, 0.2, 4), 80, 120)
 	for kind, want := range map[certify.LossKind]int{certify.LossZeroOne: 0, certify.LossSquared: 1} {
 		log := &pipelinetest.Store{}
-		for i, delta := range []float64{0.01, 0.01, 0.02} {
+		for i, delta := range []float64{0.01, 0.01, 0.02, 0.02} {
+			number := int64(i / 3)
 			c := reuser(t, log, l, func(j *job.Job) { // which trains without a look at δ
-				j.Loss.Kind, j.Delta, j.Inducing, j.Train = kind, delta, nil, job.TrainDecl{Method: job.MethodFullGP, Passes: 2}
-			}, 0)
-			most := 0
-			if i == 2 {
-				most = want
-			}
+				j.Loss.Kind, j.Delta, j.Inducing, j.Train, j.Repeated = kind, delta, nil, job.TrainDecl{Method: job.MethodFullGP, Passes: 2}, number > 0
+			}, number)
+			most := want * max(0, i-1)
 			if paid := c.Delta.Reuse; most == 0 && paid != nil || most > 0 && (paid == nil || len(paid.Earlier) != most) {
 				t.Errorf("%s, run %d: it pays for %+v, want %d uses", kind, i+1, paid, most)
 			}

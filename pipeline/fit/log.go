@@ -71,7 +71,7 @@ type Use struct {
 	Count  int64      `json:"n"`                // number of the rows
 	Groups int        `json:"groups,omitempty"` // number of groups whose rows and misses the result shows
 	Curve  bool       `json:"curve,omitempty"`  // whether the result shows a curve, after which no further use can be paid for
-	Shown  job.Digest `json:"shown"`            // of the model, and of its part of δ if the bound is shown without a count
+	Shown  job.Digest `json:"shown"`            // of the model and the sample, and of its part of δ if the bound is shown without a count
 }
 
 // reuse records the use of the held-out rows for the model of a training state, and returns the different earlier uses of
@@ -82,9 +82,12 @@ func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *
 	if u.Count == 0 {
 		return nil, nil
 	}
-	shown := append([]byte("pacsgp/shown/2\x00"), h.Model...)
+	shown := append(append([]byte("pacsgp/shown/3\x00"), h.Model...), s.Digest.String()...) // other features give other losses
 	if !j.ShowsCount() { // a count implies its bounds at every δ; a bound alone discloses more at another δ
 		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
+		if j.Numbering != nil {
+			shown = fmt.Appendf(shown, " %d", j.Numbering.Number)
+		}
 	}
 	if j.Groups.Given() {
 		u.Groups = len(h.Groups) + 1
