@@ -126,7 +126,7 @@ func TrainForParts(ctx context.Context, j job.Job, rows dataset.Rows, out Output
 	}
 	h, err := fit.Fit(ctx, j, env)
 	if errors.Is(err, context.Canceled) {
-		return s.interruption()
+		return s.interruption(err)
 	}
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func Try(ctx context.Context, j job.Job, rows dataset.Rows, out Output, how RunC
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	if o, err = fit.Try(ctx, j, s.environment()); errors.Is(err, context.Canceled) {
-		err = s.interruption()
+		err = s.interruption(err)
 	}
 	if err != nil {
 		return o, err

@@ -246,7 +246,7 @@ func (s *stage) run(ctx context.Context) (*Outcome, error) {
 		err = s.list(r)
 	}
 	if errors.Is(err, context.Canceled) {
-		return nil, s.interruption()
+		return nil, s.interruption(err)
 	}
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (s *stage) run(ctx context.Context) (*Outcome, error) {
 	if p := s.how.Publisher; p != nil {
 		err := p.Publish(ctx, r, s.how.Verdict(o.Result.Certificate))
 		if err != nil && ctx.Err() != nil {
-			return nil, s.interruption()
+			return nil, s.interruption(err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the artifact is in the output, but not on its topics; run the job again: %w", err)
@@ -294,13 +294,16 @@ func (s *stage) list(r *Result) error {
 // ErrInterrupted means that a run was interrupted. The same call resumes it.
 var ErrInterrupted = errors.New("interrupted")
 
-// interruption returns the error of an interrupted run, which says how to resume.
-func (s *stage) interruption() error {
-	location, there := s.at.Where()
-	if !there {
-		return fmt.Errorf("%w before there was anything to keep: the same command starts from the beginning", ErrInterrupted)
+// interruption returns the error of a run that err has interrupted, which says how to resume.
+func (s *stage) interruption(err error) error {
+	how := " before there was anything to keep: the same command starts from the beginning"
+	if location, there := s.at.Where(); there {
+		how = ": the same command goes on from the checkpoint " + location
 	}
-	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", ErrInterrupted, location)
+	if lost, ok := errors.AsType[*fit.LostError](err); ok {
+		return fmt.Errorf("%w%s; %w", ErrInterrupted, how, lost)
+	}
+	return fmt.Errorf("%w%s", ErrInterrupted, how)
 }
 
 // end moves the pointer, if the run's certificate becomes current, and then writes the end of the run. o is nil if the run

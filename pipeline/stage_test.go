@@ -221,6 +221,30 @@ type lasting struct{ fit.Checkpoints }
 
 func (lasting) Clear(context.Context) error { return errSource }
 
+// A full output cannot store checkpoints.
+type full struct{ *pipelinetest.Output }
+
+func (o full) Checkpoint(job job.Digest) fit.Checkpoints { return unwritable{o.Output.Checkpoint(job)} }
+
+type unwritable struct{ fit.Checkpoints }
+
+func (unwritable) Save(context.Context, []byte) error { return errSource }
+
+// An interrupted run says why its last steps are lost.
+func TestTrainIsInterruptedOnAFullDisk(t *testing.T) {
+	w := newTrial(t)
+	ctx, stop := context.WithCancel(t.Context())
+	w.how.Observer.Progress = func(p job.Progress) {
+		if p.Phase == job.PhaseTrain {
+			stop()
+		}
+	}
+	_, err := pipeline.Train(ctx, testJob(t, tiny), w.rows, full{w.out}, w.how)
+	if !errors.Is(err, pipeline.ErrInterrupted) || !strings.Contains(err.Error(), "lost: "+errSource.Error()) {
+		t.Error(err)
+	}
+}
+
 // A run whose old files cannot be removed is finished all the same.
 func TestTrainCannotTidyUp(t *testing.T) {
 	w := newTrial(t)

@@ -212,7 +212,7 @@ func (t *training) fit(ctx context.Context) error {
 	for !trainer.Done() {
 		if err := ctx.Err(); err != nil {
 			if lost := t.checkpoint(ctx, trainer); lost != nil {
-				return errors.Join(fmt.Errorf("interrupted, and the last steps are lost: %w", lost), err)
+				return errors.Join(&LostError{lost}, err)
 			}
 			return err
 		}
@@ -236,6 +236,11 @@ func (t *training) fit(ctx context.Context) error {
 	t.state.trainer, t.state.taken = nil, 0
 	return t.save(ctx)
 }
+
+// A LostError says why the last steps of an interrupted training are not in its checkpoint.
+type LostError struct{ error }
+
+func (e *LostError) Error() string { return "the steps since then are lost: " + e.error.Error() }
 
 // newTrainer returns the trainer of a candidate, from its state if there is one.
 func (t *training) newTrainer(c candidate, state []byte) (trainer, error) {
