@@ -209,6 +209,7 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	alarm := e.follow && t.Alarm.Raised > 0 && e.alarmed != by.ID
 	if e.log(alarm); alarm {
 		e.alarmed = by.ID
+		e.add("pacsgp_watch_alarms_total", 1)
 		e.show.warning(fmt.Sprintf("ALARM, certificate %.12s…: %s (hint: docs/howto/monitor.md says what ends an alarm)", by.ID, r.Alarm))
 	}
 }
@@ -238,7 +239,9 @@ func watchMeters() meters {
 	m.gauge("pacsgp_watch_bound", "Bound on the expected loss, on average over these rows or units.")
 	m.gauge("pacsgp_watch_evidence", "Evidence of these rows against the bound of the certificate: 1 at the beginning, and the inverse of alarm where the alarm is raised.")
 	m.gauge("pacsgp_watch_alarm", "1 if the alarm of the current certificate was raised, else 0.")
+	m.counter("pacsgp_watch_alarms_total", "Alarms that this process has reported, of all certificates.")
 	m.set("pacsgp_watch_bound", 1)
+	m.add("pacsgp_watch_alarms_total", 0)
 	return m
 }
 

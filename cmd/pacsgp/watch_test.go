@@ -120,7 +120,7 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 		r.find(t, "(new rows test certificate "+pointed(t, pointers[1]).ID[:12]+")")
 		if !within(time.Minute, func() bool {
 			shown := scrape(t, at)
-			return shown["pacsgp_watch_alarm"]+shown["pacsgp_watch_loss"] == 0
+			return shown["pacsgp_watch_alarm"]+shown["pacsgp_watch_loss"] == 0 && shown["pacsgp_watch_alarms_total"] == want
 		}) {
 			t.Errorf("after model %d another one is current, and the alarm stays: %s", i, r.says())
 		}
