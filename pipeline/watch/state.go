@@ -6,6 +6,8 @@
 package watch
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
@@ -30,6 +33,7 @@ type State struct {
 	Units   *unitSet `json:"units,omitempty"`   // nil until a unit is counted
 	Files   []string `json:"files,omitempty"`   // counted files, each by name and footer, and by its values
 	Log     *Log     `json:"log,omitempty"`     // for rows of a topic
+	Sum     string   `json:"sha256,omitempty"`  // of the text of a stored state without this member; older programs wrote none
 }
 
 // A Log says up to which offsets a topic was counted.
@@ -61,11 +65,25 @@ const StateFile = "watch.json"
 // Parse returns a stored state. A state with faults is an error.
 func Parse(text []byte) (*State, error) {
 	s := &State{}
-	err := certify.Unmarshal(text, s)
-	if err == nil {
-		err = s.Validate()
+	if err := certify.Unmarshal(text, s); err != nil {
+		return nil, err
 	}
-	return s, err
+	sum := s.Sum
+	if _, err := s.Text(); err != nil || sum != "" && sum != s.Sum {
+		return nil, cmp.Or(err, errors.New("it was changed: its checksum is that of another text"))
+	}
+	return s, s.Validate()
+}
+
+// Text sets the checksum of a state, and returns the text to store.
+func (s *State) Text() ([]byte, error) {
+	s.Sum = ""
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	s.Sum = digest.Of(text)
+	return json.Marshal(s)
 }
 
 // Validate reports the faults of a stored state.

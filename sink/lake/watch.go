@@ -2,7 +2,6 @@ package lake
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +51,7 @@ func ReadWatch(fsys durable.FS, folder string) (*watch.State, error) {
 
 // Put replaces the state.
 func (w *Watched) Put(s *watch.State) error {
-	text, err := json.Marshal(s)
+	text, err := s.Text()
 	if err != nil {
 		return err
 	}
