@@ -36,9 +36,7 @@ func (v *Verification) note(format string, args ...any) {
 
 // Verify checks a certificate against its model, whose stored bytes have the given SHA-256, and against the rows if open is
 // not nil. If something does not agree, the error wraps [job.ErrRefused] and says what.
-func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDigest string,
-	open dataset.OpenData, res job.Resources,
-) (*Verification, error) {
+func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDigest string, open dataset.OpenData, res job.Resources) (*Verification, error) {
 	v := &Verification{certificate: c, model: m, res: res.WithDefaults()}
 	err := v.files(ctx, modelDigest)
 	if ctx.Err() != nil {

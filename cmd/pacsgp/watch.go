@@ -241,7 +241,6 @@ func watchMeters() meters {
 	m.gauge("pacsgp_watch_alarm", "1 if the alarm of the current certificate was raised, else 0.")
 	m.counter("pacsgp_watch_alarms_total", "Alarms that this process has reported, of all certificates.")
 	m.set("pacsgp_watch_bound", 1)
-	m.add("pacsgp_watch_alarms_total", 0)
 	return m
 }
 

@@ -250,10 +250,7 @@ func (r Split) Train() int64 {
 
 // Examples returns the number of examples for training, the N of the bound: units, if examples are units, else rows.
 func (r Split) Examples() int64 {
-	if r.Units != nil {
-		return r.Units.Train
-	}
-	return r.Train()
+	return cmp.Or(r.Units, &certify.UnitCounts{Train: r.Train()}).Train
 }
 
 // Holdout returns the number of held-out rows.

@@ -84,10 +84,7 @@ func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *
 	}
 	shown := fmt.Appendf(nil, "pacsgp/shown/3\x00%s%s", h.Model, s.Digest) // other features give other losses
 	if !j.ShowsCount() {                                                   // a count implies its bounds at every δ; a bound alone discloses more at another δ
-		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
-		if j.Numbering != nil {
-			shown = fmt.Appendf(shown, " %d", j.Numbering.Number)
-		}
+		shown = fmt.Appendf(shown, "\x00%v %v %d", j.Delta, j.Spends().Share(certify.MethodHoldout), cmp.Or(j.Numbering, &certify.Sequence{}).Number)
 	}
 	if j.Groups.Given() {
 		u.Groups = len(h.Groups) + 1

@@ -212,7 +212,7 @@ func (t *training) fit(ctx context.Context) error {
 	for !trainer.Done() {
 		if err := ctx.Err(); err != nil {
 			if lost := t.checkpoint(ctx, trainer); lost != nil {
-				return errors.Join(&LostError{lost}, err)
+				return errors.Join(&LostError{fmt.Errorf("the steps since then are lost: %w", lost)}, err)
 			}
 			return err
 		}
@@ -239,8 +239,6 @@ func (t *training) fit(ctx context.Context) error {
 
 // A LostError says why the last steps of an interrupted training are not in its checkpoint.
 type LostError struct{ error }
-
-func (e *LostError) Error() string { return "the steps since then are lost: " + e.error.Error() }
 
 // newTrainer returns the trainer of a candidate, from its state if there is one.
 func (t *training) newTrainer(c candidate, state []byte) (trainer, error) {

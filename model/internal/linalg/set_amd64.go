@@ -90,9 +90,7 @@ func slopesOf(entry func(rows, d int, x, z *float64, lddst int, variance, steep 
 }
 
 // substitutePanels solves eight panels at a time, then four, and the rest one by one.
-func substitutePanels(eight, four, one func(n int, coef, x *float64, column, panel int), mr, n, count, panel int,
-	coef, x []float64, backwards bool,
-) {
+func substitutePanels(eight, four, one func(n int, coef, x *float64, column, panel int), mr, n, count, panel int, coef, x []float64, backwards bool) {
 	first, column := 0, mr
 	if backwards {
 		first, column = (n-1)*mr, -mr
