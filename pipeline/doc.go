@@ -59,8 +59,8 @@
 //     source.go a key of SourceSection, with its paths in relativeTo, and a case of origin. Columns keeps all rows in memory
 //     and has no texts, so no units or groups. The Python verifier reads only Parquet and Arrow files.
 //   - a sink: a folder of sink with a [pass.Sink], which uses the bytes of package sink, and pipelinetest.TestSink. If it is
-//     added to the output, it is also a [Publisher]; for jobs its key is in cmd/config/artifact.go, its case and field of
-//     Task in cmd/config/task.go. If it replaces the directory, it is an [Output], with pipelinetest.TestOutput.
+//     added to the output, it is also a [Publisher]; for jobs its key is in Publish of cmd/config/job.go, its section in
+//     publisher.go, its case and field of Task in task.go there. If it replaces the directory, it is an [Output], with pipelinetest.TestOutput.
 //   - a theorem: a file of certify with its function, and a line in certify/method.go with the loss sum that it needs. A new
 //     predictor is a line in certify/losssum.go. A new statistic is a field of LossSum there, which pass.Prepared fills and
 //     losssumjson.go encodes, and a field of Claim. Then certify/schema.json, a proof in docs/explanation/theory.md, a
