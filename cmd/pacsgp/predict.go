@@ -144,7 +144,7 @@ func replaces(ctx context.Context, output string, warning func(string)) error {
 	if ok := holdsPredictions(ctx, output); ctx.Err() != nil {
 		return ctx.Err()
 	} else if !ok {
-		return config.Argument(fmt.Errorf("-o: %s is there and holds no predictions: remove it, or name another file", output))
+		return config.Argument(fmt.Errorf("-o: %s is there and holds no predictions: name another file", output))
 	}
 	warning("the predictions in " + output + " are replaced when the new ones are complete")
 	return nil

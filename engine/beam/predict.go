@@ -121,7 +121,7 @@ type location struct {
 func hold(folder string) (*location, error) {
 	parent, begin := filepath.Dir(folder), "."+filepath.Base(folder)+".new-"
 	if found, err := (durable.OS{}).List(folder); len(found) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, config.Argument(fmt.Errorf("-o: %s is there and holds no predictions: remove it, or name another folder", folder))
+		return nil, config.Argument(fmt.Errorf("-o: %s is there and holds no predictions: name another folder", folder))
 	}
 	lock, err := durable.OS{}.Lock(filepath.Join(parent, "."+filepath.Base(folder)+".lock"))
 	if err != nil {
