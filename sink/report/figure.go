@@ -174,7 +174,7 @@ func (f Figure) curve(g certify.Claim) panel {
 		area = append(area, missed[len(missed)-1-i])
 	}
 	p.area("", area)
-	p.line("fresh rows, at most", green, 2, nil, bound...)
+	p.line("new rows, at most", green, 2, nil, bound...)
 	p.line(words.Count(g.N, "held-out row"), blue, 1.4, nil, missed...)
 	if own := f.Certificate.Loss.Epsilon; own <= last {
 		p.line(fmt.Sprintf("tolerance %.3g", own), grey, 1.1, dashed, plotter.XY{X: own}, plotter.XY{X: own, Y: most})
