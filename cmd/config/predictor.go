@@ -202,8 +202,8 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	if below != above {
 		ends = "− " + words.AtMostDigits(below) + " and the prediction + " + words.AtMostDigits(above)
 	}
-	return &Interval{share, true, below, above, 0, fmt.Sprintf("lower and upper are the prediction %s: they cover at least %s of %s%s (%s confidence)",
-		ends, words.PercentDeclared(share), report.NewRows(c), map[bool]string{true: ", on average over units"}[c.Counts.Units != nil], words.Confidence(by.Delta))}, nil
+	return &Interval{share, true, below, above, 0, fmt.Sprintf("lower and upper are the prediction %s: they cover at least %s of %s (%s confidence)",
+		ends, words.PercentDeclared(share), report.NewRows(c), words.Confidence(by.Delta))}, nil
 }
 
 // A Passthrough reads columns of the predicted files, which are copied next to the predictions.

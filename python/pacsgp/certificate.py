@@ -16,7 +16,7 @@ from .first_pass import ranked_rows
 
 quoted = lambda text, plain: text if plain else f'"{text}"'  # what is not plain could be read as a part of the sentence around it
 column = lambda name: quoted(name, name.isascii() and name.isidentifier())
-new_rows = lambda cert: (f"the rows of a new unit of {' and '.join(map(column, cert['counts']['units']['columns']))}" if "units" in cert["counts"] else "new rows") + " of the partitions that the certificate names" * ("segments" in cert["dataset"])
+new_rows = lambda cert: (f"the rows of a new unit of {' and '.join(map(column, cert['counts']['units']['columns']))}, on average over units" if "units" in cert["counts"] else "new rows") + " of the partitions that the certificate names" * ("segments" in cert["dataset"])
 ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}  # in the settings of a job
 
 

@@ -98,7 +98,7 @@ class Model:
             warnings.warn(f"the intervals are not certified, for no claim in units of the target covers {about}: ask for a smaller share, or train {remedy}", stacklevel=outside())
             return [NormalDist().inv_cdf(0.5 + side * share / 2) * deviation for side in (-1, 1)]
         if "units" in self.certificate["counts"]:
-            warnings.warn(f"the intervals cover {about}, on average over units, which may have few rows or many", stacklevel=outside())
+            warnings.warn(f"the intervals cover {about}, which may have few rows or many", stacklevel=outside())
         return min(found, key=lambda ends: ends[1] - ends[0])
 
     def _blocks(self, rows):

@@ -112,7 +112,7 @@ func miss(c certify.Certificate) string {
 func NewRows(c certify.Certificate) string {
 	rows := "new rows"
 	if u := c.Counts.Units; u != nil {
-		rows = "the rows of a new unit of " + columns(u.Columns)
+		rows = "the rows of a new unit of " + columns(u.Columns) + ", on average over units"
 	}
 	if positions := partitions(c.Sample.Segments); positions != "" {
 		rows += " of " + positions
