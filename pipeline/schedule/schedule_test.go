@@ -250,7 +250,7 @@ func TestChangedJobIsRefused(t *testing.T) {
 	s.job.Job.Delta = 0.2
 	s.again()
 	err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay})
-	if round, ok := errors.AsType[schedule.RoundError](err); !ok || round.Exit != pipeline.ExitConfig || !strings.Contains(err.Error(), "another job than its first run had") {
+	if round, ok := errors.AsType[schedule.RoundError](err); !ok || round.Exit != pipeline.ExitConfig || !strings.Contains(err.Error(), "another job than its first run had, with which it shares delta (hint: undo the change") {
 		t.Error(err)
 	}
 	if err := s.Serve(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay}); !errors.Is(err, job.ErrConfig) {

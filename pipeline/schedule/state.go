@@ -88,7 +88,7 @@ func (j *Job) state(ctx context.Context) (*jobState, error) {
 		return nil, fmt.Errorf("%w: jobs: the output of %s is that of the job %s, by %s (hint: give it another output)", job.ErrConfig, j.Name, s.Job, where)
 	}
 	if s.Identity != identity.String() {
-		return nil, fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", job.ErrConfig, j.Name)
+		return nil, fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: undo the change, and write a file that stopped the job again without the rows at fault; or give the job another name and output)", job.ErrConfig, j.Name)
 	}
 	j.reserved = s.number()
 	return s, nil
