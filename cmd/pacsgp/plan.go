@@ -106,8 +106,8 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 }
 
 const (
-	hintNull     = "hint: give it a value, as in fill: {COLUMN: 0}; leave it out, as in exclude: [COLUMN]; or allow some rejected rows, as in rejected: {limit: 1 %}"
-	hintNoTarget = "hint: a target cannot be filled: remove rows without one from the files, or allow some rejected rows, as in rejected: {limit: 1 %}"
+	hintNull     = "hint: give it a value, as in fill: {COLUMN: 0}; leave it out, as in exclude: [COLUMN]; or "
+	hintNoTarget = "hint: a target cannot be filled: remove rows without one from the files, or "
 	hintTooLong  = "hint: store the column as text if it names units or groups, as a double if it is a quantity, or leave it out, as in exclude: [COLUMN]"
 )
 
@@ -125,15 +125,13 @@ func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
 			continue
 		}
 		if c.Nulls > 0 && !(float64(c.Nulls) <= j.Rejected.Limit*float64(rows)) {
-			hint := hintNull
-			if c.Column == j.Target {
-				hint = hintNoTarget
-			}
+			hint, allow := map[bool]string{true: hintNoTarget, false: hintNull}[c.Column == j.Target], "allow some rejected rows, as in rejected: {limit: 1 %}"
 			text := "has " + words.Count(c.Nulls, "null")
 			if j.Rejected.Some() {
+				allow = "raise rejected.limit, if a promise about the other rows alone is enough"
 				text += fmt.Sprintf(", and rejected.limit allows %s in %s", words.Number(int64(j.Rejected.Limit*float64(rows))), words.Count(rows, "row"))
 			}
-			fault(hint, c.Column, text)
+			fault(hint+allow, c.Column, text)
 		}
 		if c.TooLong != "" && !j.Rejected.Some() {
 			fault(hintTooLong, c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in "+c.TooLong)
