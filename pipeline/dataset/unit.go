@@ -129,7 +129,7 @@ func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 			rows, reference = rows+u.rows[unit], unit
 		}
 		if rows > maxReferenceInUnits {
-			return r, fmt.Errorf("%w: unit: the %d prior units have %d rows, of which at most %d are read: declare units with fewer rows", job.ErrData, r.Units.Reference, rows, maxReferenceInUnits)
+			return r, fmt.Errorf("%w: unit: the %d prior units have %d rows, of which at most %d are read: use fewer files, or units with fewer rows", job.ErrData, r.Units.Reference, rows, maxReferenceInUnits)
 		}
 	}
 	r.Units.Train = int64(held) - r.Units.Reference
