@@ -94,7 +94,7 @@ func Alarms(certificate, id string) []string {
 	if err != nil || s.Test(id).Raised() == "" {
 		return nil // a damaged state stops the watch
 	}
-	return []string{"ALARM: " + s.Test(id).Raised() + ". Intervals of its certificate, too, hold only if the alarm is wrong (hint: docs/howto/monitor.md says what ends an alarm)"}
+	return []string{"ALARM: " + strings.Replace(s.Test(id).Raised(), "these rows", "the rows that watch has counted", 1) + ". Intervals of its certificate, too, hold only if the alarm is wrong (hint: docs/howto/monitor.md says what ends an alarm)"}
 }
 
 // adopting shows what the state says of a model that becomes current, before a row comes: no restart hides an
