@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,8 @@ func (p Task) Into(job job.Job, rows dataset.Rows, out pipeline.Output) (Task, *
 // Warnings returns warnings about the output before a run.
 func (p Task) Warnings() (said []string) {
 	if _, err := os.Stat(filepath.Join(p.Output, schedule.StateFile)); err == nil && p.Job.Numbering == nil {
-		said = append(said, fmt.Sprintf("%s is the output of a schedule: a certificate of train is not part of its sequence, and becomes current whatever promote says; pacsgp promote ID %[1]s makes the other one current again", p.Output))
+		at, _ := OutputIn(p.Output, durable.OS{}).Current() // nil if none is known
+		said = append(said, fmt.Sprintf("%s is the output of a schedule: a certificate of train is not part of its sequence, and becomes current whatever promote says; pacsgp promote %.12s %[1]s makes the other one current again", p.Output, cmp.Or(at, &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: "ID"}}).ID))
 	}
 	if topic, ok := p.Source.(*Topic); ok {
 		if left := topic.others(p.Output); len(left) > 0 {
