@@ -226,11 +226,10 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 			dir := t.TempDir()
 			c.rows.write(t, lakeFile(dir, 0))
 			job := tiny(c.change).write(t, dir)
-			plan := pacsgp(t, "plan", "-c", job)
+			plan, train := pacsgp(t, "plan", "-c", job), pacsgp(t, "train", "-c", job)
 			if plan.status != c.status || !strings.Contains(plan.message, c.words) {
 				t.Errorf("plan: status %d, want %d, and %q in %q", plan.status, c.status, c.words, plan.message)
 			}
-			train := pacsgp(t, "train", "-c", job)
 			if c.status != 0 && strings.Contains(train.log, `"msg":"train"`) {
 				t.Errorf("it trains before it is refused: %s", train.log)
 			}
