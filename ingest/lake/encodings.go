@@ -74,7 +74,9 @@ func (d *decoder) decode(encoding format.Encoding, data []byte, n int) (err erro
 			return fmt.Errorf("booleans of another length than the page has: %w", errMalformed)
 		}
 		d.buf, err = decodeRuns(d.buf, data[4:], 1, n)
-		d.fixed = d.buf
+		if d.fixed = d.buf; err == nil && bytes.Count(d.fixed, []byte{0})+bytes.Count(d.fixed, []byte{1}) < n {
+			err = fmt.Errorf("a boolean that is neither 0 nor 1: %w", errMalformed)
+		}
 		return err
 	case encoding == format.DeltaBinaryPacked && (d.col.physical == format.Int32 || d.col.physical == format.Int64):
 		return d.decodeDifferences(data, n)
@@ -233,12 +235,8 @@ func decodeRuns(dst, data []byte, bits uint, n int) ([]byte, error) {
 		return dst, err
 	}
 	e := rle.Encoding{BitWidth: int(bits)}
-	dst, err = e.DecodeLevels(dst, data)
-	if err == nil && len(dst) < n {
+	if dst, err = e.DecodeLevels(dst, data); err == nil && len(dst) < n {
 		err = errFewValues
 	}
-	if err != nil {
-		return dst, err
-	}
-	return dst[:n], nil
+	return dst[:min(n, len(dst))], err
 }
