@@ -36,16 +36,17 @@ func (r *indexReader) reset(data []byte, n int, filled bool) error {
 	case data[0] > 32:
 		return fmt.Errorf("indexes of %d bits: %w", data[0], errMalformed)
 	}
-	if r.width = int(data[0]); r.width == 0 {
-		r.equal = n
-		clear(r.unpacked[:])
-		return nil
-	}
+	r.width = int(data[0])
 	whole, err := parquetmeta.Runs(data, 1, uint(r.width), n)
 	if rest, zeros := bytes.CutSuffix(data, make([]byte, plainFill)); err != nil && zeros && filled {
 		whole, err = parquetmeta.Runs(rest, 1, uint(r.width), n)
 	}
-	if err == nil {
+	switch {
+	case r.width == 0 && (err == nil || len(data) == 1):
+		r.equal = n
+		clear(r.unpacked[:])
+		return nil
+	case err == nil:
 		r.data = whole[1:]
 	}
 	return err

@@ -35,12 +35,12 @@ func Runs(data []byte, at int, bits uint, n int) ([]byte, error) {
 			} else {
 				have += int(count)
 			}
-		case count > uint64(rest)+groupFill/8+1:
+		case count > uint64(max(rest, (n+groupFill)/8)):
 			return nil, ends
 		default:
 			size := int(count) * int(bits)
 			if missing := size - rest; missing > 0 {
-				if missing > (groupFill/8+1)*int(bits) {
+				if missing >= int(bits) { // no byte of the last group
 					return nil, ends
 				}
 				have += rest * 8 / int(bits)
