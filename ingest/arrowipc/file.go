@@ -71,7 +71,7 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	f = &File{Sum: sha256.Sum256(footer), size: size}
 	root, end := rootOf(footer), size-tailBytes-int64(len(footer))
 	schema, ok := below(root, 1)
-	if !ok || !columns(schema) || !readable(root) {
+	if _, good := columns(schema); !ok || !good || !readable(root) {
 		return nil, ErrDamaged
 	}
 	if sha256.Sum256(footer) != f.Sum {

@@ -110,21 +110,28 @@ func vector(t flatbuffers.Table, field, width int) (at flatbuffers.UOffsetT, n i
 	return at, n, n >= 0 && n <= (len(t.Bytes)-int(at))/width
 }
 
-// columns reports whether a schema has an acceptable number of columns. It changes decimals of 32
+// columns returns the columns of a schema, if their number is acceptable. It changes decimals of 32
 // and 64 bits, which the library cannot read, to bytes, and then counts again: tables may overlap.
-func columns(schema flatbuffers.Table) bool {
+func columns(schema flatbuffers.Table) (all []Described, ok bool) {
 	for range 2 {
 		l := fieldCount{left: len(schema.Bytes) / 8} // each column needs more bytes
-		if ok := l.fields(schema, 1, 0); !ok || !l.changed {
-			return ok
+		if ok := l.fields(schema, 1, 1); !ok || !l.changed {
+			return l.all, ok
 		}
 	}
-	return false
+	return nil, false
+}
+
+// A Described is a column, or a child of one, in a schema of Arrow.
+type Described struct {
+	Depth    int // 1 for a column
+	Duration bool
 }
 
 type fieldCount struct {
 	left    int
 	changed bool
+	all     []Described // each before its children
 }
 
 // fields reports whether the columns of a schema, or the children of a column, are at most left.
@@ -133,12 +140,13 @@ type fieldCount struct {
 func (l *fieldCount) fields(t flatbuffers.Table, field, depth int) bool {
 	_, _, metadata := vector(t, field+1, 4)
 	at, n, ok := vector(t, field, 4)
-	if l.left -= n; !ok || !metadata || l.left < 0 || depth > maxDepth {
+	if l.left -= n; !ok || !metadata || l.left < 0 || depth > maxDepth+1 {
 		return false
 	}
 	for i := range n {
 		child := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + flatbuffers.UOffsetT(4*i))}
 		kind, typed := below(child, 3)
+		l.all = append(l.all, Described{depth, child.GetUint8Slot(slot(2), 0) == typeDuration})
 		switch number := child.GetUint8Slot(slot(2), 0); {
 		case typed && number == typeUnion:
 			if _, _, codes := vector(kind, 1, 4); !codes {

@@ -14,7 +14,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
-	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -92,7 +91,9 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 		case pandasKey:
 			markIndex(f.columns, kv.Value)
 		case arrowKey:
-			refuseDurations(f.columns, arrowipc.Durations(kv.Value))
+			if err := refuseDurations(f.columns, kv.Value); err != nil {
+				return nil, fmt.Errorf("footer: %s: %w (hint: write the file again)", arrowKey, err)
+			}
 		}
 	}
 	for i := range f.columns {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
@@ -175,13 +175,28 @@ func markIndex(columns []column, description []byte) {
 // arrowKey is the key under which Arrow's writers describe their columns.
 const arrowKey = "ARROW:schema"
 
-// refuseDurations makes columns unusable: their files do not say in which unit their integers are.
-func refuseDurations(columns []column, names []string) {
-	for i := range columns {
-		if c := &columns[i]; c.leaf >= 0 && slices.Contains(names, c.Name) {
+// refuseDurations makes durations unusable: Parquet does not say in which unit their integers are. Arrow's description
+// of the columns is matched by position, as its readers do, without the children of columns that have none here.
+func refuseDurations(columns []column, description []byte) error {
+	all, err := arrowipc.Describe(description)
+	i := 0
+	for _, d := range all {
+		if i > 0 && d.Depth > columns[i-1].depth && (i == len(columns) || columns[i].depth <= columns[i-1].depth) {
+			continue
+		}
+		if i == len(columns) || columns[i].depth != d.Depth {
+			i = -1
+			break
+		}
+		if c := &columns[i]; d.Duration {
 			c.Type, c.Use, c.Why = "a duration", ingest.Unusable, "Parquet has no unit for it: store it as a number, such as seconds"
 		}
+		i++
 	}
+	if err == nil && i != len(columns) {
+		err = fmt.Errorf("it describes other columns: %w", errMalformed)
+	}
+	return err
 }
 
 // aGroup is the type of a group whose leaves are columns.
