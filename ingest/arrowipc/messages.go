@@ -19,6 +19,7 @@ const (
 )
 
 const (
+	typeInt      = 2
 	typeDecimal  = 7
 	typeUnion    = 14
 	typeBytes    = 15 // bytes of fixed width
@@ -146,12 +147,15 @@ func (l *fieldCount) fields(t flatbuffers.Table, field, depth int) bool {
 	for i := range n {
 		child := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + flatbuffers.UOffsetT(4*i))}
 		kind, typed := below(child, 3)
+		dictionary, coded := below(child, 4)
 		l.all = append(l.all, Described{depth, child.GetUint8Slot(slot(2), 0) == typeDuration})
 		switch number := child.GetUint8Slot(slot(2), 0); {
 		case typed && number == typeUnion:
 			if _, _, codes := vector(kind, 1, 4); !codes {
 				return false
 			}
+		case typed && number == typeInt && !signs(kind, true), coded && !signs(below(dictionary, 1)):
+			return false
 		case typed && number == typeDecimal && narrow(kind) > 0:
 			l.changed = kind.MutateInt32Slot(slot(0), narrow(kind)/8) && child.MutateByteSlot(slot(2), typeBytes) || l.changed
 		}
@@ -161,6 +165,10 @@ func (l *fieldCount) fields(t flatbuffers.Table, field, depth int) bool {
 	}
 	return true
 }
+
+// signs reports whether an integer type, if it is there, says with 0 or 1 that it has a sign. Readers differ in what else
+// is true.
+func signs(kind flatbuffers.Table, ok bool) bool { return !ok || kind.GetByteSlot(slot(1), 0) <= 1 }
 
 // narrow returns the width in bits of a decimal type if it is 32 or 64, otherwise 0.
 func narrow(kind flatbuffers.Table) int32 {
