@@ -178,8 +178,7 @@ func (d *decoder) decodeTexts(encoding format.Encoding, data []byte, n int) (err
 		values, err := parquet.DeltaByteArray.DecodeFixedLenByteArray(nil, data, d.width)
 		return d.set(values, n, err)
 	}
-	d.texts, d.offsets, err = parquet.LookupEncoding(encoding).DecodeByteArray(nil, data, nil)
-	if err == nil && len(d.offsets) != n+1 {
+	if d.texts, d.offsets, err = parquet.LookupEncoding(encoding).DecodeByteArray(nil, data, nil); err == nil && len(d.offsets) != n+1 {
 		err = errFewValues
 	}
 	return err
@@ -234,8 +233,7 @@ func decodeRuns(dst, data []byte, bits uint, n int) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	e := rle.Encoding{BitWidth: int(bits)}
-	if dst, err = e.DecodeLevels(dst, data); err == nil && len(dst) < n {
+	if dst, err = (&rle.Encoding{BitWidth: int(bits)}).DecodeLevels(dst, data); err == nil && len(dst) < n {
 		err = errFewValues
 	}
 	return dst[:min(n, len(dst))], err

@@ -352,16 +352,15 @@ func (c *walker[V]) readLevels(data []byte, n int) (present int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	level := c.page.levels
-	if present = bytes.Count(level, []byte{byte(c.col.deep)}); present == n {
+	if present = bytes.Count(c.page.levels, []byte{byte(c.col.deep)}); present == n {
 		return present, nil
 	}
-	for _, l := range level {
+	for _, l := range c.page.levels {
 		if l > byte(c.col.deep) {
 			return 0, fmt.Errorf("definition level %d, above %d: %w", l, c.col.deep, errMalformed)
 		}
 	}
-	c.level = level
+	c.level = c.page.levels
 	return present, nil
 }
 

@@ -30,10 +30,8 @@ func Runs(data []byte, at int, bits uint, n int) ([]byte, error) {
 			if at += int(bits+7) / 8; at > len(data) {
 				return nil, ends
 			}
-			if count > uint64(n-min(have, n)) {
-				have = n + groupFill + 1
-			} else {
-				have += int(count)
+			if have += int(min(count, uint64(n)+1)); have > n {
+				have += groupFill
 			}
 		case count > uint64(max(rest, (n+groupFill)/8)):
 			return nil, ends
