@@ -166,8 +166,7 @@ func (l *fieldCount) fields(t flatbuffers.Table, field, depth int) bool {
 	return true
 }
 
-// signs reports whether an integer type, if it is there, says with 0 or 1 that it has a sign. Readers differ in what else
-// is true.
+// signs reports whether an integer type, if there is one, says with 0 or 1 that it has a sign: readers differ in the rest.
 func signs(kind flatbuffers.Table, ok bool) bool { return !ok || kind.GetByteSlot(slot(1), 0) <= 1 }
 
 // narrow returns the width in bits of a decimal type if it is 32 or 64, otherwise 0.

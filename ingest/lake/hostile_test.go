@@ -168,16 +168,10 @@ func hostileFiles(t testing.TB) []hostileFile {
 	add("a-run-of-2-to-62", "levels", handmade(t, format.Uncompressed, 10, [][]byte{dataPage(t, 1, format.Plain, 10, len(levels), levels)}, func(m *format.FileMetaData) {
 		m.Schema[1].RepetitionType.Set(format.Optional)
 	}))
-	add("an-index-beyond-the-dictionary", "index 7", handmade(t, format.Uncompressed, 10, [][]byte{
-		slices.Concat(tablePage(t, 1, 8, ten[:8]), dataPage(t, 1, format.RLEDictionary, 10, 3, append([]byte{3}, runOf(10, 7)...))),
-	}, nil))
-	for name, indexes := range map[string][]byte{"indexes-of-0-bits-that-have-some": {0, 16, 0, 16, 1}, "a-group-that-is-not-there": {1, 3<<1 | 1, 0, 0}} {
-		add(name, "levels or indexes", handmade(t, format.Uncompressed, 10, [][]byte{slices.Concat(tablePage(t, 1, 8, ten[:8]), dataPage(t, 1, format.RLEDictionary, 10, len(indexes), indexes))}, nil))
+	for name, indexes := range map[string][]byte{"an-index-beyond-the-dictionary": append([]byte{3}, runOf(10, 7)...), "indexes-of-0-bits-that-have-some": {0, 16, 0, 16, 1}, "a-group-that-is-not-there": {1, 3<<1 | 1, 0, 0}} {
+		add(name, map[bool]string{true: "index 7", false: "levels or indexes"}[indexes[0] == 3], handmade(t, format.Uncompressed, 10, [][]byte{slices.Concat(tablePage(t, 1, 8, ten[:8]), dataPage(t, 1, format.RLEDictionary, 10, len(indexes), indexes))}, nil))
 	}
-	add("a-boolean-of-5", "neither 0 nor 1", handmade(t, format.Uncompressed, 10, [][]byte{dataPage(t, 1, format.RLE, 10, 6, append([]byte{2, 0, 0, 0}, runOf(10, 5)...))}, func(m *format.FileMetaData) {
-		m.Schema[1].Type.Set(format.Boolean)
-		m.RowGroups[0].Columns[0].MetaData.Type = format.Boolean
-	}))
+	add("a-boolean-of-5", "neither 0 nor 1", handmade(t, format.Uncompressed, 10, [][]byte{dataPage(t, 1, format.RLE, 10, 6, append([]byte{2, 0, 0, 0}, runOf(10, 5)...))}, func(m *format.FileMetaData) { m.Schema[1].Type.Set(format.Boolean) }))
 	add("differences-in-a-huge-block", "fewer values", handmade(t, format.Uncompressed, 10, [][]byte{
 		dataPage(t, 1, format.DeltaBinaryPacked, 10, 10, []byte{0x80, 0x80, 0x80, 0x80, 0x08, 1, 10, 0, 0, 0}),
 	}, func(m *format.FileMetaData) {

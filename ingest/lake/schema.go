@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go/deprecated"
@@ -193,8 +194,8 @@ func refuseDurations(columns []column, description []byte) error {
 		}
 		i++
 	}
-	if err == nil && i != len(columns) {
-		err = fmt.Errorf("it describes other columns: %w", errMalformed)
+	if i != len(columns) && slices.ContainsFunc(all, func(d arrowipc.Described) bool { return d.Duration }) {
+		err = fmt.Errorf("it describes other columns, and durations among them: %w", errMalformed)
 	}
 	return err
 }
