@@ -123,9 +123,7 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 }
 
 func (s *Scoring) follower(from score.Pointers, keeps func() string, again string) *score.Follower {
-	return score.NewFollower(score.Config{
-		Pointers: from, Ready: s.ready, Warning: s.Warned, ModelWarnings: report.ModelWarnings, Keeps: keeps, Again: again,
-	})
+	return score.NewFollower(score.Config{Pointers: from, Ready: s.ready, Warning: s.Warned, ModelWarnings: report.ModelWarnings, Keeps: keeps, Again: again})
 }
 
 // followerOf returns a follower of the pointers for predictions in a folder.
@@ -141,8 +139,17 @@ func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 	return f, about, nil
 }
 
-// reading completes r by the paths, resources and names of the source's files.
-func (s *Scoring) reading(r ingestlake.Unpredicted) *ingestlake.Unpredicted {
+// reading completes r by the paths, resources and names of the source's files. Unless once is set, paths without files
+// are no error.
+func (s *Scoring) reading(r ingestlake.Unpredicted, once bool) *ingestlake.Unpredicted {
+	if said := map[string]bool{}; !once {
+		r.Empty = func(err error) {
+			if text := err.Error(); !said[text] {
+				said[text] = true
+				s.Said(text)
+			}
+		}
+	}
 	res := s.Resources()
 	r.Paths, r.Decoders, r.Pages = s.Source.Paths, res.Workers, res.PageMemory()/filesAtOnce
 	r.Name = func(f ingestlake.File) (name, version string) {
@@ -168,9 +175,7 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 		warn = s.Said
 	}
 	out := &sinklake.Predictions{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Warn: warn}
-	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: follower, Reader: s.reading(ingestlake.Unpredicted{Passthrough: s.Passthrough, Whole: true}), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After,
-	}
+	l := score.Loop[ingestlake.StoredColumns]{Follower: follower, Reader: s.reading(ingestlake.Unpredicted{Passthrough: s.Passthrough, Whole: true}, s.Once), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After}
 	return l.Rounds(ctx, s.Every())
 }
 
@@ -260,9 +265,7 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 }
 
 func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {
-	cfg := sinklog.PredictionsConfig{
-		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Passthrough: t.Passthrough, DeadLetters: t.Rejected.To.topic, As: as, Log: t.rows,
-	}
+	cfg := sinklog.PredictionsConfig{Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Passthrough: t.Passthrough, DeadLetters: t.Rejected.To.topic, As: as, Log: t.rows}
 	if t.Shared() {
 		if cfg.Share = t.rows.Partitions; t.ended != as.Generation {
 			if err := cfg.EndOthers(ctx); err != nil {
@@ -340,9 +343,7 @@ func (t *topicScoring) predict(ctx context.Context, out score.Writer[score.Recor
 		begin[partition] = max(group[partition], end)
 	}
 	t.rows.From(begin)
-	l := score.Loop[score.Records]{
-		Follower: t.follower, Reader: t.rows, Writer: out, Events: t.Events, AtOnce: t.rows.Workers, Due: due, Once: t.Once, After: time.After,
-	}
+	l := score.Loop[score.Records]{Follower: t.follower, Reader: t.rows, Writer: out, Events: t.Events, AtOnce: t.rows.Workers, Due: due, Once: t.Once, After: time.After}
 	_, err = l.Run(ctx)
 	return err
 }

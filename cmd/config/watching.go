@@ -157,9 +157,7 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
 	out := watch.NewWriter(cfg)
-	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Passthrough: s.Passthrough}), Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After,
-	}
+	l := score.Loop[ingestlake.StoredColumns]{Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Passthrough: s.Passthrough}, !w.Follow), Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err
 }
@@ -209,9 +207,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		maps.Copy(s.Log.Offsets, records.Ends())
 	}
 	out := watch.NewWriter(cfg)
-	l := score.Loop[score.Records]{
-		Follower: f, Reader: rows, Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After,
-	}
+	l := score.Loop[score.Records]{Follower: f, Reader: rows, Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After}
 	_, err = l.Run(ctx)
 	if gone, ok := errors.AsType[*kafkalog.GoneError](err); ok {
 		err = fmt.Errorf("%w (hint: offsets %d and below of partition %d of %s were not counted and are gone. %s)", err, gone.Start-1, gone.Partition, gone.Topic, countAgain)

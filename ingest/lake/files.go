@@ -70,7 +70,7 @@ type group struct {
 const maxSample = 1 << 50
 
 func listWithFooters(ctx context.Context, from *objects.View, paths []string, sample []dataset.ManifestFile) ([]*dataFile, []string, error) {
-	found, warnings, err := listFiles(ctx, from, paths)
+	found, warnings, err := listFiles(ctx, from, paths, nil)
 	if err != nil {
 		return nil, nil, err
 	}

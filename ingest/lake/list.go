@@ -25,15 +25,18 @@ var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 
 // listFiles returns the data files of the declared paths in the order of declaration, and below a path
 // in bytewise order of paths with slashes. A file that is found twice is listed once. The warnings say
-// which files were skipped.
-func listFiles(ctx context.Context, from *objects.View, paths []string) (files, warnings []string, err error) {
+// which files were skipped. empty, if not nil, is called with the error of a declared path without a file, which is
+// then none.
+func listFiles(ctx context.Context, from *objects.View, paths []string, empty func(error)) (files, warnings []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("no path is declared; name files, directories or globs")
 	}
 	l := lister{store: from, folders: map[string]string{}, listed: map[string]string{}, tables: map[string]bool{}}
 	for _, p := range paths {
 		found, err := l.entry(ctx, p)
-		if err != nil {
+		if nothing, ok := errors.AsType[emptyError](err); ok && empty != nil {
+			empty(nothing)
+		} else if err != nil {
 			return nil, nil, err
 		}
 		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
@@ -84,6 +87,9 @@ type lister struct {
 	again   bool              // a directory was found that had been searched
 }
 
+// An emptyError says that a folder, which exists, holds no data file.
+type emptyError struct{ error }
+
 // entry returns the files of one declared path.
 func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	if path == "" {
@@ -99,7 +105,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		l.again = false
 		found, err := l.directory(ctx, path, nil)
 		if err == nil && len(found) == 0 && !l.again {
-			err = fmt.Errorf("%s holds no data file; files named *.parquet, *.arrow or *.feather are read, in sub-directories too, names beginning with _ or . are not", path)
+			err = emptyError{fmt.Errorf("%s holds no data file; files named *.parquet, *.arrow or *.feather are read, in sub-directories too, names beginning with _ or . are not", path)}
 		}
 		return found, err
 	case err == nil && !info.Mode().IsRegular():
@@ -134,9 +140,12 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		found = append(found, below...)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no data file matches %s; * stands for one level (a directory is read with all levels below it), names beginning with _ or . are skipped", pattern)
+		err = fmt.Errorf("no data file matches %s; * stands for one level (a directory is read with all levels below it), names beginning with _ or . are skipped", pattern)
+		if is, _ := objects.IsFolder(ctx, objects.Dir(pattern[:strings.IndexAny(pattern, "*?[")+1])); is {
+			err = emptyError{err}
+		}
 	}
-	return found, nil
+	return found, err
 }
 
 // hiddenMatch reports whether a wildcard matches a hidden name.

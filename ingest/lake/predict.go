@@ -36,7 +36,8 @@ type Unpredicted struct {
 	Labels      bool     // the target is read too
 	Whole       bool     // a file is one piece; else each of its batches is
 	Decoders    int
-	Pages       int64 // bytes of memory for pages of a file, and as many for those of kept columns
+	Pages       int64       // bytes of memory for pages of a file, and as many for those of kept columns
+	Empty       func(error) // called with the reason why a path holds no file; if it is nil, Read returns the error
 	// Name returns the name of a file among predictions, and a digest that distinguishes it from
 	// other files of this name.
 	Name func(File) (name, digest string)
@@ -54,7 +55,7 @@ type knownFile struct {
 // Read calls use for each file that exists now.
 func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumns]) error) error {
 	from := objects.NewView()
-	paths, _, err := listFiles(ctx, from, r.Paths)
+	paths, _, err := listFiles(ctx, from, r.Paths, r.Empty)
 	if err != nil {
 		return score.Later(err)
 	}

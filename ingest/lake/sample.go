@@ -28,7 +28,7 @@ type Sample struct {
 func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sample, error) {
 	var found Sample
 	from := objects.NewView()
-	names, _, err := listFiles(ctx, from, paths)
+	names, _, err := listFiles(ctx, from, paths, nil)
 	if err != nil {
 		return found, err
 	}
