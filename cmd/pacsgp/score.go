@@ -101,7 +101,7 @@ type scoreEvents struct {
 }
 
 func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
-	e := &scoreEvents{fileFaults: fileFaults{meters: newMeters(), show: show}, file: c, since: time.Now()}
+	e := &scoreEvents{fileFaults: fileFaults{meters: newMeters(), show: show, verb: "predicted", every: c.Every()}, file: c, since: time.Now()}
 	e.counter("pacsgp_predictions_total", "Rows that score has dealt with, by whether they have a prediction.", "outcome")
 	e.counter("pacsgp_prediction_batches_total", "Files, or batches of rows of a topic, that were predicted.")
 	e.counter("pacsgp_models_taken_total", "Models that score has taken, the first included.")
@@ -120,14 +120,6 @@ func (e *scoreEvents) Adopted(by *score.Predictor) {
 	e.why.set(nil)
 	e.add("pacsgp_models_taken_total", 1)
 	e.show.event("predictions come from the model of certificate " + by.ID)
-}
-
-func (e *scoreEvents) Waits(err error) {
-	if errors.Is(err, config.ErrFull) {
-		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.file.Every())
-	}
-	e.show.warnOnce(err.Error())
-	e.why.set(err)
 }
 
 func (e *scoreEvents) Predicted(what score.Done) {
@@ -183,25 +175,35 @@ func (e *scoreEvents) ready(ctx context.Context) error {
 	return e.group.ready()
 }
 
-// fileFaults reports files that cannot be predicted.
+// fileFaults reports files that cannot be predicted or counted.
 type fileFaults struct {
 	meters
 	show  *display
-	why   reason // why the service waits, or why files cannot be predicted
-	fault reason // why the last failed file could not be predicted
+	verb  string        // predicted or counted
+	every time.Duration // between two rounds
+	why   reason        // why the service waits, or why files fail
+	fault reason        // why the last failed file has failed
 }
 
 func (e *fileFaults) failedFiles() {
-	e.gauge("pacsgp_prediction_failed_files", "Files that could not be predicted in the last round.")
+	e.gauge("pacsgp_prediction_failed_files", "Files that could not be "+e.verb+" in the last round.")
 }
 
-// Failed logs why a file has no predictions, once.
+func (e *fileFaults) Waits(err error) {
+	if errors.Is(err, config.ErrFull) {
+		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.every)
+	}
+	e.show.warnOnce(err.Error())
+	e.why.set(err)
+}
+
+// Failed logs why a file fails, once.
 func (e *fileFaults) Failed(err error) {
 	e.show.warnOnce(err.Error())
 	e.fault.set(err)
 }
 
-// round records how many files could not be predicted in a round over all files.
+// round records how many files have failed in a round over all files.
 func (e *fileFaults) round(failed int) {
 	e.set("pacsgp_prediction_failed_files", float64(failed))
 	fault := e.fault.get()
@@ -210,5 +212,5 @@ func (e *fileFaults) round(failed int) {
 		return
 	}
 	example := map[bool]string{true: ", for example"}[failed > 1]
-	e.why.set(fmt.Errorf("%s cannot be predicted%s: %w", words.Count(int64(failed), "file"), example, fault))
+	e.why.set(fmt.Errorf("%s cannot be %s%s: %w", words.Count(int64(failed), "file"), e.verb, example, fault))
 }

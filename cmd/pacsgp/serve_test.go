@@ -63,10 +63,10 @@ func TestServicesTellUnreadableFiles(t *testing.T) {
 	watch := filepath.Join(dir, "watch.yaml")
 	writeFile(t, watch, []byte("model: out\nsource: {paths: [new]}\nstate: seen\n"))
 	schedule := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]", "files: new")
-	for command, c := range map[string]struct{ file, metric, half string }{
-		"score":          {score, "pacsgp_prediction_failed_files", filepath.Join(dir, "new", "half.parquet")},
-		"watch --follow": {watch, "pacsgp_prediction_failed_files", filepath.Join(dir, "new", "half.parquet")},
-		"schedule":       {schedule, "pacsgp_scheduled_failing", filepath.Join(dir, "lake", "half.parquet")},
+	for command, c := range map[string]struct{ file, metric, half, says string }{
+		"score":          {score, "pacsgp_prediction_failed_files", filepath.Join(dir, "new", "half.parquet"), "1 file cannot be predicted: "},
+		"watch --follow": {watch, "pacsgp_prediction_failed_files", filepath.Join(dir, "new", "half.parquet"), "1 file cannot be counted: "},
+		"schedule":       {schedule, "pacsgp_scheduled_failing", filepath.Join(dir, "lake", "half.parquet"), ""},
 	} {
 		writeFile(t, c.half, []byte("PAR1 and no end"))
 		text := strings.ReplaceAll(string(readFile(t, c.file)), "poll: ", "# ")
@@ -75,6 +75,7 @@ func TestServicesTellUnreadableFiles(t *testing.T) {
 		at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 		ready := "http://" + at + "/readyz"
 		answers(t, ready, http.StatusServiceUnavailable, "half.parquet")
+		answers(t, ready, http.StatusServiceUnavailable, c.says)
 		answers(t, "http://"+at+"/", http.StatusOK, "This service is not ready: ")
 		if found := scrape(t, at); found[c.metric] != 1 {
 			t.Errorf("%s: %s is %v", command, c.metric, found[c.metric])

@@ -80,7 +80,7 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON bool) error {
 	show := newDisplay(w)
 	defer show.end()
-	e := &watchEvents{fileFaults: fileFaults{meters: watchMeters(), show: show}, follow: follow, since: time.Now()}
+	e := &watchEvents{fileFaults: fileFaults{meters: watchMeters(), show: show, verb: "counted", every: c.Every()}, follow: follow, since: time.Now()}
 	e.failedFiles()
 	watching := config.Watching{
 		WatchFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
@@ -174,11 +174,6 @@ func (e *watchEvents) Adopted(by *score.Predictor) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.by = by.ID
-}
-
-func (e *watchEvents) Waits(err error) {
-	e.show.warnOnce(err.Error())
-	e.why.set(err)
 }
 
 // Predicted logs counted files; counted logs what their rows show.
