@@ -113,6 +113,7 @@ func promote(ctx context.Context, w system, topics, id, to string, who certify.P
 			out := config.OutputIn(to, w.fs)
 			if c, before, err = schedule.Promote(ctx, out, id, who, time.Now()); err == nil {
 				warnOfRefusal(newDisplay(w), out, id)
+				newDisplay(w).warnings(config.Alarms(filepath.Join(to, config.CurrentFile), id))
 			}
 		}
 		to = filepath.Join(to, config.CurrentFile)
