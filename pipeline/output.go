@@ -94,6 +94,7 @@ type Current struct {
 
 	Predictor certify.Predictor // that the verdict is about
 	Since     time.Time         // when the pointer moved
+	Source    TopicIdentity     // of the topic of the rows, if a topic has the pointer
 }
 
 // An ArtifactRef names a certificate and its model by their content.

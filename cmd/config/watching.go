@@ -189,6 +189,9 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 	var warned sync.Map // ids of certificates
 	cfg.Known = func(_ context.Context, p score.Piece[score.Records]) (func(score.Records, int) bool, error) {
 		_, has := p.By.End(rows.Topic, 0)
+		if err := rows.Identity.Same(broker.Identity(p.By.Source), rows.Topic, "that of certificate "+p.By.ID); has && err != nil {
+			return nil, fmt.Errorf("%v (hint: name a model of the rows that are there now)", err) //nolint:errorlint // its hint is another one
+		}
 		if _, was := warned.LoadOrStore(p.By.ID, true); !has && !was {
 			w.Warned(fmt.Sprintf("certificate %.12s…: its sample has no offsets of %s, so that all rows of the topic count as if they came later, also those that the sample may have had from elsewhere", p.By.ID, rows.Topic))
 		}

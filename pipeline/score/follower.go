@@ -62,8 +62,9 @@ type Predictor struct {
 	Artifact
 
 	Ready   *pipeline.Ready
-	Subject string    // what its predictions are about: [pipeline.Subject]
-	Since   time.Time // when it became current, by the pointer
+	Subject string                 // what its predictions are about: [pipeline.Subject]
+	Since   time.Time              // when it became current, by the pointer
+	Source  pipeline.TopicIdentity // as in the pointer
 
 	ends  map[string]map[int]int64 // offsets after the rows of its dataset, by topic and partition
 	users sync.WaitGroup
@@ -250,7 +251,7 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass
 		return err
 	}
 	f.Close()
-	next.Since = p.Since
+	next.Since, next.Source = p.Since, p.Source
 	f.now, f.refused = next, ""
 	if f.cfg.ModelWarnings == nil || f.warned[next.ID] {
 		return nil

@@ -190,7 +190,7 @@ func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 	if err != nil {
 		return pipeline.Current{}, err
 	}
-	t.read, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: cmp.Or(p.Predictor, certify.PredictorMean)}
+	t.read, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: cmp.Or(p.Predictor, certify.PredictorMean), Source: pipeline.TopicIdentity(p.Source)}
 	return t.last, nil
 }
 
