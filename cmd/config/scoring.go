@@ -205,10 +205,7 @@ func (s *Scoring) unpredictedRecords(once bool) (*kafkalog.Unpredicted, *broker.
 	}
 	client, err := s.client(k.Cluster)
 	return &kafkalog.Unpredicted{
-		Config: kafkalog.Config{
-			Client: client, Topic: k.Topic, Group: k.Group, Format: k.Format,
-			Schema: origin.Config.Schema, Registry: origin.Config.Registry,
-		},
+		Config:      kafkalog.Config{Client: client, Topic: k.Topic, Group: k.Group, Format: k.Format, Schema: origin.Config.Schema, Registry: origin.Config.Registry},
 		Passthrough: s.Passthrough, Workers: s.Resources().Workers, Once: once, Warning: s.Warned,
 	}, client, err
 }
@@ -256,7 +253,7 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 	if t.ToTopic() {
 		err = t.toTopicAs(ctx, as)
 	} else {
-		err = sinklake.Full(t.Output.Folder, t.toFilesAs(ctx, as))
+		err = sinklake.Full("predictions", t.Output.Folder, t.toFilesAs(ctx, as))
 	}
 	if broker.Fenced(err) && context.Cause(ctx) == nil {
 		t.Warned(err.Error())

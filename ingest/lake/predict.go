@@ -111,10 +111,7 @@ func (f unpredictedFile) open(ctx context.Context, m pass.Model) (*Source, error
 	}
 	src, err := Open(ctx, Config{
 		Paths: []string{f.path}, NoDigests: true,
-		Choice: dataset.Choice{
-			Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Target: target, Mark: true,
-			Decoders: f.of.Decoders, Pages: f.of.Pages,
-		},
+		Choice: dataset.Choice{Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Target: target, Mark: true, Decoders: f.of.Decoders, Pages: f.of.Pages},
 	})
 	if err != nil {
 		return nil, m.Meta.Lacks(err)

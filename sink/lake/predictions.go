@@ -144,17 +144,14 @@ func (w *Predictions) sweep(folder string) error {
 	return nil
 }
 
-// errOutput marks errors of writing predictions.
-var errOutput = errors.New("predictions cannot be written")
+// ErrFull means that the disk of a folder for predictions or counts is full.
+var ErrFull = errors.New("the disk is full")
 
-// ErrFull means that the disk of a folder for predictions is full.
-var ErrFull = fmt.Errorf("%w, for the disk is full", errOutput)
-
-// Full returns an [ErrFull] that names the folder if err means a full disk, otherwise err.
-func Full(folder string, err error) error {
+// Full returns an [ErrFull] if err means a full disk, otherwise err. It names the path and says what cannot be written.
+func Full(what, path string, err error) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, full) {
-			return fmt.Errorf("%w: %s: %w", ErrFull, folder, full)
+			return fmt.Errorf("%s cannot be written, for %w: %s: %w", what, ErrFull, path, full)
 		}
 	}
 	return err
@@ -162,12 +159,9 @@ func Full(folder string, err error) error {
 
 // unwritten marks an error of writing to a folder as temporary ([score.Later]).
 func unwritten(folder string, err error) error {
-	if err == nil {
-		return nil
-	}
-	full := Full(folder, err)
-	if !errors.Is(full, ErrFull) {
-		full = fmt.Errorf("%w: %w", errOutput, err)
+	full := Full("predictions", folder, err)
+	if err != nil && !errors.Is(full, ErrFull) {
+		full = fmt.Errorf("predictions cannot be written: %w", err)
 	}
 	return score.Later(full)
 }

@@ -55,7 +55,7 @@ func (w *Watched) Put(s *watch.State) error {
 	if err != nil {
 		return err
 	}
-	return Full(w.path, durable.WriteFile(w.fs, w.path, text))
+	return Full("counts", w.path, durable.WriteFile(w.fs, w.path, text))
 }
 
 // Close unlocks the folder.
