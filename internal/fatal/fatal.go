@@ -37,7 +37,7 @@ func Data(t testing.TB, elem ...string) string {
 	path, err := filepath.Abs(filepath.Join(append([]string{root}, elem...)...))
 	If(t, err)
 	if found, _ := filepath.Glob(path); found == nil {
-		Missing(t, "the test data %s are missing: set PACSGP_DATA", path)
+		Missing(t, "the test data are missing: there is no %s; set PACSGP_DATA", path)
 	}
 	return path
 }
