@@ -19,7 +19,7 @@ const (
 	kindFloat             // exact
 	kindFloat16           // exact
 	kindInt32             // exact
-	kindNarrow            // stored in 32 bits, exact; a fault beyond the type's 8 or 16
+	kindNarrow            // stored in 32 bits, exact; beyond the type's 8 or 16 the file is refused
 	kindUint32            // stored in 32 bits, exact
 	kindInt64             // a fault beyond 2⁵³
 	kindUint64            // stored in 64 bits, a fault beyond 2⁵³
@@ -27,7 +27,7 @@ const (
 	kindDate              // days; seconds since 1970, exact
 	kindDate64            // whole days in milliseconds; as kindDate, a fault between days
 	kindTimestamp         // units of 10^−digits s; seconds since 1970, correctly rounded
-	kindInt96             // nanoseconds of a day and the Julian day; as kindTimestamp
+	kindInt96             // nanoseconds of a day, beyond which the file is refused, and the Julian day; as kindTimestamp
 	kindDecimal           // unscaled integer; correctly rounded, a fault beyond its digits and, without a fraction, beyond 2⁵³
 	kindDecimalBytes      // same, big endian
 	kindNone              // not read
@@ -134,7 +134,9 @@ func int96Seconds(b []byte) float64 {
 	nanos := int64(binary.LittleEndian.Uint64(b))
 	days := int64(int32(binary.LittleEndian.Uint32(b[8:]))) - julianDay1970
 	switch far := max(days, -days); {
-	case nanos < 0 || nanos >= nanosPerDay || far > 1000*maxInt96Days:
+	case nanos < 0 || nanos >= nanosPerDay:
+		return ingest.Mistyped.Cell()
+	case far > 1000*maxInt96Days:
 		return ingest.TooFar.Cell()
 	case far > maxInt96Days: // the years 1 and 9999 often stand for no time
 		return ingest.Seconds(days*(nanosPerDay/1000)+nanos/1000, 6)

@@ -84,23 +84,27 @@ func (c *cursor) read(dst []float64) (finite bool, err error) {
 			return false, c.contradiction(lo, hi)
 		}
 		if !good {
-			c.count(dst[:n])
+			if err := c.count(dst[:n]); err != nil {
+				return false, err
+			}
 		}
 		finite, dst = finite && good, dst[n:]
 	}
 	return finite, nil
 }
 
-func (c *cursor) count(values []float64) {
+func (c *cursor) count(values []float64) error {
 	for _, v := range values {
-		switch ingest.FaultOf(v) {
-		case ingest.None:
-		case ingest.Null:
+		switch fault := ingest.FaultOf(v); {
+		case fault == ingest.Mistyped && (c.col.kind == kindNarrow || c.col.kind == kindInt96):
+			return errors.New("a value that its type cannot have, which other readers wrap around: the file was written wrongly; write it again")
+		case fault == ingest.Null:
 			c.nulls++
 		default:
-			c.faults = true
+			c.faults = c.faults || fault != ingest.None
 		}
 	}
+	return nil
 }
 
 // finish checks, after the last row, that the chunk has no more rows, and its statistics against the

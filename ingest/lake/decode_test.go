@@ -201,7 +201,7 @@ func TestInt96OfAnyYear(t *testing.T) {
 			t.Errorf("%d: %v, want %v", c.day, got, c.want)
 		}
 	}
-	if got := int96Seconds(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, nanosPerDay), julianDay1970)); ingest.FaultOf(got) != ingest.TooFar {
+	if got := int96Seconds(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, nanosPerDay), julianDay1970)); ingest.FaultOf(got) != ingest.Mistyped {
 		t.Errorf("a day of 24 h and more: %v", got)
 	}
 }
