@@ -117,7 +117,7 @@ func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, c
 	if err != nil {
 		return false, err
 	}
-	rows.isFirst()
+	rows.wanted, rows.first = dataset.OrdinalsOf(rows.split.Starts()), true
 	see := func(found *Pass) (err error) {
 		same, err = s.see(ctx, job, rows, found)
 		return err

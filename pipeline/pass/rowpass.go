@@ -402,11 +402,6 @@ func (p *Prepared) see(ctx context.Context, shards []int) error {
 	return nil
 }
 
-// isFirst makes the pass a first one.
-func (p *Prepared) isFirst() {
-	p.wanted, p.first = dataset.OrdinalsOf(p.split.Starts()), true
-}
-
 // owns returns an error unless found is this first pass over all rows, and has collected the rows with the ordinals kept.
 func (p *Prepared) owns(found *Pass, kept []int64) error {
 	if err := errors.Join(p.of.same(found.of), found.missing()); err != nil {

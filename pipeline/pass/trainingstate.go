@@ -257,6 +257,6 @@ func (h *TrainingState) PrepareFirst(ctx context.Context, src dataset.Source, j 
 	if err != nil {
 		return nil, err
 	}
-	p.isFirst()
+	p.wanted, p.first = dataset.OrdinalsOf(p.split.Starts()), true
 	return p, nil
 }
