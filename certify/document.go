@@ -99,8 +99,8 @@ type Origin string
 
 // The origins.
 const (
-	OriginReference Origin = "prior" // the prior rows
-	OriginStart     Origin = "start" // the first training rows by rank, if there are no prior rows
+	OriginPrior Origin = "prior" // the prior rows
+	OriginStart Origin = "start" // the first training rows by rank, if there are no prior rows
 )
 
 // Counts are the numbers of rows of the dataset. Each row counts once: in Prior, Training, Holdout, Duplicates,

@@ -29,7 +29,7 @@ type Evidence struct {
 // A Constant is the constant prediction whose bound is the baseline of the claims.
 type Constant struct {
 	Value  float64 `json:"constant"` // in raw units of the target
-	Origin Origin  `json:"origin"`   // OriginReference or OriginStart
+	Origin Origin  `json:"origin"`   // OriginPrior or OriginStart
 	Risk   RiskSum `json:"sum"`      // lower bounds on its losses on the training rows
 	// HalfWidth is half the width, in raw units, of the narrowest interval that covers the share [CurveShare]
 	// of the targets that the constant is chosen on. It is 0 unless the tolerance is [AnyTolerance].
@@ -84,9 +84,9 @@ func (ev Evidence) validateConstant() error {
 	h, every, origin := ev.Constant.HalfWidth, ev.Loss.Tolerance != "", ev.Constant.Origin
 	faults.when(!(0 <= h && h <= math.MaxFloat64) || h > 0 && !every || every && !ev.Delta.Applies(MethodCurve),
 		"half the width of a constant's interval is %g at the tolerance %q and the methods %s", h, ev.Loss.Tolerance, List(ev.Delta.Methods))
-	known := origin == OriginReference || origin == OriginStart
-	faults.when(!known, "the constant prediction comes from %q, want %q or %q", origin, OriginReference, OriginStart)
-	faults.when(known && (origin == OriginReference) != (ev.Counts.Prior > 0),
+	known := origin == OriginPrior || origin == OriginStart
+	faults.when(!known, "the constant prediction comes from %q, want %q or %q", origin, OriginPrior, OriginStart)
+	faults.when(known && (origin == OriginPrior) != (ev.Counts.Prior > 0),
 		"the constant prediction comes from %q, with %d prior rows: it is chosen on them where there are any", origin, ev.Counts.Prior)
 	return faults.err()
 }

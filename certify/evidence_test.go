@@ -39,7 +39,7 @@ func sound(t testing.TB) Evidence {
 			},
 			Jitter: JitterCheck{Limit: 5e-9, Holds: true},
 		},
-		Constant:   Constant{Value: 7.25, Origin: OriginReference},
+		Constant:   Constant{Value: 7.25, Origin: OriginPrior},
 		Counts:     Counts{Rows: 12700, Prior: 600, Training: 12000, Holdout: 85, Duplicates: 5, Rejected: 10},
 		Dependence: dependence(12600, -.0123),
 		Duplicates: Duplicates{Policy: DuplicatesDropped, Rows: 5},

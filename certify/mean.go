@@ -5,9 +5,9 @@ import "fmt"
 // A Mean describes the column that is the prior's mean function. Each of its sums adds up, over some rows, the
 // distance of the column from the target, in standard deviations of the target. A distance above 1 counts as 1.
 type Mean struct {
-	Column    string  `json:"column"`
-	Reference RiskSum `json:"prior"`    // over the prior rows
-	Train     RiskSum `json:"training"` // over the training rows
+	Column string  `json:"column"`
+	Prior  RiskSum `json:"prior"`    // over the prior rows
+	Train  RiskSum `json:"training"` // over the training rows
 }
 
 // validate checks the column against the sample and the counts. A nil m is valid if there are no outside rows.
@@ -18,10 +18,10 @@ func (m *Mean) validate(s Sample, l Counts) error {
 	case m == nil:
 		return nil
 	}
-	faults := faultList{m.Reference.validate(), m.Train.validate()}
+	faults := faultList{m.Prior.validate(), m.Train.validate()}
 	n := len(s.Columns)
 	faults.when(n < 3 || s.Columns[n-2] != m.Column, "the column %q of the mean does not stand before the target in %s", m.Column, List(s.Columns))
-	faults.when(m.Train.Count() != l.Training || m.Reference.Count() != l.Prior, "distances of %d reference and %d training rows, of %d and %d", m.Reference.Count(), m.Train.Count(), l.Prior, l.Training)
+	faults.when(m.Train.Count() != l.Training || m.Prior.Count() != l.Prior, "distances of %d prior and %d training rows, of %d and %d", m.Prior.Count(), m.Train.Count(), l.Prior, l.Training)
 	return faults.err()
 }
 

@@ -11,11 +11,11 @@ const LeastUnits = 30
 // UnitCounts describe independent examples that are sets of rows, called units. All rows of a unit are in one
 // subset, and its loss is the mean over its rows. Bounds count units, not rows.
 type UnitCounts struct {
-	Columns   []string `json:"columns"` // rows with equal values in all of them form a unit
-	Reference int64    `json:"prior"`
-	Train     int64    `json:"training"`
-	Holdout   int64    `json:"holdout"`
-	Largest   int64    `json:"largest"` // number of rows of the largest unit
+	Columns []string `json:"columns"` // rows with equal values in all of them form a unit
+	Prior   int64    `json:"prior"`
+	Train   int64    `json:"training"`
+	Holdout int64    `json:"holdout"`
+	Largest int64    `json:"largest"` // number of rows of the largest unit
 }
 
 // Example returns the word for one example: "unit" or "row".
@@ -42,11 +42,11 @@ func (ev Evidence) validateUnits() error {
 	}
 	var faults faultList
 	faults.when(len(u.Columns) == 0, "units by no column")
-	for _, subset := range []struct{ units, rows, least int64 }{{u.Reference, l.Prior, 1}, {u.Train, l.Training, LeastUnits}, {u.Holdout, l.Holdout, LeastUnits}} {
+	for _, subset := range []struct{ units, rows, least int64 }{{u.Prior, l.Prior, 1}, {u.Train, l.Training, LeastUnits}, {u.Holdout, l.Holdout, LeastUnits}} {
 		faults.when((subset.rows > 0) != (subset.units > 0) || subset.units < 0 || subset.units > subset.rows || subset.rows > 0 && subset.units < subset.least,
 			"%d units of %d rows in one subset: want %d at the least", subset.units, subset.rows, subset.least)
 	}
-	rows, units := l.Prior+l.Training+l.Holdout, u.Reference+u.Train+u.Holdout
+	rows, units := l.Prior+l.Training+l.Holdout, u.Prior+u.Train+u.Holdout
 	faults.when(u.Largest < 1 || u.Largest > rows-units+1 || (rows-1)/u.Largest >= units, "the largest of %d units has %d of %d rows", units, u.Largest, rows)
 	last := len(ev.Sample.Columns) - 1
 	k := len(u.Columns)

@@ -44,12 +44,12 @@ func (ev Evidence) warnings() []Warning {
 		all = append(all, Warning{Code: WarnRejected, Count: ev.Counts.Rejected, Of: ev.Counts.Rows})
 	}
 	// If the column was fitted on outside rows alone, independent rows hardly show a difference of a quarter.
-	if m := ev.Mean; m != nil && !ev.inside() && m.Reference.Count() >= leastCompared && m.Train.Upper() < 0.75*m.Reference.Upper() {
-		all = append(all, Warning{Code: WarnMeanFitted, Value: 1 - m.Train.Upper()/m.Reference.Upper()})
+	if m := ev.Mean; m != nil && !ev.inside() && m.Prior.Count() >= leastCompared && m.Train.Upper() < 0.75*m.Prior.Upper() {
+		all = append(all, Warning{Code: WarnMeanFitted, Value: 1 - m.Train.Upper()/m.Prior.Upper()})
 	}
 	u, l := ev.Counts.Units, ev.Counts
 	rows := l.Prior + l.Training + l.Holdout
-	if u == nil || rows <= 2*(u.Reference+u.Train+u.Holdout) { // rows of a larger unit may depend on each other
+	if u == nil || rows <= 2*(u.Prior+u.Train+u.Holdout) { // rows of a larger unit may depend on each other
 		if lag, correlation := ev.Dependence.Strongest(); lag > 0 {
 			all = append(all, Warning{Code: WarnDependence, Count: lag, Value: correlation})
 		}

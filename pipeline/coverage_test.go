@@ -315,11 +315,11 @@ func TestPriorRowsMayBeAnything(t *testing.T) {
 		j.Kernel.Isotropic, j.Grid = true, job.GridDecl{Min: -2, Max: 0, Step: 2, Prior: certify.PriorFlat}
 		j.Inducing, j.Train.Passes = []int{3}, 5
 	})
-	reference := plainly(law.draw(rows, rand.New(rand.NewPCG(1, 1))), j.Split.Key).reference
+	prior := plainly(law.draw(rows, rand.New(rand.NewPCG(1, 1))), j.Split.Key).prior
 	runs := simulations(t, 40)
 	outcomes := simulate(t, runs, func(ctx context.Context, rng *rand.Rand, _ int) (outcome, error) {
 		columns := law.draw(rows, rng)
-		for k, i := range reference {
+		for k, i := range prior {
 			columns[1][i] = (0.9 - 1e-3*float64(k)) * epsilon * float64(2*(k%2)-1) // no two alike: duplicates stop a job
 		}
 		return certifyRows(ctx, law, columns, j)

@@ -145,10 +145,10 @@ func TestZeroesOfBothSignsAreDuplicates(t *testing.T) {
 // because it is constant on the prior rows tells no rows apart.
 func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	columns := repeated(100, 2, 0.3, 73)
-	reference := splitOf(200, 0).PriorRows
+	prior := splitOf(200, 0).PriorRows
 	rare := make([]float64, 200)
 	for i := range rare {
-		if !slices.Contains(reference, int64(i)) {
+		if !slices.Contains(prior, int64(i)) {
 			rare[i] = float64(i)
 		}
 	}
@@ -167,10 +167,10 @@ func TestDroppedDuplicatesAreNotCertifiedOn(t *testing.T) {
 	columns := repeated(400, 50, 0.5, 70)
 	p := publish(t, newLake(columns, 9000, 11_000), drop)
 	c := p.certificate
-	reference := splitOf(20_000, 0).PriorRows
+	prior := splitOf(20_000, 0).PriorRows
 	var both int64
 	for _, i := range firsts(columns) {
-		if slices.Contains(reference, i) {
+		if slices.Contains(prior, i) {
 			both++
 		}
 	}

@@ -20,8 +20,8 @@ import (
 // A plain is a second, dumb reading of what a certificate should be based on:
 // split by sorting hashes, scaling by two loops, one row after the other.
 type plain struct {
-	reference, train []int
-	centre, scale    []float64
+	prior, train  []int
+	centre, scale []float64
 }
 
 func plainly(columns [][]float64, key string) plain {
@@ -40,15 +40,15 @@ func plainly(columns [][]float64, key string) plain {
 		return 1
 	})
 	k := min(20000, max(n/20, min(200, n/10)))
-	p := plain{reference: ordinals[:k], train: ordinals[k:]}
-	slices.Sort(p.reference)
+	p := plain{prior: ordinals[:k], train: ordinals[k:]}
+	slices.Sort(p.prior)
 	for _, column := range columns {
 		var sum, squares float64
-		for _, i := range p.reference {
+		for _, i := range p.prior {
 			sum += column[i]
 		}
 		centre := sum / float64(k)
-		for _, i := range p.reference {
+		for _, i := range p.prior {
 			squares += (column[i] - centre) * (column[i] - centre)
 		}
 		p.centre, p.scale = append(p.centre, centre), append(p.scale, math.Sqrt(squares/float64(k)))
@@ -158,8 +158,8 @@ func TestEmpiricalRiskIsThatOfTheTrainingRows(t *testing.T) {
 	if got := *draw.Risk; !(mean <= got && got <= mean+1e-8) {
 		t.Errorf("empirical risk is %.17g, want %.17g and hardly more", got, mean)
 	}
-	if got := *draw.Risk; p.certificate.Counts.Prior != int64(len(want.reference)) || !(got > 0.1) {
-		t.Errorf("%d prior rows, risk %v: want %d, and a risk above the share of rows that are missed", p.certificate.Counts.Prior, got, len(want.reference))
+	if got := *draw.Risk; p.certificate.Counts.Prior != int64(len(want.prior)) || !(got > 0.1) {
+		t.Errorf("%d prior rows, risk %v: want %d, and a risk above the share of rows that are missed", p.certificate.Counts.Prior, got, len(want.prior))
 	}
 }
 
@@ -229,7 +229,7 @@ func TestPriorDoesNotSeeTheTrainingRows(t *testing.T) {
 	for i, x := range other[0] {
 		other[2][i] = 7 + 5*math.Sin(6*(x-7)/5)
 	}
-	for _, i := range plainly(columns, "pacsgp").reference {
+	for _, i := range plainly(columns, "pacsgp").prior {
 		for c := range columns {
 			other[c][i] = columns[c][i]
 		}

@@ -132,9 +132,9 @@ func TestForgedFirstPass(t *testing.T) {
 	const wide = 3 // columns
 	declared := testJob(t, withHoldout(0.2))
 	split := newSplit(declared, 600, nil)
-	reference := map[float64]bool{} // by the first column
+	prior := map[float64]bool{} // by the first column
 	for _, ordinal := range split.PriorRows {
-		reference[l.columns[0][ordinal]] = true
+		prior[l.columns[0][ordinal]] = true
 	}
 	for name, c := range map[string]struct {
 		forge func(kept []float64, columns []dataset.ColumnDigest) []float64
@@ -164,7 +164,7 @@ func TestForgedFirstPass(t *testing.T) {
 		"NaN":           {func(kept []float64, _ []dataset.ColumnDigest) []float64 { kept[0] = math.NaN(); return kept }, tiny, "values that no source gives"},
 		"start rows": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
-				if !reference[kept[i]] {
+				if !prior[kept[i]] {
 					kept[i+2] = 0
 				}
 			}

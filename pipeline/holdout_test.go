@@ -56,7 +56,7 @@ func TestHoldoutSplit(t *testing.T) {
 			all := slices.Concat(held, train, r.PriorRows)
 			slices.Sort(all)
 			if !inPlace || int64(len(train)) != r.Train() || int64(len(all)) != n || len(slices.Compact(all)) != int(n) {
-				t.Errorf("n = %d, share %g: %d train, %d held-out and %d prior rows are not each row once", n, share, len(train), len(held), r.Reference())
+				t.Errorf("n = %d, share %g: %d train, %d held-out and %d prior rows are not each row once", n, share, len(train), len(held), r.Prior())
 			}
 			for _, i := range startRows(r) {
 				if _, found := slices.BinarySearch(held, i); found {

@@ -241,7 +241,7 @@ func TestForgedMeanIsRefused(t *testing.T) {
 	r := corrected(t, waves(900, 0.2, 4), line, outside)
 	for name, forged := range map[string]func(ev *certify.Evidence){
 		"distances": func(ev *certify.Evidence) {
-			ev.Mean.Train, ev.Mean.Reference = zeros(ev.Counts.Training), zeros(ev.Counts.Prior)
+			ev.Mean.Train, ev.Mean.Prior = zeros(ev.Counts.Training), zeros(ev.Counts.Prior)
 		},
 		"no column":    func(ev *certify.Evidence) { ev.Mean, ev.Counts.Outside, ev.Counts.Rejected = nil, 0, ev.Counts.Outside },
 		"outside rows": func(ev *certify.Evidence) { ev.Counts.Outside, ev.Counts.Rejected = ev.Counts.Outside-9, 9 },

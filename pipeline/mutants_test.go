@@ -81,21 +81,21 @@ func boundMutants() []mutant {
 func splitMutants() []mutant {
 	const prior = "TestPriorDoesNotSeeTheTrainingRows"
 	// What the last pass compares with would give these away: they lie there too.
-	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.reference {\n", "	for i, a := range e.reference[:0] {\n"}
+	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.prior {\n", "	for i, a := range e.prior[:0] {\n"}
 	return []mutant{
 		{"subset separation: certified on prior rows too", "pipeline", "TestPriorRowsMayBeAnything", []edit{
 			{"pipeline/dataset/split.go", "Shard{First: b.First, Rows: int64(b.Rows)}.Among(r.PriorRows)", "Shard{}.Among(r.PriorRows)"},
-			{"pipeline/dataset/split.go", "return r.Rows - r.Reference() - r.Out.Size()", "return r.Rows - r.Out.Size()"},
+			{"pipeline/dataset/split.go", "return r.Rows - r.Prior() - r.Out.Size()", "return r.Rows - r.Out.Size()"},
 			{"pipeline/dataset/split.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
-			{"pipeline/pass/lastpass.go", "certify.Constant{Origin: certify.OriginReference", "certify.Constant{Origin: certify.OriginStart"},
+			{"pipeline/pass/lastpass.go", "certify.Constant{Origin: certify.OriginPrior", "certify.Constant{Origin: certify.OriginStart"},
 		}},
 		{"subset separation: scaled by training rows", "pipeline", prior, []edit{
-			{"pipeline/pass/firstpass.go", "slices.DeleteFunc(s.Reference.Column(i), ", "slices.DeleteFunc(s.Start.Column(i), "}, believe,
+			{"pipeline/pass/firstpass.go", "slices.DeleteFunc(s.Prior.Column(i), ", "slices.DeleteFunc(s.Start.Column(i), "}, believe,
 		}},
-		{"subset separation: the peak is estimated on training rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"}}},
+		{"subset separation: the peak is estimated on training rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Prior)", "s.Scaled(s.Start)"}}},
 		// The choice of one of two positions is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
 		{"subset separation: the peak is estimated on training rows, and nothing is charged for it", "pipeline", "TestPeakedPriorIsCovered", []edit{
-			{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"},
+			{"pipeline/fit/train.go", "s.Scaled(s.Prior)", "s.Scaled(s.Start)"},
 			{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"},
 			{"certify/grid.go", "const flatShare = 0.125", "const flatShare = 0x1p-30"},
 		}},
@@ -169,7 +169,7 @@ func checkMutants() []mutant {
 		{"the stop at duplicates", "pipeline", "TestDuplicatesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Duplicates.Allow(s.duplicates.OfRows(), s.duplicates.Rows); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the subset of duplicates", "pipeline", "TestDroppedDuplicatesAreNotCertifiedOn", []edit{
 			{"pipeline/dataset/split.go", "return !r.Out.Has(ordinal)", "return !r.Out.Bad.Has(ordinal)"},
-			{"pipeline/dataset/split.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},
+			{"pipeline/dataset/split.go", "r.Rows - r.Prior() - r.Out.Size()", "r.Rows - r.Prior()"},
 			{"pipeline/dataset/split.go", " - r.Out.Bad.CountBefore(ordinal) - r.Out.Duplicates.CountBefore(ordinal)", ""},
 		}},
 		{"rejected rows that are in no subset", "pipeline", "TestToleratedRejectedRowsAreUsedForNothing", []edit{{"pipeline/dataset/split.go", "return !r.Out.Has(ordinal)", "return !r.Out.Duplicates.Has(ordinal)"}}},

@@ -47,7 +47,7 @@ func (l lottery) draw(rows int, key string, rng *rand.Rand) (names []string, col
 		y[i] = lotteryPrize*float64(rng.IntN(2)) + 1e-3*rng.Float64() // no row is a copy of another
 	}
 	names, columns = append(names, "y"), append(columns, y)
-	for k, i := range plainly(columns, key).reference {
+	for k, i := range plainly(columns, key).prior {
 		sign := float64(2*(k%2) - 1)
 		for _, x := range columns[:l.features] {
 			x[i] = 0.7*sign + 1e-3*rng.Float64()

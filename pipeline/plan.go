@@ -12,14 +12,14 @@ import (
 
 // A Plan says what a dataset of a given size can certify. Unless examples are units, it needs no rows.
 type Plan struct {
-	Rows      int64               `json:"rows"`
-	Reference int64               `json:"prior"`
-	Train     int64               `json:"training"`          // the N of the bound, unless examples are units
-	Holdout   int64               `json:"holdout"`           // approximate, because the hash of each row decides
-	Outside   int64               `json:"outside,omitempty"` // approximate
-	Features  int                 `json:"features"`
-	Units     *certify.UnitCounts `json:"units,omitempty"`
-	Bounds    []PlanBound         `json:"bounds"`
+	Rows     int64               `json:"rows"`
+	Prior    int64               `json:"prior"`
+	Train    int64               `json:"training"`          // the N of the bound, unless examples are units
+	Holdout  int64               `json:"holdout"`           // approximate, because the hash of each row decides
+	Outside  int64               `json:"outside,omitempty"` // approximate
+	Features int                 `json:"features"`
+	Units    *certify.UnitCounts `json:"units,omitempty"`
+	Bounds   []PlanBound         `json:"bounds"`
 
 	Inducing int     `json:"inducing"` // the largest candidate
 	Seconds  float64 `json:"seconds"`  // usual time of training and last pass, without reading
@@ -44,10 +44,10 @@ func NewPlan(j job.Job, s fit.Sample, res job.Resources) (Plan, error) {
 	n, d := s.Rows, s.Features
 	j = j.ForRows(n)
 	o := Plan{Rows: n, Train: s.Train(j), Holdout: s.Apart(j.Split.Holdout), Outside: s.Apart(j.Split.Outside), Features: d, Units: s.Units}
-	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
+	o.Prior = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if u := s.Units; u != nil {
-		each := float64(n-s.Bad-o.Outside) / float64(u.Reference+u.Train+u.Holdout)
-		o.Reference, o.Train, o.Holdout = int64(each*float64(u.Reference)), int64(each*float64(u.Train)), int64(each*float64(u.Holdout))
+		each := float64(n-s.Bad-o.Outside) / float64(u.Prior+u.Train+u.Holdout)
+		o.Prior, o.Train, o.Holdout = int64(each*float64(u.Prior)), int64(each*float64(u.Train)), int64(each*float64(u.Holdout))
 	}
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", job.ErrData, words.Count(n, "row"))

@@ -60,16 +60,16 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 func (v *Verification) priorLosses(s *pass.FirstPass) error {
 	c := v.certificate
 	at := slices.IndexFunc(c.Claims, func(g certify.Claim) bool { return g.Risk != nil })
-	if at < 0 || s.Reference.Len() == 0 || c.Counts.Units != nil {
+	if at < 0 || s.Prior.Len() == 0 || c.Counts.Units != nil {
 		return nil
 	}
-	g, n := c.Claims[at], float64(s.Reference.Len())
+	g, n := c.Claims[at], float64(s.Prior.Len())
 	scorer, err := pass.NewScorer(v.model, v.res.Workers)
 	if err != nil {
 		return err
 	}
 	defer scorer.Close()
-	rows, w := s.Scaled(s.Reference), scorer.Workspace()
+	rows, w := s.Scaled(s.Prior), scorer.Workspace()
 	w.GatherScaled(rows.X, rows.Y)
 	score := w.ScoreMeans
 	if g.Predictor == certify.PredictorDraw {
@@ -84,7 +84,7 @@ func (v *Verification) priorLosses(s *pass.FirstPass) error {
 	}
 	far := func(apart, p float64) bool { return apart > 5*math.Sqrt(max(p*(1-p), 1/n)/n) }
 	if far(mean-g.Bound, g.Bound) || far(*g.Risk-mean, *g.Risk) {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("the mean loss is %.3g on the %d prior rows, and %.3g on the rows that certify: rows of one source have about the same; who chose their order, or which ones to give?", mean, s.Reference.Len(), *g.Risk))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("the mean loss is %.3g on the %d prior rows, and %.3g on the rows that certify: rows of one source have about the same; who chose their order, or which ones to give?", mean, s.Prior.Len(), *g.Risk))
 	}
 	return nil
 }

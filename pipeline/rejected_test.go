@@ -92,7 +92,7 @@ func TestToleratedRejectedRowsAreUsedForNothing(t *testing.T) {
 	}
 	want := certify.Counts{
 		Rows: 600, Rejected: int64(len(spoilt)),
-		Prior: int64(len(split.reference)) - gone(split.reference), Training: int64(len(split.train)) - gone(split.train),
+		Prior: int64(len(split.prior)) - gone(split.prior), Training: int64(len(split.train)) - gone(split.train),
 	}
 	if diff := cmp.Diff(want, a.certificate.Counts); diff != "" {
 		t.Error(diff)

@@ -37,13 +37,13 @@ func integer(t *testing.T, s string) int64 {
 }
 
 // k = min(20000, max(N/20, min(200, N/10))), rounded down.
-func TestReferenceCount(t *testing.T) {
+func TestPriorCount(t *testing.T) {
 	for n, want := range map[int64]int64{
 		0: 0, 1: 0, 9: 0, 10: 1, 19: 1, 20: 2, 999: 99, 1999: 199, 2000: 200, 2010: 200, 3999: 200,
 		4000: 200, 4019: 200, 4020: 201, 100_000: 5000, 399_999: 19_999, 400_000: 20_000, 1 << 40: 20_000,
 	} {
-		if got := job.ReferenceCount(n); got != want {
-			t.Errorf("ReferenceCount(%d) = %d, want %d", n, got, want)
+		if got := job.PriorCount(n); got != want {
+			t.Errorf("PriorCount(%d) = %d, want %d", n, got, want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestDuplicatesChangeNoSubsetOfOtherRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for _, n := range []int64{2, 25, 1000, 30_000} {
 		for _, share := range []float64{0, 0.02, 0.9} {
-			for _, scaling := range []job.Scaling{job.ScalingReference, job.ScalingNone} {
+			for _, scaling := range []job.Scaling{job.ScalingPrior, job.ScalingNone} {
 				var members []int64
 				for i := range n - 1 {
 					if rng.Float64() < share {
@@ -38,8 +38,8 @@ func TestDuplicatesChangeNoSubsetOfOtherRows(t *testing.T) {
 							n, len(members), blockRows, len(got), with.Train(), inPlace, len(want))
 					}
 				}
-				if with.Out.Duplicates.Size() != int64(len(members)) || with.Reference()+with.Train()+with.Out.Duplicates.Size() != n {
-					t.Errorf("%d rows, %d duplicates: %d reference, %d train, %d duplicates", n, len(members), with.Reference(), with.Train(), with.Out.Duplicates.Size())
+				if with.Out.Duplicates.Size() != int64(len(members)) || with.Prior()+with.Train()+with.Out.Duplicates.Size() != n {
+					t.Errorf("%d rows, %d duplicates: %d prior, %d train, %d duplicates", n, len(members), with.Prior(), with.Train(), with.Out.Duplicates.Size())
 				}
 				for _, ordinal := range startRows(with) {
 					if duplicates.Has(ordinal) {

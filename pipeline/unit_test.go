@@ -109,7 +109,7 @@ func TestUnits(t *testing.T) {
 		units[day] = true
 	}
 	counts := p.certificate.Counts
-	if u := counts.Units; u.Holdout != found.Risk.Count() || u.Reference != job.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || counts.Prior+counts.Training+counts.Holdout != 1200 {
+	if u := counts.Units; u.Holdout != found.Risk.Count() || u.Prior != job.PriorCount(int64(len(units))) || u.Prior+u.Train+u.Holdout != int64(len(units)) || counts.Prior+counts.Training+counts.Holdout != 1200 {
 		t.Errorf("counts %+v, %+v, of %d units with %d held-out units", counts, u, len(units), found.Risk.Count())
 	}
 	g, _ := p.certificate.Claim(certify.ClaimHoldout)
@@ -146,7 +146,7 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 		"a column in the configuration": func(ev *certify.Evidence) { reword(t, ev, `"columns":["day"]`, `"columns":["b"]`) },
 		"a unit more": func(ev *certify.Evidence) {
 			u := *ev.Counts.Units
-			u.Reference++
+			u.Prior++
 			ev.Counts.Units = &u
 		},
 		"rows": func(ev *certify.Evidence) { reword(t, ev, `"unit":{"columns":["day"]},`, ``) },
@@ -175,7 +175,7 @@ func TestSplitByUnit(t *testing.T) {
 	counts := publish(t, l, settings).certificate.Counts
 	src, err := l.open(t.Context(), nil)
 	fatal.If(t, err)
-	last := uint64(0) // of the reference units
+	last := uint64(0) // of the prior units
 	rows, units := map[string]int64{}, map[string]map[float64]bool{}
 	fatal.If(t, pipeline.Split(t.Context(), testJob(t, settings), src, job.Resources{}, func(_ dataset.Position, ordinal int64, subset string) error {
 		day := columns[2][ordinal]
@@ -194,12 +194,12 @@ func TestSplitByUnit(t *testing.T) {
 	}))
 	for day := range units["training"] {
 		if units["holdout"][day] || units["prior"][day] || unitHash(day) < last {
-			t.Errorf("day %v is train, and is in another subset or has a lower hash than a reference unit", day)
+			t.Errorf("day %v is train, and is in another subset or has a lower hash than a prior unit", day)
 		}
 	}
 	u := counts.Units
 	if want := map[string]int64{"prior": counts.Prior, "training": counts.Training, "holdout": counts.Holdout, "rejected": 1}; !maps.Equal(rows, want) ||
-		u.Reference != int64(len(units["prior"])) || u.Train != int64(len(units["training"])) || u.Holdout != int64(len(units["holdout"])) {
+		u.Prior != int64(len(units["prior"])) || u.Train != int64(len(units["training"])) || u.Holdout != int64(len(units["holdout"])) {
 		t.Errorf("rows %v, want %v, of units %+v", rows, want, u)
 	}
 }

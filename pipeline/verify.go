@@ -126,11 +126,11 @@ func (v *Verification) files(ctx context.Context, modelDigest string) error {
 		return err
 	}
 	v.job = j
-	reference := j.References(c.Counts.Rows)
+	prior := j.PriorRows(c.Counts.Rows)
 	// Without the rows it is unknown how many prior rows are left out.
-	dropped := j.FiltersRows() && (c.Counts.Prior <= reference || j.Unit.Given())
-	if c.Counts.Prior != reference && !dropped {
-		return fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", reference, c.Counts.Rows, c.Counts.Prior)
+	dropped := j.FiltersRows() && (c.Counts.Prior <= prior || j.Unit.Given())
+	if c.Counts.Prior != prior && !dropped {
+		return fmt.Errorf("the job makes %d prior rows of %d, the certificate says %d", prior, c.Counts.Rows, c.Counts.Prior)
 	}
 	rule := dataset.RuleOf(j, c.Counts.Rows)
 	return cmp.Or(

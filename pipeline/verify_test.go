@@ -23,7 +23,7 @@ import (
 
 func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 	for name, change := range map[string]func(*job.Job){
-		"reference scaling":             func(*job.Job) {},
+		"prior scaling":                 func(*job.Job) {},
 		"peaked grid":                   func(j *job.Job) { j.Grid.Prior = "peaked" },
 		"no scaling":                    unscaled,
 		"relative loss":                 func(j *job.Job) { j.Loss = job.LossDecl{Kind: "relative"} },

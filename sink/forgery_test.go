@@ -77,10 +77,10 @@ func factored(t testing.TB, m *pass.Model) bool {
 // losses are what the last pass finds of a model on the training rows of the lake.
 func losses(t testing.TB, p published, m pass.Model) (upper certify.RiskSum, unproven int64) {
 	t.Helper()
-	columns, reference := lakeWaves(), priorRows(p.result.Certificate)
+	columns, prior := lakeWaves(), priorRows(p.result.Certificate)
 	var x, y []float64
 	for i := range columns[0] {
-		if reference[i] {
+		if prior[i] {
 			continue
 		}
 		for j, a := range m.Meta.Features {

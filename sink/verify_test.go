@@ -31,11 +31,11 @@ func priorRows(c certify.Certificate) map[int]bool {
 		ranks[i] = rank{binary.BigEndian.Uint64(sum[:8]), i}
 	}
 	slices.SortFunc(ranks, func(a, b rank) int { return cmp.Or(cmp.Compare(a.hash, b.hash), a.ordinal-b.ordinal) })
-	reference := make(map[int]bool)
+	prior := make(map[int]bool)
 	for _, r := range ranks[:c.Counts.Prior] {
-		reference[r.ordinal] = true
+		prior[r.ordinal] = true
 	}
-	return reference
+	return prior
 }
 
 // goVerifies checks the model, the certificate and the data that the verifier's arguments name with this

@@ -50,7 +50,7 @@ func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certif
 		Loss:     certify.TargetLoss{Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6}, Target: "wind", Unit: "m/s"},
 		Delta:    certify.Delta{Declared: 0.01, Methods: []certify.MethodID{certify.MethodPACBayes}},
 		LossSums: certify.LossSums{{Predictor: certify.PredictorDraw, Subset: certify.SubsetTraining}: {Risk: sum(n, 0.03125)}},
-		Constant: certify.Constant{Value: 3.125, Origin: certify.OriginReference, Risk: sum(n, 0.5)},
+		Constant: certify.Constant{Value: 3.125, Origin: certify.OriginPrior, Risk: sum(n, 0.5)},
 		Counts:   certify.Counts{Rows: 2000, Prior: 200, Training: n},
 		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Targets: strings.Repeat("7e", 32), Shards: 3, Columns: []string{"temp", "wind"}},
 		Model: certify.Facts{

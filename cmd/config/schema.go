@@ -76,7 +76,7 @@ func sectionOf(key string, t reflect.Type) schema {
 var choices = map[string]any{
 	"loss.kind":            certify.LossKinds(),
 	"grid":                 []string{paperGrid},
-	"scaling":              []job.Scaling{job.ScalingReference, job.ScalingNone},
+	"scaling":              []job.Scaling{job.ScalingPrior, job.ScalingNone},
 	"train.method":         job.Methods(),
 	"train.objective":      job.Objectives(),
 	"stream.group":         []string{GroupSingle, GroupShared},

@@ -167,9 +167,9 @@ func (p planned) print(w io.Writer, style report.Style) error {
 	for _, text := range p.Warnings {
 		line("note       ", text)
 	}
-	line("rows       ", fmt.Sprintf("%s: about %s prior, %s training, %s held out", words.Number(p.Rows), words.Number(p.Reference), words.Number(p.Train), words.Number(p.Holdout)))
+	line("rows       ", fmt.Sprintf("%s: about %s prior, %s training, %s held out", words.Number(p.Rows), words.Number(p.Prior), words.Number(p.Train), words.Number(p.Holdout)))
 	if u := p.Units; u != nil {
-		line("units      ", fmt.Sprintf("%s by %s: %s prior, %s training, %s held out", words.Number(u.Reference+u.Train+u.Holdout), strings.Join(u.Columns, ", "), words.Number(u.Reference), words.Number(u.Train), words.Number(u.Holdout)))
+		line("units      ", fmt.Sprintf("%s by %s: %s prior, %s training, %s held out", words.Number(u.Prior+u.Train+u.Holdout), strings.Join(u.Columns, ", "), words.Number(u.Prior), words.Number(u.Train), words.Number(u.Holdout)))
 	}
 	line("time       ", fmt.Sprintf("at most %s with %d inducing points, plus the time to read the rows", inTime(p.Seconds), p.Inducing))
 	_, _ = fmt.Fprintln(w)

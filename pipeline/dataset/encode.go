@@ -13,8 +13,8 @@ const (
 )
 
 // LevelsSeen returns the encodings with their medians and levels filled in from the prior rows.
-func LevelsSeen(e job.Encodings, columns []string, reference RawRows) (job.Encodings, error) {
-	raw := reference.Filled(nil)
+func LevelsSeen(e job.Encodings, columns []string, prior RawRows) (job.Encodings, error) {
+	raw := prior.Filled(nil)
 	column := func(name string) ([]float64, error) {
 		at := slices.Index(columns, name)
 		if at < 0 {

@@ -14,8 +14,8 @@ import (
 const frequentGroup = 50
 
 // GroupValues returns the values that have a group of their own: the declared ones, or up to twenty of the most
-// frequent values, each that of at least one in fifty prior rows. columns names the columns of reference.
-func GroupValues(j job.Job, columns []string, reference RawRows) ([]float64, error) {
+// frequent values, each that of at least one in fifty prior rows. columns names the columns of prior.
+func GroupValues(j job.Job, columns []string, prior RawRows) ([]float64, error) {
 	if !j.Groups.Given() || j.Groups.Values != nil {
 		return j.Groups.Values, nil
 	}
@@ -23,7 +23,7 @@ func GroupValues(j job.Job, columns []string, reference RawRows) ([]float64, err
 	if err != nil {
 		return nil, err
 	}
-	values := frequent(reference.Column(at), frequentGroup, 1, certify.MaxGroupValues)
+	values := frequent(prior.Column(at), frequentGroup, 1, certify.MaxGroupValues)
 	if values == nil {
 		return nil, fmt.Errorf("%w: groups: no value of %q is that of one in %d prior rows: list the values", job.ErrData, j.Groups.Column, frequentGroup)
 	}
@@ -54,16 +54,16 @@ func frequent(column []float64, oneIn, least, limit int) (values []float64) {
 }
 
 // StrangeGroups returns a warning for each declared value that no prior row has. Without prior rows it returns none.
-func StrangeGroups(d job.GroupsDecl, columns []string, reference RawRows) (all []string) {
+func StrangeGroups(d job.GroupsDecl, columns []string, prior RawRows) (all []string) {
 	for i, v := range d.Values {
-		if reference.Len() == 0 || slices.Contains(reference.Column(slices.Index(columns, d.Column)), v) {
+		if prior.Len() == 0 || slices.Contains(prior.Column(slices.Index(columns, d.Column)), v) {
 			continue
 		}
 		name := words.Plain(v)
 		if d.Texts != nil {
 			name = d.Texts[i]
 		}
-		all = append(all, fmt.Sprintf("groups: none of %s has %s in column %q: nothing is certified about such rows", words.Count(int64(reference.Len()), "prior row"), name, d.Column))
+		all = append(all, fmt.Sprintf("groups: none of %s has %s in column %q: nothing is certified about such rows", words.Count(int64(prior.Len()), "prior row"), name, d.Column))
 	}
 	return all
 }

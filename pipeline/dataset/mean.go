@@ -75,14 +75,14 @@ func Misfit(target, column, scale float64) float64 {
 }
 
 // MeanDistances returns a certificate's facts about the column of the mean, or nil if the job has none.
-func MeanDistances(d job.MeanDecl, reference RawRows, train certify.RiskSum, scale float64) (*certify.Mean, error) {
+func MeanDistances(d job.MeanDecl, prior RawRows, train certify.RiskSum, scale float64) (*certify.Mean, error) {
 	if !d.Given() {
 		return nil, nil
 	}
 	found := certify.Mean{Column: d.Column, Train: train}
-	for i := range reference.Len() {
-		row := reference.Row(i)
-		if err := found.Reference.Add(Misfit(row[len(row)-1], row[len(row)-2], scale)); err != nil {
+	for i := range prior.Len() {
+		row := prior.Row(i)
+		if err := found.Prior.Add(Misfit(row[len(row)-1], row[len(row)-2], scale)); err != nil {
 			return nil, err
 		}
 	}

@@ -164,10 +164,10 @@ func (r SplitRule) Outside(x Rank) bool { return !r.HeldOut(x) && ^x.Hash-r.held
 // depend on the number of workers.
 func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int) (Split, error) {
 	rule := RuleOf(j, n)
-	reference := job.ReferenceCount(n)
+	prior := job.PriorCount(n)
 	r := splitOf(j, n, out)
 	var err error // if no rows are left out, this one pass over the hashes of all rows finds the split
-	if r.order, err = FirstByHash(ctx, rule.key, 0, n, max(StartRows, reference), r.SetApart(rule), workers); err != nil {
+	if r.order, err = FirstByHash(ctx, rule.key, 0, n, max(StartRows, prior), r.SetApart(rule), workers); err != nil {
 		return r, err
 	}
 	r.heldOutRows.Seal()
@@ -178,11 +178,11 @@ func NewSplit(ctx context.Context, j job.Job, n int64, out LeftOut, workers int)
 	first := r.order
 	if out != (LeftOut{}) {
 		apart := func(x Rank) bool { return rule.HeldOut(x) || rule.Outside(x) }
-		if first, err = FirstByHash(ctx, rule.key, 0, n, reference, apart, workers); err != nil {
+		if first, err = FirstByHash(ctx, rule.key, 0, n, prior, apart, workers); err != nil {
 			return r, err
 		}
 	}
-	for _, x := range first[:min(reference, int64(len(first)))] {
+	for _, x := range first[:min(prior, int64(len(first)))] {
 		if !out.Has(x.Ordinal) {
 			r.PriorRows = append(r.PriorRows, x.Ordinal)
 		}
@@ -199,7 +199,7 @@ func SplitInOrder(j job.Job, n int64, order []int64) Split {
 	for _, ordinal := range order {
 		r.order = append(r.order, hasher.Rank(ordinal))
 	}
-	if k := min(j.References(n), int64(len(order))); k > 0 {
+	if k := min(j.PriorRows(n), int64(len(order))); k > 0 {
 		r.PriorRows = slices.Sorted(slices.Values(order[:k]))
 	}
 	return r
@@ -240,12 +240,12 @@ func (r Split) SetApart(rule SplitRule) func(Rank) bool {
 	}
 }
 
-// Reference returns the number of prior rows.
-func (r Split) Reference() int64 { return int64(len(r.PriorRows)) }
+// Prior returns the number of prior rows.
+func (r Split) Prior() int64 { return int64(len(r.PriorRows)) }
 
 // Train returns the number of training rows.
 func (r Split) Train() int64 {
-	return r.Rows - r.Reference() - r.Out.Size() - r.Holdout() - r.Outside()
+	return r.Rows - r.Prior() - r.Out.Size() - r.Holdout() - r.Outside()
 }
 
 // Examples returns the number of examples for training, the N of the bound: units, if examples are units, else rows.
@@ -272,7 +272,7 @@ func (r Split) Order() (ordinals []int64) {
 }
 
 // Starts returns the ranks of the rows that a first pass stores: the prior rows, and training rows up to [StartRows].
-func (r Split) Starts() []Rank { return r.First(max(StartRows, r.Reference())) }
+func (r Split) Starts() []Rank { return r.First(max(StartRows, r.Prior())) }
 
 // TrainIndex returns the number of training rows before an ordinal, which is a training row's position among them.
 func (r Split) TrainIndex(ordinal int64) int64 {
@@ -324,7 +324,7 @@ func runs(b Block, member func(ordinal int64) bool) iter.Seq2[int, int] {
 // BaselineRows returns, ascending, the ordinals of the rows on which the baseline's constant is chosen: the prior
 // rows, or the start rows if there are none.
 func (r Split) BaselineRows() []int64 {
-	if r.Reference() > 0 {
+	if r.Prior() > 0 {
 		return r.PriorRows
 	}
 	return OrdinalsOf(r.First(StartRows))

@@ -54,7 +54,7 @@ func (h *UnitHasher) Unit(b Block, i int) uint64 {
 }
 
 // A UnitSplit collects units while all rows are read, in any order, and then splits them. Units with the highest
-// hashes are held-out units, those with the lowest are reference units.
+// hashes are held-out units, those with the lowest are prior units.
 type UnitSplit struct {
 	job     job.Job
 	columns int
@@ -105,12 +105,12 @@ func (u *UnitSplit) Add(b Block, but []int) {
 		}
 	}
 	for _, x := range ranks {
-		u.lowest = keep(u.lowest, x, maxReferenceInUnits)
+		u.lowest = keep(u.lowest, x, maxPriorInUnits)
 	}
 }
 
-// maxReferenceInUnits is the largest number of rows in reference units.
-const maxReferenceInUnits = 2 * job.MaxReference
+// maxPriorInUnits is the largest number of rows in prior units.
+const maxPriorInUnits = 2 * job.MaxPrior
 
 // Split returns the split of n rows, all of which were added or are in out.
 func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
@@ -121,18 +121,18 @@ func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 	units := slices.Sorted(maps.Keys(u.rows))
 	held := sort.Search(len(units), func(i int) bool { return u.hash.HeldOut(Rank{Hash: units[i]}) })
 	r.Units.Holdout = int64(len(units) - held)
-	reference := uint64(0) // the hash of the last reference unit
+	prior := uint64(0) // the hash of the last prior unit
 	if u.job.Scaling != job.ScalingNone {
-		r.Units.Reference = min(job.ReferenceCount(int64(len(units))), int64(held))
+		r.Units.Prior = min(job.PriorCount(int64(len(units))), int64(held))
 		rows := int64(0)
-		for _, unit := range units[:r.Units.Reference] {
-			rows, reference = rows+u.rows[unit], unit
+		for _, unit := range units[:r.Units.Prior] {
+			rows, prior = rows+u.rows[unit], unit
 		}
-		if rows > maxReferenceInUnits {
-			return r, fmt.Errorf("%w: unit: the %d prior units have %d rows, of which at most %d are read: use fewer files, or units with fewer rows", job.ErrData, r.Units.Reference, rows, maxReferenceInUnits)
+		if rows > maxPriorInUnits {
+			return r, fmt.Errorf("%w: unit: the %d prior units have %d rows, of which at most %d are read: use fewer files, or units with fewer rows", job.ErrData, r.Units.Prior, rows, maxPriorInUnits)
 		}
 	}
-	r.Units.Train = int64(held) - r.Units.Reference
+	r.Units.Train = int64(held) - r.Units.Prior
 	for _, rows := range u.rows {
 		r.Units.Largest = max(r.Units.Largest, rows)
 	}
@@ -143,18 +143,18 @@ func (u *UnitSplit) Split(n int64, out LeftOut) (Split, error) {
 		u.holdout.Seal()
 		r.heldOutRows, r.leftHeldOut = u.holdout, u.left
 	}
-	u.order(&r, reference)
+	u.order(&r, prior)
 	return r, nil
 }
 
-// order sets the prior rows, which are those of units up to the hash reference, and the start rows: the prior rows,
+// order sets the prior rows, which are those of units up to the hash prior, and the start rows: the prior rows,
 // then rows of the training units with the lowest hashes. Each of the two parts is in the order of ranks.
-func (u *UnitSplit) order(r *Split, reference uint64) {
+func (u *UnitSplit) order(r *Split, prior uint64) {
 	late := map[int64]bool{}
 	hasher := NewSplitHasher(u.job.Split.Key)
 	slices.SortFunc(u.lowest, Rank.compare)
-	for _, x := range u.lowest[:min(len(u.lowest), maxReferenceInUnits)] {
-		if r.Units.Reference > 0 && x.Hash <= reference {
+	for _, x := range u.lowest[:min(len(u.lowest), maxPriorInUnits)] {
+		if r.Units.Prior > 0 && x.Hash <= prior {
 			r.PriorRows = append(r.PriorRows, x.Ordinal)
 		} else {
 			late[x.Ordinal] = true

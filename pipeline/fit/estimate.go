@@ -23,7 +23,7 @@ type Sample struct {
 
 // Train returns the approximate number of training rows.
 func (s Sample) Train(job job.Job) int64 {
-	return s.Rows - s.Bad - s.Apart(float64(job.References(s.Rows))/float64(max(1, s.Rows))) - s.Apart(job.Split.Holdout) - s.Apart(job.Split.Outside)
+	return s.Rows - s.Bad - s.Apart(float64(job.PriorRows(s.Rows))/float64(max(1, s.Rows))) - s.Apart(job.Split.Holdout) - s.Apart(job.Split.Outside)
 }
 
 // Apart returns the approximate number of rows in a share that is selected by hash.

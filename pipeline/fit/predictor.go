@@ -85,7 +85,7 @@ func (f *Feed) Choose(ctx context.Context, q *model.Posterior, s *pass.FirstPass
 	if err != nil {
 		return nil, err
 	}
-	rows, spec := s.Scaled(s.Reference), j.LossSpec(s.Target)
+	rows, spec := s.Scaled(s.Prior), j.LossSpec(s.Target)
 	l, err := pass.ScaledLoss(spec, s.Target)
 	if err != nil {
 		return nil, err

@@ -189,9 +189,9 @@ func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []fl
 // Estimate returns the centre of a peaked prior for ln θ: the maximum-likelihood estimate on the prior rows, with
 // lengthscales multiplied by 1.5, because the bound prefers smoother functions than the likelihood.
 func Estimate(job job.Job, s *pass.FirstPass, family *kernel.Family, workers int) ([]float64, error) {
-	e, err := model.Estimate(s.Scaled(s.Reference), family, s.Scales(job), workers)
+	e, err := model.Estimate(s.Scaled(s.Prior), family, s.Scales(job), workers)
 	if err != nil {
-		return nil, fmt.Errorf("centre of the peaked prior, from %d prior rows: %w", s.Reference.Len(), err)
+		return nil, fmt.Errorf("centre of the peaked prior, from %d prior rows: %w", s.Prior.Len(), err)
 	}
 	centre := append([]float64(nil), e.Theta...)
 	for i := range len(centre) - 1 {

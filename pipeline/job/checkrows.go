@@ -37,16 +37,16 @@ func (j Job) CheckRows(columns []string, n int64) error {
 	if j.Scaling == ScalingNone {
 		return j.CheckTarget(Affine{Scale: 1})
 	}
-	return j.Scalable(n, ReferenceCount(n))
+	return j.Scalable(n, PriorCount(n))
 }
 
 // Scalable returns an error if the job scales by prior rows and fewer than 2 of the rows are prior rows.
-func (j Job) Scalable(rows, reference int64) error {
-	if j.Scaling != ScalingReference || reference >= 2 {
+func (j Job) Scalable(rows, prior int64) error {
+	if j.Scaling != ScalingPrior || prior >= 2 {
 		return nil
 	}
 	return fmt.Errorf("%w: %s leave %s, and scaling needs 2: give 20 different rows or more, or scaling: none",
-		ErrData, words.Count(rows, "row"), words.Count(reference, "prior row"))
+		ErrData, words.Count(rows, "row"), words.Count(prior, "prior row"))
 }
 
 // CheckTarget returns an error if float64 is too coarse for the job's tolerance at values of the target with this scaling.

@@ -79,8 +79,8 @@ type Scaling string
 
 // The scalings.
 const (
-	ScalingReference Scaling = "prior" // from the prior rows: the default
-	ScalingNone      Scaling = "none"  // centre 0 and scale 1; there are no prior rows
+	ScalingPrior Scaling = "prior" // from the prior rows: the default
+	ScalingNone  Scaling = "none"  // centre 0 and scale 1; there are no prior rows
 )
 
 // DefaultKey is the key of a job that names none.
@@ -157,12 +157,12 @@ func (j Job) WithDefaults() (Job, error) {
 	for _, m := range j.Inducing {
 		faults.when(m < 1 || m > certify.MaxInducing, "inducing: want 1 to %d points, not %d", certify.MaxInducing, m)
 	}
-	faults.when(j.Scaling != "" && j.Scaling != ScalingReference && j.Scaling != ScalingNone,
-		"scaling: %q is neither %s nor %s%s", j.Scaling, ScalingReference, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingReference) + "?"}[j.Scaling == "reference"])
-	j.Scaling = cmp.Or(j.Scaling, ScalingReference)
+	faults.when(j.Scaling != "" && j.Scaling != ScalingPrior && j.Scaling != ScalingNone,
+		"scaling: %q is neither %s nor %s%s", j.Scaling, ScalingPrior, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingPrior) + "?"}[j.Scaling == "prior"])
+	j.Scaling = cmp.Or(j.Scaling, ScalingPrior)
 	j = j.withEncodings(faults)
-	j.Grid = j.Grid.withDefaults(j.Scaling == ScalingReference, faults)
-	faults.when(j.Grid.Prior == certify.PriorPeaked && j.Scaling != ScalingReference,
+	j.Grid = j.Grid.withDefaults(j.Scaling == ScalingPrior, faults)
+	faults.when(j.Grid.Prior == certify.PriorPeaked && j.Scaling != ScalingPrior,
 		"grid.prior: peaked needs scaling by prior rows, for the prior rows' estimate is its centre")
 	faults.when(j.Loss.EpsilonStd != 0 && j.Scaling == ScalingNone,
 		"loss.epsilon: std means standard deviations over prior rows; without scaling give epsilon in raw units")

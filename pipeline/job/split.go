@@ -6,21 +6,21 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 )
 
-// MaxReference is the largest number of prior rows.
-const MaxReference = 20_000
+// MaxPrior is the largest number of prior rows.
+const MaxPrior = 20_000
 
-// ReferenceCount returns the number of prior rows among n rows:
+// PriorCount returns the number of prior rows among n rows:
 // min(20000, max(⌊n/20⌋, min(200, ⌊n/10⌋))). docs/reference/formats.md, section "Split".
-func ReferenceCount(n int64) int64 {
-	return min(MaxReference, max(n/20, min(200, n/10)))
+func PriorCount(n int64) int64 {
+	return min(MaxPrior, max(n/20, min(200, n/10)))
 }
 
-// References returns how many of n rows the job has as prior rows.
-func (j Job) References(n int64) int64 {
+// PriorRows returns how many of n rows the job has as prior rows.
+func (j Job) PriorRows(n int64) int64 {
 	if j.Scaling == ScalingNone {
 		return 0
 	}
-	return ReferenceCount(n)
+	return PriorCount(n)
 }
 
 // SplitFits returns an error if the split of n rows needs more memory than res has.

@@ -122,7 +122,7 @@ func (e *Found) scaling(j job.Job, meta ModelMeta) (features []job.Affine, targe
 			columns[i].Centre, columns[i].Scale = 0, 1
 		}
 	}
-	for i, a := range e.reference {
+	for i, a := range e.prior {
 		columns[i].Centre, columns[i].Scale = a.Centre, a.Scale
 	}
 	last := len(columns) - 1

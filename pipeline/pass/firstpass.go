@@ -28,8 +28,8 @@ type FirstPass struct {
 	Targets  job.Digest // of the multiset of the target's values
 	Held     HeldOut
 
-	Reference dataset.RawRows // the prior rows, in the order of their ordinals
-	Start     dataset.RawRows // the rows of [dataset.Split.Starts], in the order of their ranks
+	Prior dataset.RawRows // the prior rows, in the order of their ordinals
+	Start dataset.RawRows // the rows of [dataset.Split.Starts], in the order of their ranks
 
 	columns    []string      // of the source; the target is last
 	used       []int         // indices of the columns that are used: features in order, other columns, the target
@@ -82,10 +82,10 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 		return nil, err
 	}
 	var err error
-	if s.groups, err = dataset.GroupValues(j, s.columns, s.Reference); err != nil {
+	if s.groups, err = dataset.GroupValues(j, s.columns, s.Prior); err != nil {
 		return nil, err
 	}
-	s.warnings = append(s.warnings, dataset.StrangeGroups(j.Groups, s.columns, s.Reference)...)
+	s.warnings = append(s.warnings, dataset.StrangeGroups(j.Groups, s.columns, s.Prior)...)
 	s.warnings = append(s.warnings, s.warned()...)
 	bad, all := s.Split.Out.Bad.Size(), s.Split.Rows
 	if err := j.Rejected.Stop(bad, all, s.bad); err != nil {
@@ -145,7 +145,7 @@ func (s *FirstPass) see(ctx context.Context, job job.Job, rows *Prepared, found 
 		return false, err
 	}
 	s.Held = *found.held
-	s.Reference, s.Start = found.picked(kept, s.Split.PriorRows), found.picked(kept, rows.wanted).Ranked(rows.wanted, s.Split.Starts())
+	s.Prior, s.Start = found.picked(kept, s.Split.PriorRows), found.picked(kept, rows.wanted).Ranked(rows.wanted, s.Split.Starts())
 	s.targets = found.picked(kept, s.Split.BaselineRows()).Column(len(s.columns) - 1)
 	if err := s.scale(job); err != nil {
 		return false, err
@@ -182,7 +182,7 @@ func (s *FirstPass) TrainingState(j job.Job, src dataset.Source) (*TrainingState
 		return nil, err
 	}
 	h.Sample, h.Targets, h.Segments = s.Digest.String(), s.Targets.String(), dataset.SegmentsOf(src)
-	h.Reference, h.Groups, h.Warnings = s.Reference.Digest(s.used), s.groups, s.warnings
+	h.Prior, h.Groups, h.Warnings = s.Prior.Digest(s.used), s.groups, s.warnings
 	h.Constant = bestConstant(s.targets, j.LossSpec(s.Target))
 	return h, nil
 }
@@ -204,11 +204,11 @@ func (s *FirstPass) scale(j job.Job) error {
 	s.Features, s.used = nil, nil
 	last := len(s.columns) - 1
 	var err error
-	if s.encode, err = dataset.LevelsSeen(j.Encode, s.columns, s.Reference); err != nil {
+	if s.encode, err = dataset.LevelsSeen(j.Encode, s.columns, s.Prior); err != nil {
 		return err
 	}
 	encoded := s.encode.By(s.columns)
-	s.Reference, s.Start = s.Reference.Filled(encoded), s.Start.Filled(encoded)
+	s.Prior, s.Start = s.Prior.Filled(encoded), s.Start.Filled(encoded)
 	s.warnings = s.filled()
 	for i, name := range s.columns {
 		if i < last && i >= last-len(j.NotAFeature())-len(j.Labels()) {
@@ -259,8 +259,8 @@ func (s *FirstPass) scale(j job.Job) error {
 
 // BaselineRows returns the rows on which the baseline's constant is chosen.
 func (s *FirstPass) BaselineRows() dataset.RawRows {
-	if s.Reference.Len() > 0 {
-		return s.Reference
+	if s.Prior.Len() > 0 {
+		return s.Prior
 	}
 	return s.Start
 }
@@ -270,7 +270,7 @@ func (s *FirstPass) affine(j job.Job, i int) (a job.Affine, constant bool, err e
 	if j.Scaling == job.ScalingNone {
 		return job.Affine{Scale: 1}, false, nil
 	}
-	x := slices.DeleteFunc(s.Reference.Column(i), math.IsNaN) // only unused columns have NaN
+	x := slices.DeleteFunc(s.Prior.Column(i), math.IsNaN) // only unused columns have NaN
 	if len(x) == 0 {
 		return a, true, nil
 	}
@@ -306,14 +306,14 @@ func (s *FirstPass) Scales(job job.Job) model.Scales {
 
 // filled returns messages about replaced missing values of the prior rows.
 func (s *FirstPass) filled() (all []string) {
-	raw := s.Reference.Filled(nil)
+	raw := s.Prior.Filled(nil)
 	for i, name := range s.columns {
 		if e := s.encode.Of(name); e.Fills() {
 			n := len(slices.DeleteFunc(raw.Column(i), func(v float64) bool { return !job.Missing(v) }))
 			if n == 0 {
 				continue
 			}
-			all = append(all, fmt.Sprintf("%q is missing in %d of %s; missing values become %.4g", name, n, words.Count(int64(s.Reference.Len()), "prior row"), *e.Fill.With))
+			all = append(all, fmt.Sprintf("%q is missing in %d of %s; missing values become %.4g", name, n, words.Count(int64(s.Prior.Len()), "prior row"), *e.Fill.With))
 		}
 	}
 	return all
@@ -325,15 +325,15 @@ const leastDetected = 20
 
 // warned returns warnings about the values of used columns on the prior rows.
 func (s *FirstPass) warned() (all []string) {
-	if s.Reference.Len() < leastDetected {
+	if s.Prior.Len() < leastDetected {
 		return nil
 	}
-	y := s.Reference.Column(len(s.columns) - 1)
+	y := s.Prior.Column(len(s.columns) - 1)
 	for _, i := range s.used[:len(s.Features)] {
 		if how := s.identifies(i); how != "" {
 			all = append(all, fmt.Sprintf("column %q %s; fresh rows have others, so leave it out (exclude), unless it is a quantity", s.columns[i], how))
 		}
-		if onLine(s.Reference.Column(i), y) {
+		if onLine(s.Prior.Column(i), y) {
 			all = append(all, fmt.Sprintf("column %q may leak the target: it is the target, or a straight line of it, %s. If it is made from the target, you will not know it when you predict: leave it out (exclude)", s.columns[i], s.onAll()))
 		}
 	}
@@ -348,7 +348,7 @@ func (s *FirstPass) warned() (all []string) {
 var IDName = regexp.MustCompile(`^(?i:id|uuid|guid|row_?(id|number|num|no))$|(?i:[_. -]id)$|[a-z]I[dD]$`)
 
 func (s *FirstPass) onAll() string {
-	return "on all " + words.Number(int64(s.Reference.Len())) + " prior rows"
+	return "on all " + words.Number(int64(s.Prior.Len())) + " prior rows"
 }
 
 // onLine reports whether the points (x, y) are on a straight line, up to rounding.
@@ -366,7 +366,7 @@ func onLine(x, y []float64) bool {
 
 // identifies returns why column i may be an identifier, by the prior rows, or "" if it is none or there are too few rows.
 func (s *FirstPass) identifies(i int) string {
-	column := s.Reference.Column(i)
+	column := s.Prior.Column(i)
 	sorted := slices.Sorted(slices.Values(column))
 	if len(column) < leastDetected || len(slices.Compact(slices.Clone(sorted))) < len(column) || slices.ContainsFunc(column, func(v float64) bool { return v != math.Trunc(v) }) {
 		return ""
@@ -412,7 +412,7 @@ func (s *FirstPass) CheckLeftOut(ctx context.Context, open func(ctx context.Cont
 	err = dataset.Stream(ctx, src, order, workers, func(b dataset.Block) error {
 		for _, ordinal := range (dataset.Shard{First: b.First, Rows: int64(b.Rows)}).Among(s.Split.PriorRows) {
 			for i, c := range at {
-				if v, before := b.Columns[i][ordinal-b.First], s.Reference.Row(next)[c]; math.Float64bits(v) != math.Float64bits(before) {
+				if v, before := b.Columns[i][ordinal-b.First], s.Prior.Row(next)[c]; math.Float64bits(v) != math.Float64bits(before) {
 					return fmt.Errorf("%w: column %q is %v in row %d, a prior row, and the first pass had %v", job.ErrChanged, names[i], v, ordinal, before)
 				}
 			}
@@ -420,8 +420,8 @@ func (s *FirstPass) CheckLeftOut(ctx context.Context, open func(ctx context.Cont
 		}
 		return nil
 	})
-	if err == nil && next != s.Reference.Len() {
-		err = fmt.Errorf("%w: there are %d of %d prior rows", job.ErrChanged, next, s.Reference.Len())
+	if err == nil && next != s.Prior.Len() {
+		err = fmt.Errorf("%w: there are %d of %d prior rows", job.ErrChanged, next, s.Prior.Len())
 	}
 	return err
 }

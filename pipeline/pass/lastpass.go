@@ -18,9 +18,9 @@ import (
 type Found struct {
 	certify.Evidence
 
-	reference []job.Affine  // scaling by the prior rows: features, then target; nil without prior rows
-	referred  string        // digest of the prior rows
-	encode    job.Encodings // by the prior rows and the job; nil if no rows were read
+	prior       []job.Affine  // scaling by the prior rows: features, then target; nil without prior rows
+	priorDigest string        // digest of the prior rows
+	encode      job.Encodings // by the prior rows and the job; nil if no rows were read
 
 	Kept dataset.RawRows // the prior rows, or the start rows if there are none, in the order of their ordinals
 }
@@ -68,33 +68,33 @@ func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 	digest, targets := p.digests(dataset.Indices(p.of.columns))
 	found.Sample.Digest, found.Sample.Targets = digest.String(), targets.String()
 	kept, want := p.rows(), found.Counts.Prior
-	reference := kept
-	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.LossSums.Of(certify.PredictorConstant, certify.SubsetTraining).Risk}
+	prior := kept
+	found.Constant = certify.Constant{Origin: certify.OriginPrior, Risk: found.LossSums.Of(certify.PredictorConstant, certify.SubsetTraining).Risk}
 	if want == 0 {
-		reference, want, found.Constant.Origin = dataset.NewRawRows(p.of.columns, nil), min(dataset.StartRows, found.Counts.Training), certify.OriginStart
+		prior, want, found.Constant.Origin = dataset.NewRawRows(p.of.columns, nil), min(dataset.StartRows, found.Counts.Training), certify.OriginStart
 	}
-	found.referred = reference.Digest(dataset.Indices(p.of.columns))
+	found.priorDigest = prior.Digest(dataset.Indices(p.of.columns))
 	if kept.Len() == 0 || int64(kept.Len()) != want {
 		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.Len(), want)
 	}
-	if found.encode, err = dataset.LevelsSeen(j.Encode, columns, reference); err != nil {
+	if found.encode, err = dataset.LevelsSeen(j.Encode, columns, prior); err != nil {
 		return nil, err
 	}
 	encoded := found.encode.By(columns)
-	reference, kept = reference.Filled(encoded), kept.Filled(encoded)
-	if found.Mean, err = dataset.MeanDistances(mean, reference, p.lossSums.Of(certify.PredictorColumn, certify.SubsetTraining).Risk, m.Meta.Target.Scale); err != nil {
+	prior, kept = prior.Filled(encoded), kept.Filled(encoded)
+	if found.Mean, err = dataset.MeanDistances(mean, prior, p.lossSums.Of(certify.PredictorColumn, certify.SubsetTraining).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
 	}
-	if found.Constant.Origin == certify.OriginReference {
+	if found.Constant.Origin == certify.OriginPrior {
 		for c := range len(m.Meta.Features) {
-			found.reference = append(found.reference, dataset.Standardise(kept.Column(c)))
+			found.prior = append(found.prior, dataset.Standardise(kept.Column(c)))
 		}
 		y := kept.Column(p.of.columns - 1)
 		target := dataset.Standardise(y)
 		target.Centre = mean.Centre(dataset.Centre(y, target.Centre))
-		found.reference = append(found.reference, target)
+		found.prior = append(found.prior, target)
 	}
-	if found.Grouping, err = grouping(j, columns, reference); err != nil {
+	if found.Grouping, err = grouping(j, columns, prior); err != nil {
 		return nil, err
 	}
 	found.Kept = kept
@@ -106,10 +106,10 @@ func (p *Pass) result(ctx context.Context, j job.Job, m Model) (*Found, error) {
 }
 
 // grouping returns the groups of the job with the number of prior rows of each, or nil if there are no groups.
-func grouping(j job.Job, columns []string, reference dataset.RawRows) (*certify.Grouping, error) {
-	values, err := dataset.GroupValues(j, columns, reference)
+func grouping(j job.Job, columns []string, prior dataset.RawRows) (*certify.Grouping, error) {
+	values, err := dataset.GroupValues(j, columns, prior)
 	by := j.Grouping(values)
-	if err != nil || by == nil || reference.Len() == 0 {
+	if err != nil || by == nil || prior.Len() == 0 {
 		return by, err
 	}
 	at, err := j.GroupColumn(columns)
@@ -117,7 +117,7 @@ func grouping(j job.Job, columns []string, reference dataset.RawRows) (*certify.
 		return nil, err
 	}
 	by.Prior = make([]int64, len(values)+1)
-	for _, v := range reference.Column(at) {
+	for _, v := range prior.Column(at) {
 		by.Prior[by.Of(v)]++
 	}
 	return by, nil

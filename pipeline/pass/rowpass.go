@@ -87,7 +87,7 @@ func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []i
 	}
 	p.split = split
 	p.of.outside = p.split.Outside()
-	return p, errors.Join(job.Scalable(p.split.Rows-out.Size(), p.split.Reference()), Separable(job, p.split))
+	return p, errors.Join(job.Scalable(p.split.Rows-out.Size(), p.split.Prior()), Separable(job, p.split))
 }
 
 // Prepare prepares the last pass over a source. The training state has what the pass needs from training.

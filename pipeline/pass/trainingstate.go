@@ -32,7 +32,7 @@ type TrainingState struct {
 	Sample        string            `json:"dataset"`            // digest of the rows that training read
 	Targets       string            `json:"targets"`            // digest of their targets
 	Segments      []dataset.Segment `json:"segments,omitempty"` // their positions in a log
-	Reference     string            `json:"prior"`              // digest of the prior rows, by which scaling and prior were chosen
+	Prior         string            `json:"prior"`              // digest of the prior rows, by which scaling and prior were chosen
 	Constant      float64           `json:"constant"`           // of the baseline
 	Groups        []float64         `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt   `json:"attempt"`
@@ -170,7 +170,7 @@ func (h *TrainingState) Result(ctx context.Context, j job.Job, m Model, all *Pas
 	case found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets:
 		return nil, fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
 			"the source was changed meanwhile; run again on a source that does not change", job.ErrChanged, found.Sample.Digest, h.Sample)
-	case found.referred != h.Reference:
+	case found.priorDigest != h.Prior:
 		return nil, fmt.Errorf("%w: the last pass read other prior rows than training had: run again", job.ErrChanged)
 	case found.Constant.Value != h.Constant:
 		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", job.ErrChanged, found.Constant.Value, h.Constant)
