@@ -32,4 +32,4 @@ def plain(text):
 
 
 outside = lambda: next(i for i, frame in enumerate(inspect.stack(0)) if os.path.dirname(frame.filename) != os.path.dirname(__file__))  # the level, for warnings, of the line that called this package
-ok = lambda message: print("ok   " + plain(message))
+ok = lambda message: print("ok   " + plain(message), flush=True)
