@@ -1,10 +1,12 @@
 package ingest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -144,7 +146,7 @@ func (c choice) fault(tables []Table, index []map[string][]Column, name string) 
 func (c choice) unusable(t Table, found []Column, name string) string {
 	switch {
 	case len(found) == 0:
-		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), DidYouMean(name, columnNames(t.Columns)))
+		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(columnNames(t.Columns)), DidYouMean(name, columnNames(t.Columns)))
 	case len(found) > 1:
 		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
 	case found[0].Text && (slices.Contains(c.Labels, name) || c.encoded[name]):
@@ -169,12 +171,10 @@ func columnNames(columns []Column) []string {
 	return names
 }
 
-// list names the columns of a table, at most 30 of them.
-func list(columns []Column) string {
-	const most = 30
-	names := columnNames(columns[:min(len(columns), most)])
-	if len(columns) > most {
-		names = append(names, fmt.Sprintf("and %d more", len(columns)-most))
+// list names columns, at most 30 of them.
+func list(names []string) string {
+	if more := len(names) - 30; more > 0 {
+		names = append(slices.Clip(names[:30]), fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }
@@ -191,7 +191,13 @@ func (c choice) features(tables []Table, index []map[string][]Column) (features,
 		return c.Features, nil, nil
 	}
 	var errs []error
-	all := allNames(tables)
+	var all, texts []string
+	var text string // the first of texts, which are quoted
+	for _, t := range tables {
+		all = append(all, columnNames(t.Columns)...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
 	find := func(key string, at int, name string) {
 		if !slices.ContainsFunc(index, func(m map[string][]Column) bool { return len(m[name]) > 0 }) {
 			errs = append(errs, &ChoiceError{key, at, fmt.Sprintf("no file has column %q%s", name, DidYouMean(name, all))})
@@ -211,26 +217,30 @@ func (c choice) features(tables []Table, index []map[string][]Column) (features,
 		if name == c.Target || excluded[name] {
 			continue
 		}
-		if why := c.leftOut(tables, index, name); why != "" {
+		switch why := c.leftOut(tables, index, name); why {
+		case "":
+			features = append(features, name)
+		case isText:
+			texts, text = append(texts, strconv.Quote(name)), cmp.Or(text, name)
+		default:
 			warnings = append(warnings, fmt.Sprintf("column %q is left out: %s", name, why))
-			continue
 		}
-		features = append(features, name)
+	}
+	if len(texts) > 0 {
+		which := fmt.Sprintf("column %q is left out: it is text; to use it", text)
+		if len(texts) > 1 {
+			which = fmt.Sprintf("columns %s are left out: they are text; to use one", list(texts))
+		}
+		warnings = append(warnings, fmt.Sprintf("%s: encode: {%s: one-hot}; if it holds numbers as text (\"12,50\"), store them as numbers (12.5)", which, text))
 	}
 	return features, warnings, errors.Join(errs...)
 }
 
-func allNames(tables []Table) []string {
-	var names []string
-	for _, t := range tables {
-		names = append(names, columnNames(t.Columns)...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // pandasIndex is a column that pandas adds to its files, mostly the number of the row.
 var pandasIndex = regexp.MustCompile(`^__index_level_[0-9]+__$`)
+
+// isText is the reason for columns of text, which have one warning together.
+const isText = "it is text"
 
 // leftOut returns the reason why a column is no default feature; "" if it is one.
 func (c choice) leftOut(tables []Table, index []map[string][]Column, name string) string {
@@ -256,7 +266,7 @@ func (c choice) leftOut(tables []Table, index []map[string][]Column, name string
 		case found[0].Use == OnRequest:
 			return fmt.Sprintf("it is %s; declare it as a feature to use it, a time as seconds since 1970", found[0].Type)
 		case found[0].Text:
-			return fmt.Sprintf("it is text; to use it: encode: {%s: one-hot}; if it holds numbers as text (\"12,50\"), store them as numbers (12.5)", name)
+			return isText
 		case found[0].Use == Unusable:
 			return fmt.Sprintf("it is %s", found[0].Type)
 		}
