@@ -106,8 +106,8 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 	case g.Status != certify.StatusCertified:
 		return NotCertified("finished, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, Useless(c, g))
 	case how.Limit > 0 && !(g.Bound <= how.Limit):
-		return NotCertified("finished, but the bound for the %s, %s, is above what the job requires, %s",
-			g.Predictor, words.PercentUp(g.Bound), words.PercentDeclared(how.Limit))
+		return NotCertified("finished, but the bound for the %s, %s%s, is above what the job requires, %s",
+			g.Predictor, words.PercentUp(g.Bound), OffBy(c), words.PercentDeclared(how.Limit))
 	default:
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/digest"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // Incomparable returns why two certificates cannot be compared, or "" if they can and their models can replace each other.
@@ -21,6 +22,15 @@ func Incomparable(a, b certify.Certificate) string {
 
 // Subject returns a digest of 16 hexadecimal digits that is equal for models that can replace each other.
 func Subject(c certify.Certificate) string { return digest.OfValues(c.Loss)[:16] }
+
+// OffBy returns the tolerance of the bounds of c, as " (off by more than 5 minutes)", if its claims hold at every
+// tolerance, so that their words name intervals; otherwise "".
+func OffBy(c certify.Certificate) string {
+	if c.Loss.Tolerance != certify.AnyTolerance {
+		return ""
+	}
+	return " (off by more than " + words.Amount(c.Loss.Epsilon, c.Loss.Unit) + ")"
+}
 
 // CarriedID returns the certificate id that predictions, or random draws, carry: id if the certificate certifies them,
 // otherwise "".

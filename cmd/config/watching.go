@@ -89,12 +89,12 @@ func (w *Watching) Last() (watch.Test, bool) {
 }
 
 // Alarms are warnings of the alarm that a watch with its state next to a certificate has raised about it.
-func Alarms(certificate, id string) []string {
+func Alarms(certificate, id string, c certify.Certificate) []string {
 	s, err := sinklake.ReadWatch(durable.OS{}, filepath.Dir(certificate))
-	if err != nil || s.Test(id).Raised() == "" {
+	if err != nil || s.Test(id).Raised(c) == "" {
 		return nil // a damaged state stops the watch
 	}
-	return []string{"ALARM: " + strings.Replace(s.Test(id).Raised(), "these rows", "the rows that watch has counted", 1) + ". Intervals of its certificate, too, hold only if the alarm is wrong (hint: docs/howto/monitor.md says what ends an alarm)"}
+	return []string{"ALARM: " + strings.Replace(s.Test(id).Raised(c), "these rows", "the rows that watch has counted", 1) + ". Intervals of its certificate, too, hold only if the alarm is wrong (hint: docs/howto/monitor.md says what ends an alarm)"}
 }
 
 // adopting shows what the state says of a model that becomes current, before a row comes: no restart hides an

@@ -53,7 +53,7 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	newDisplay(w).warnings(config.Alarms(path, id))
+	newDisplay(w).warnings(config.Alarms(path, id, c))
 	if err := config.OutputIn(objects.Dir(path), nil).CheckCertificate(ctx, c, c.Model.Digest); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

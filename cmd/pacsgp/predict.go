@@ -100,7 +100,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	if err != nil {
 		return err
 	}
-	warnings := append(config.Alarms(certificate, p.ID), report.ModelWarnings(p.Certificate)...)
+	warnings := append(config.Alarms(certificate, p.ID, p.Certificate), report.ModelWarnings(p.Certificate)...)
 	if asJSON {
 		err = printJSON(w.stdout, struct {
 			Warnings []string `json:"warnings"`

@@ -13,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -106,14 +107,14 @@ func promote(ctx context.Context, w system, topics, id, to string, who certify.P
 			c, before, err = s.Promote(ctx, id, to, who)
 		}
 		if err == nil && s.Require.Limit > 0 && c.About(s.Require.Of).Bound > s.Require.Limit {
-			newDisplay(w).warning(fmt.Sprintf("its bound, %s, is above what the job requires, %s", words.PercentUp(c.About(s.Require.Of).Bound), words.PercentDeclared(s.Require.Limit)))
+			newDisplay(w).warning(fmt.Sprintf("its bound, %s%s, is above what the job requires, %s", words.PercentUp(c.About(s.Require.Of).Bound), pipeline.OffBy(c), words.PercentDeclared(s.Require.Limit)))
 		}
 	} else if err = config.Local(to); err == nil {
 		if id, err = config.CertificateIn(to, id); err == nil {
 			out := config.OutputIn(to, w.fs)
 			if c, before, err = schedule.Promote(ctx, out, id, who, time.Now()); err == nil {
 				warnOfRefusal(newDisplay(w), out, id)
-				newDisplay(w).warnings(config.Alarms(filepath.Join(to, config.CurrentFile), id))
+				newDisplay(w).warnings(config.Alarms(filepath.Join(to, config.CurrentFile), id, c))
 			}
 		}
 		to = filepath.Join(to, config.CurrentFile)

@@ -158,6 +158,11 @@ func Name(column string) string { return quoted(column, plainWord) }
 // Unit formats a unit after a number: in quotes if it could be mistaken for a part of it, like e-3.
 func Unit(unit string) string { return quoted(unit, plainUnit) }
 
+// Amount formats a tolerance with its unit, rounded up.
+func Amount(tolerance float64, unit string) string {
+	return strings.TrimRight(AtMostDigits(tolerance)+" "+Unit(unit), " ")
+}
+
 func quoted(text string, unless *regexp.Regexp) string {
 	if unless.MatchString(text) {
 		return text

@@ -60,7 +60,7 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 		if run != nil && run.Exit != nil && *run.Exit != 0 {
 			failed(*run.Exit, errors.New(Words(run)))
 		}
-		if err := j.alarm(); err != nil {
+		if err := j.alarm(ctx); err != nil {
 			failed(pipeline.ExitStatus(err), err)
 		}
 	}

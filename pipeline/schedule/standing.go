@@ -64,7 +64,7 @@ func (j *Job) Due(ctx context.Context, now time.Time) (*time.Time, error) {
 }
 
 // alarm returns an error if a watch that stores its state in the output has raised an alarm about the current model.
-func (j *Job) alarm() error {
+func (j *Job) alarm(ctx context.Context) error {
 	current, err := j.Output.Current()
 	if err != nil || current == nil {
 		return nil //nolint:nilerr // runs say why no model is current
@@ -77,7 +77,8 @@ func (j *Job) alarm() error {
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w (hint: restore it from a copy, or remove it, and test again)", j.Name, where, err)
 	}
-	if why := s.Test(current.ID).Raised(); why != "" {
+	c, _ := j.Output.GetCertificate(ctx, current.ID) // zero without one
+	if why := s.Test(current.ID).Raised(c); why != "" {
 		return pipeline.NotCertified("%s: alarm, certificate %.12s…: %s (hint: %s)", j.Name, current.ID, why, watch.Ends)
 	}
 	return nil

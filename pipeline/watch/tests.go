@@ -35,14 +35,14 @@ func (p Promotion) Decide(current, next certify.Certificate, who certify.Predict
 		return Decision{Why: fmt.Sprintf("it lacks features of the current one, %s, which are constant or missing in its rows", strings.Join(lost, ", "))}, nil
 	}
 	if p.Within == 0 {
-		return Decision{Moves: true, Why: "before: at most " + words.PercentUp(current.About(who).Bound)}, nil
+		return Decision{Moves: true, Why: "before: at most " + words.PercentUp(current.About(who).Bound) + pipeline.OffBy(current)}, nil
 	}
 	same, err := next.Under(current.Delta)
 	if err != nil {
 		return Decision{}, err
 	}
 	old, bound := current.About(who).Bound, same.About(who).Bound
-	its := "its bound, " + words.PercentUp(bound)
+	its := "its bound, " + words.PercentUp(bound) + pipeline.OffBy(next)
 	if own := next.About(who).Bound; own != bound { // run k spends less than run 1
 		its += " with the confidence of the current one (" + words.PercentUp(own) + " with its own)"
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A Report is the result of a test.
@@ -32,8 +33,8 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		if t.Unit != nil {
 			of = "the rows of a unit, on average over " + of + ","
 		}
-		r.Statement = fmt.Sprintf("%s of %s were missed; the expected share is at most %s (%s confidence)",
-			words.PercentNear(t.Losses.Upper()), of, words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
+		r.Statement = fmt.Sprintf("%s of %s were missed%s; the expected share is at most %s (%s confidence)",
+			words.PercentNear(t.Losses.Upper()), of, pipeline.OffBy(c), words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
 		if r.Bound < t.Alarm.Bound {
 			r.Statement += ", below the certified " + words.PercentUp(t.Alarm.Bound)
 		} else if t.Alarm.Bound < 1 {
@@ -54,7 +55,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 			r.Statement += fmt.Sprintf("; not counted: %s %s", words.Count(n.rows, "row"), n.which)
 		}
 	}
-	if r.Alarm = t.Raised(); r.Alarm != "" {
+	if r.Alarm = t.Raised(c); r.Alarm != "" {
 		r.Statement += ". ALARM: the certified bound does not hold" + t.over()
 		return r, nil
 	}
@@ -67,14 +68,14 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	return r, nil
 }
 
-// Raised returns why and where the alarm was raised, or "" if it was not or t is nil.
-func (t *Test) Raised() string {
+// Raised returns why and where the alarm of the certificate c was raised, or "" if it was not or t is nil.
+func (t *Test) Raised(c certify.Certificate) string {
 	if t == nil || t.Alarm.Raised == 0 {
 		return ""
 	}
 	a, in := t.Alarm, map[bool]string{true: "in", false: "the last of which ended with"}[t.Unit == nil]
-	return fmt.Sprintf("the certified bound of %s does not hold%s: clear after %s, %s %s. If it held, such an alarm would have a probability of at most %s",
-		words.PercentUp(a.Bound), t.over(), words.Count(a.Raised, "new "+t.example()), in, t.Where, words.PercentDeclared(a.Delta))
+	return fmt.Sprintf("the certified bound of %s%s does not hold%s: clear after %s, %s %s. If it held, such an alarm would have a probability of at most %s",
+		words.PercentUp(a.Bound), pipeline.OffBy(c), t.over(), words.Count(a.Raised, "new "+t.example()), in, t.Where, words.PercentDeclared(a.Delta))
 }
 
 // over says what the tested bound is about.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -38,6 +39,8 @@ type output struct {
 	Test    *watch.Test          // of the current model on new rows; nil without one
 	Runs    []*pipeline.RunState // newest first
 	Plot    string               // path of the last run's plot; "" without one
+
+	certificate certify.Certificate // that is current; zero without one
 }
 
 // A remark is a sentence that an operator needs, with a hint of what to do.
@@ -158,6 +161,7 @@ func (o *output) promise(ctx context.Context, folder string) error {
 		return err
 	}
 	checked.Store(o.Current.ArtifactRef, true)
+	o.certificate = c
 	page, err := report.PageOf(c)
 	if err == nil {
 		o.Promise = &page
@@ -196,8 +200,8 @@ func (o *output) newest(is func(r *pipeline.RunState) bool) *pipeline.RunState {
 // explain adds remarks: is the current model from the last run, and if not, why? known means that
 // the pointer exists.
 func (o *output) explain(now time.Time, known bool) {
-	if o.Test.Raised() != "" {
-		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Raised()+".", watch.Ends)
+	if why := o.Test.Raised(o.certificate); why != "" {
+		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+why+".", watch.Ends)
 	}
 	open := len(o.Runs) > 0 && o.Runs[0].State == pipeline.StateRunning
 	if held, _ := lake.AtWork(o.Folder, lake.OutputLock); open && !held {

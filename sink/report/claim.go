@@ -86,7 +86,7 @@ func failure(c certify.Certificate, g certify.Claim) string {
 
 // amount formats a tolerance with its unit, rounded up.
 func amount(c certify.Certificate, tolerance float64) string {
-	return strings.TrimRight(words.AtMostDigits(tolerance)+" "+words.Unit(c.Loss.Unit), " ")
+	return words.Amount(tolerance, c.Loss.Unit)
 }
 
 // miss returns the condition for a loss of 1, or the cost of an error e if losses are not 0 or 1.

@@ -74,7 +74,7 @@ func PageOf(c certify.Certificate) (Page, error) {
 func terms(c certify.Certificate, g certify.Claim) []field {
 	all := []field{
 		{"status", string(g.Status)},
-		{"bound", limit(c, g.Bound)},
+		{"bound", limit(c, g.Bound) + map[bool]string{true: " (" + miss(c) + ")"}[c.Loss.Tolerance != ""]},
 		{"best constant", limit(c, g.Baseline)},
 		{"n", words.Count(g.N, example(c))},
 	}
