@@ -13,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -174,17 +175,25 @@ func DefaultTopics(brokers string, warning func(string)) *ArtifactTopics {
 	}
 }
 
-// Promote makes a published certificate the current one of a name. It returns it, and the id of the
-// one before.
+// Promote makes a published certificate the current one of a name, by its id or the beginning of it.
+// It returns it, and the id of the one before.
 func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required certify.Predictor) (c certify.Certificate, before string, err error) {
-	if !digest.Is(id) {
-		return c, "", Argument(fmt.Errorf("%s: want the whole id of a published certificate", id))
+	if len(id) < 12 || strings.Trim(id, "0123456789abcdef") != "" {
+		return c, "", Argument(fmt.Errorf("%s: want the id of a published certificate, or twelve digits or more of its beginning", id))
 	}
 	client, err := s.Cluster.Client()
 	if err != nil {
 		return c, "", err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
+	all, err := kafkalog.Certificates(ctx, client, s.Topics, id)
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("topic %q: %s published whose id begins with %s: want one", s.Topics.Certificates, words.Count(len(all), "certificate is", "certificates are"), id)
+	}
+	if err != nil {
+		return c, "", err
+	}
+	id = all[0]
 	a, err := (&kafkalog.Pointers{Client: client, Topics: s.Topics, Name: name}).Artifact(ctx, pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id}})
 	if err == nil {
 		err = schedule.Promotable(ctx, a.Certificate, a.Model, id, required)

@@ -96,8 +96,8 @@ func promoteCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// promote moves the pointer of the name to on topics or, if topics is "", of the folder to. In a
-// folder id may be the beginning of an id. It prints which certificate is current.
+// promote moves the pointer of the name to on topics or, if topics is "", of the folder to. id
+// may be the beginning of an id. It prints which certificate is current.
 func promote(ctx context.Context, w system, topics, id, to string, who certify.Predictor) (err error) {
 	var c certify.Certificate
 	var before string

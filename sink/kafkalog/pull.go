@@ -45,6 +45,17 @@ func Pull(ctx context.Context, client *broker.Client, t Topics, id string) (a st
 	return a, err
 }
 
+// Certificates returns the ids of the published certificates that begin with begin.
+func Certificates(ctx context.Context, client *broker.Client, t Topics, begin string) (ids []string, err error) {
+	err = scan(ctx, client, t.Certificates, false, func(_ int, r *broker.Record) error {
+		if id := string(r.Key); strings.HasPrefix(id, begin) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids, err
+}
+
 // Current reads the pointer of a name. It returns [ErrNotFound] if there is none.
 func Current(ctx context.Context, client *broker.Client, t Topics, name string) (Pointer, error) {
 	var p Pointer
