@@ -30,8 +30,6 @@ const (
 	batchBytes   = 8 << 20
 	// roundOffsets is how many offsets of one partition are read before the next partition.
 	roundOffsets = 1 << 16
-	// identityEvery is how often to check whether the topic was replaced by a new one.
-	identityEvery = 5 * time.Second
 )
 
 // follow calls use with batches of records, from the given offset of each partition on, or from the
@@ -44,7 +42,7 @@ func (cfg Config) follow(ctx context.Context, from map[int]int64, once bool, use
 	f.clear()
 	for {
 		quiet, err := f.round(ctx)
-		if err == nil && (quiet && once || time.Since(f.checked) >= identityEvery) {
+		if err == nil && (quiet && once || time.Since(f.checked) >= broker.IdentityEvery) {
 			err = f.same(ctx)
 		}
 		if err == nil {
@@ -78,14 +76,8 @@ type follower struct {
 
 // same returns an error if the topic was replaced by a new one.
 func (f *follower) same(ctx context.Context) error {
-	if f.checked = time.Now(); f.cfg.Identity == (broker.Identity{}) {
-		return nil
-	}
-	is, err := f.cfg.Client.Identity(ctx, f.cfg.Topic)
-	if err != nil {
-		return err
-	}
-	return is.Same(f.cfg.Identity, f.cfg.Topic, "the one whose rows came before")
+	f.checked = time.Now()
+	return f.cfg.Client.Same(ctx, f.cfg.Identity, f.cfg.Topic, "the one whose rows came before")
 }
 
 func (f *follower) clear() {

@@ -235,17 +235,11 @@ func (s *spool) complete(ctx context.Context) error {
 // sameTopic returns an error if the topic was replaced since the window was frozen: a new topic has
 // other rows at the same offsets.
 func (s *spool) sameTopic(ctx context.Context) error {
-	if s.m.Identity == (broker.Identity{}) {
-		return nil
+	err := s.cfg.Client.Same(ctx, s.m.Identity, s.cfg.Topic, "when the window was begun")
+	if errors.Is(err, broker.ErrAnother) {
+		err = fmt.Errorf("%w (hint: remove the spool %s, and a window of the topic that is there now is begun; for a stream that has published choose another source.kafka.group, publish.kafka.name and output)", err, s.cfg.Folder)
 	}
-	is, err := s.cfg.Client.Identity(ctx, s.cfg.Topic)
-	if err != nil {
-		return err
-	}
-	if err := is.Same(s.m.Identity, s.cfg.Topic, "when the window was begun"); err != nil {
-		return fmt.Errorf("%w (hint: remove the spool %s, and a window of the topic that is there now is begun; for a stream that has published choose another source.kafka.group, publish.kafka.name and output)", err, s.cfg.Folder)
-	}
-	return nil
+	return err
 }
 
 // partition reads a partition to the end of the window, from the end of its last segment.

@@ -34,6 +34,19 @@ func (i Identity) Same(was Identity, topic, than string) error {
 	return fmt.Errorf("topic %q is another one than %s: that had the id %q on the cluster %q, this has %q on %q: %w", topic, than, was.Topic, was.Cluster, i.Topic, i.Cluster, ErrAnother)
 }
 
+// Same returns [ErrAnother] if the topic that has the name now is another one than was, if both are
+// known. than is as for [Identity.Same].
+func (c *Client) Same(ctx context.Context, was Identity, topic, than string) error {
+	if was == (Identity{}) {
+		return nil
+	}
+	is, err := c.Identity(ctx, topic)
+	if err == nil {
+		err = is.Same(was, topic, than)
+	}
+	return err
+}
+
 // Identity returns the identity of the topic that has the name now.
 func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
 	var found Identity

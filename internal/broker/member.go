@@ -40,6 +40,7 @@ type Group struct {
 	Name, Topic string
 	Shared      bool          // members share the partitions; otherwise one has all of them
 	Session     time.Duration // how long a silent member keeps its partitions
+	Again       string        // ends the error of Lead if the topic is made again: what to do
 	// OnChange, if not nil, is called with whether the group has this member in a current
 	// generation, and how many partitions the member has.
 	OnChange func(known bool, partitions int)
@@ -48,8 +49,13 @@ type Group struct {
 // Lead joins the group and calls work each time this member gets partitions of the topic. The
 // context of work ends with the cause [ErrLost] when another member gets them or, in a shared
 // group, when its partitions change, but not while the group rebalances or brokers are away. Lead
-// leaves the group and returns when ctx is done, or when work returns anything but ErrLost.
+// leaves the group and returns when ctx is done, when work returns anything but ErrLost, or with
+// [ErrAnother] when the topic is made again before work begins.
 func (c *Client) Lead(ctx context.Context, group Group, work func(ctx context.Context, m *Membership) error) error {
+	was, err := c.Identity(ctx, group.Topic)
+	if err != nil {
+		return err
+	}
 	m := &Membership{changed: make(chan struct{}), onChange: group.OnChange, shared: group.Shared}
 	members, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: group.Name, Brokers: c.config.Brokers, Topics: []string{group.Topic},
@@ -79,13 +85,10 @@ func (c *Client) Lead(ctx context.Context, group Group, work func(ctx context.Co
 	defer leave(members)
 	defer stop()
 	for {
-		err := m.await(ctx, func() bool {
-			if m.now == nil || len(m.has) == 0 {
-				return false
-			}
-			m.with = m.has
-			return true
-		})
+		err := m.standBy(ctx, func() error { return c.Same(ctx, was, group.Topic, "when this process began") })
+		if errors.Is(err, ErrAnother) {
+			return fmt.Errorf("%w%s", err, group.Again)
+		}
 		if err == nil {
 			err = m.whileLeading(ctx, work)
 		}
@@ -97,6 +100,30 @@ func (c *Client) Lead(ctx context.Context, group Group, work func(ctx context.Co
 			return why
 		default:
 			return err
+		}
+	}
+}
+
+// IdentityEvery is how often to check whether a topic was replaced by a new one.
+const IdentityEvery = 5 * time.Second
+
+// standBy waits until this member has partitions, while same returns no error.
+func (m *Membership) standBy(ctx context.Context, same func() error) error {
+	for {
+		within, cancel := context.WithTimeout(ctx, IdentityEvery)
+		err := m.await(within, func() bool {
+			if m.now == nil || len(m.has) == 0 {
+				return false
+			}
+			m.with = m.has
+			return true
+		})
+		cancel()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if again := same(); again != nil || err == nil {
+			return again
 		}
 	}
 }
