@@ -101,15 +101,33 @@ func Alarms(certificate, id string, c certify.Certificate) []string {
 // alarm, and another model ends it.
 type adopting struct {
 	score.Events
-	testOf  func(*score.Predictor) (watch.Test, error)
-	counted func(by *score.Predictor, t watch.Test)
+	of     *Watching
+	testOf func(*score.Predictor) (watch.Test, error)
+	before *score.Predictor
+	last   watch.Test // in the state, before any model
+	warned bool
 }
 
-func (e adopting) Adopted(by *score.Predictor) {
+func (e *adopting) Adopted(by *score.Predictor) {
 	e.Events.Adopted(by)
-	if t, err := e.testOf(by); err == nil { // otherwise the first row shows the error
-		e.counted(by, t)
+	t, err := e.testOf(by)
+	if err != nil { // the first row shows the error
+		return
 	}
+	e.of.Counted(by, t)
+	if e.before != nil {
+		e.last, _ = e.testOf(e.before)
+	}
+	if e.before = by; e.of.Delay > 0 && !e.warned && e.last.Certificate != "" && e.last.Certificate != by.ID && e.last.New()+t.New() == 0 {
+		e.warned = true
+		e.of.Warned(fmt.Sprintf("certificate %.12s… was replaced before a file of its time was as old as delay demands: nothing has tested it, and if that goes on, nothing ever tests a model (hint: let models stay current for longer than delay, or shorten delay)", e.last.Certificate))
+	}
+}
+
+// adopting returns the events of a loop.
+func (w *Watching) adopting(testOf func(*score.Predictor) (watch.Test, error)) score.Events {
+	last, _ := w.Last()
+	return &adopting{Events: w.Events, of: w, testOf: testOf, last: last}
 }
 
 // pointers returns the pointers of the file, or the artifact that arguments name.
@@ -157,7 +175,7 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
 	out := watch.NewWriter(cfg)
-	l := score.Loop[ingestlake.StoredColumns]{Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Passthrough: s.Passthrough}, !w.Follow), Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After}
+	l := score.Loop[ingestlake.StoredColumns]{Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Passthrough: s.Passthrough}, !w.Follow), Writer: out, Events: w.adopting(out.Test), Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err
 }
@@ -210,7 +228,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		maps.Copy(s.Log.Offsets, records.Ends())
 	}
 	out := watch.NewWriter(cfg)
-	l := score.Loop[score.Records]{Follower: f, Reader: rows, Writer: out, Events: adopting{w.Events, out.Test, w.Counted}, AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After}
+	l := score.Loop[score.Records]{Follower: f, Reader: rows, Writer: out, Events: w.adopting(out.Test), AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After}
 	_, err = l.Run(ctx)
 	if gone, ok := errors.AsType[*kafkalog.GoneError](err); ok {
 		err = fmt.Errorf("%w (hint: offsets %d and below of partition %d of %s were not counted and are gone. %s)", err, gone.Start-1, gone.Partition, gone.Topic, countAgain)

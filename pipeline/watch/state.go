@@ -113,6 +113,9 @@ func (t *Test) Labelled() int64 {
 	return t.Losses.Count()
 }
 
+// New returns the number of rows that came after the model, with or without a label.
+func (t *Test) New() int64 { return t.Labelled() + t.Open + t.Late + t.Unlabelled + t.Bad }
+
 // clone returns a deep copy, as far as additions to it change anything.
 func (s *State) clone() *State {
 	c := *s
