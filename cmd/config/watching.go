@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -171,6 +173,16 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 	cfg.Where = func(p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns, _ int) string {
 		return p.File.Path
 	}
+	cfg.Left = func(p score.Piece[ingestlake.StoredColumns], rows map[string]int64) {
+		var all []string
+		for _, why := range slices.Sorted(maps.Keys(rows)) {
+			all = append(all, fmt.Sprintf("%s (%s)", words.Count(rows[why], "row"), why))
+		}
+		if more := len(all) - 10; more > 0 {
+			all = append(all[:10], words.Count(more, "other reason"))
+		}
+		w.Said(fmt.Sprintf("%s: not counted: %s", p.File.Path, strings.Join(all, ", ")))
+	}
 	cfg.AddPosition = func(s *watch.State, p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns) {
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
@@ -205,7 +217,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 	}
 	rows.From(log.Offsets)
 	var warned sync.Map // ids of certificates
-	cfg.Known = func(_ context.Context, p score.Piece[score.Records]) (func(score.Records, int) bool, error) {
+	cfg.Known = func(_ context.Context, p score.Piece[score.Records]) (func(score.Records, int) string, error) {
 		_, has := p.By.End(rows.Topic, 0)
 		if err := rows.Identity.Same(broker.Identity(p.By.Source), rows.Topic, "that of certificate "+p.By.ID); has && err != nil {
 			return nil, fmt.Errorf("%v (hint: name a model of the rows that are there now)", err) //nolint:errorlint // its hint is another one
@@ -213,10 +225,10 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		if _, was := warned.LoadOrStore(p.By.ID, true); !has && !was {
 			w.Warned(fmt.Sprintf("certificate %.12s…: its sample has no offsets of %s, so that all rows of the topic count as if they came later, also those that the sample may have had from elsewhere", p.By.ID, rows.Topic))
 		}
-		return func(records score.Records, i int) bool {
+		return func(records score.Records, i int) string {
 			partition, offset, _ := records.Position(i)
 			end, _ := p.By.End(rows.Topic, partition)
-			return offset < end || !p.By.SpeaksOf(rows.Topic, partition)
+			return map[bool]string{true: "known"}[offset < end || !p.By.SpeaksOf(rows.Topic, partition)]
 		}, nil
 	}
 	cfg.Where = func(_ score.Piece[score.Records], records score.Records, row int) string {
@@ -243,9 +255,9 @@ type watchedFiles struct {
 	of *Watching
 
 	mu      sync.Mutex
-	counted map[string]bool     // counted files: names, and the texts in the state
-	digests map[string]string   // by path: digest of the values of a file that is not stored yet
-	known   map[testedFile]bool // results of isKnown for files that are not stored yet
+	counted map[string]bool       // counted files: names, and the texts in the state
+	digests map[string]string     // by path: digest of the values of a file that is not stored yet
+	known   map[testedFile]string // results of isKnown for files that are not stored yet
 	warned  map[string]bool
 }
 
@@ -257,7 +269,7 @@ type testedFile struct {
 }
 
 func newWatchedFiles(watching *Watching, counted []string) *watchedFiles {
-	f := &watchedFiles{of: watching, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]bool{}, warned: map[string]bool{}}
+	f := &watchedFiles{of: watching, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]string{}, warned: map[string]bool{}}
 	for _, digest := range counted {
 		f.note(digest)
 	}
@@ -275,53 +287,56 @@ func (f *watchedFiles) has(file score.File) (bool, error) {
 	return err == nil && time.Since(info.ModTime()) < time.Duration(f.of.Delay), err
 }
 
-// knownTo reports whether the rows of a file are not new for the certificate.
-func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.StoredColumns]) (func(ingestlake.StoredColumns, int) bool, error) {
+// knownTo returns why the rows of a file are not new for the certificate, "" if they are.
+func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.StoredColumns]) (func(ingestlake.StoredColumns, int) string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	of := testedFile{p.File, p.By.ID}
-	is, found := f.known[of]
+	why, found := f.known[of]
 	if !found {
 		var err error
-		if is, err = f.isKnown(ctx, p.File, p.By); err != nil {
+		if why, err = f.isKnown(ctx, p.File, p.By); err != nil {
 			return nil, err
 		}
-		f.known[of] = is
+		f.known[of] = why
 	}
-	return func(ingestlake.StoredColumns, int) bool { return is }, nil
+	return func(ingestlake.StoredColumns, int) string { return why }, nil
 }
 
-// isKnown reports whether rows are not new: the file is older than the pointer, was counted, has a
-// counted file's name, or is one of the dataset.
-func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.Predictor) (bool, error) {
+// isKnown returns why rows are not new: the file is older than the pointer, was counted, has a
+// counted file's name, or is one of the dataset. For new rows it returns "".
+func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.Predictor) (string, error) {
 	info, err := os.Stat(file.Path)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	sample, err := f.manifest(by)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	res := f.of.scoring().Resources()
 	choice := dataset.Choice{Features: by.Model.Meta.Inputs(), Encoded: by.Model.Meta.Encode, Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()}
 	src, err := ingestlake.Open(ctx, ingestlake.Config{Paths: []string{file.Path}, Sample: sample.Files, Choice: choice.WithLabels(by.Certificate.Sample)})
 	if err != nil {
-		return false, by.Model.Meta.Lacks(err)
+		return "", by.Model.Meta.Lacks(err)
 	}
 	digest, err := pipeline.RowsDigest(ctx, src, res.Workers)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	f.digests[file.Path] = digest.String()
 	switch {
-	case f.counted[digest.String()] || info.ModTime().Before(by.Since):
-		return true, nil
+	case f.counted[digest.String()]:
+		return "counted before", nil
+	case info.ModTime().Before(by.Since):
+		return "older than the model", nil
 	case f.counted[file.Name]: // it may contain counted rows
 		f.warning(file.Path + " was written again since it was counted: its rows are not counted (hint: put the new ones into a file of another name; delay waits for labels that come later)")
 		delete(f.digests, file.Path) // another file with these rows counts
-		return true, nil
+		return "in a file that was written again", nil
 	}
-	return sample.Holds(ctx, src, res.Workers)
+	holds, err := sample.Holds(ctx, src, res.Workers)
+	return map[bool]string{true: "of training"}[holds], err
 }
 
 // manifest returns the manifest of a certificate. Without one it is empty, which assumes that rows came
@@ -359,7 +374,7 @@ func (f *watchedFiles) count(file score.File) []string {
 		f.note(digest)
 	}
 	delete(f.digests, file.Path)
-	maps.DeleteFunc(f.known, func(tested testedFile, _ bool) bool { return tested.File == file })
+	maps.DeleteFunc(f.known, func(tested testedFile, _ string) bool { return tested.File == file })
 	return all
 }
 

@@ -60,11 +60,11 @@ type unitRows struct {
 	losses certify.RiskSum
 }
 
-// seeIn counts a labelled row of a unit. With the id "" it counts the row as rejected.
-func (c *counted) seeIn(id string, loss uint64) error {
+// seeIn counts a labelled row of a unit. With the id "" it counts the row as rejected, and returns why.
+func (c *counted) seeIn(id string, loss uint64) (why string, err error) {
 	if id == "" {
 		c.bad++
-		return nil
+		return "no unit", nil
 	}
 	at, seen := c.positions[id]
 	if !seen {
@@ -74,7 +74,7 @@ func (c *counted) seeIn(id string, loss uint64) error {
 		at = len(c.units)
 		c.positions[id], c.units = at, append(c.units, unitRows{id: id})
 	}
-	return c.units[at].losses.AddUnits(loss)
+	return "", c.units[at].losses.AddUnits(loss)
 }
 
 // addUnits adds rows to their units, for the test t.

@@ -68,8 +68,8 @@ func read(t *testing.T, k *kept, by []*score.Predictor, files []file, last int) 
 	w := watch.NewWriter(watch.Config[[]row]{
 		Store: k, State: s, Delta: watch.DefaultDelta, Unit: []string{"day"},
 		UnitOf: func(rows []row, i int) string { return rows[i].day },
-		Known: func(context.Context, score.Piece[[]row]) (func([]row, int) bool, error) {
-			return func([]row, int) bool { return false }, nil
+		Known: func(context.Context, score.Piece[[]row]) (func([]row, int) string, error) {
+			return func([]row, int) string { return "" }, nil
 		},
 		AddPosition: func(s *watch.State, p score.Piece[[]row], _ []row) { s.Files = append(s.Files, p.File.Name) },
 	})

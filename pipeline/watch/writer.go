@@ -23,9 +23,9 @@ type Config[B any] struct {
 	Unit  []string // columns of files that identify units; nil if rows are counted
 	// UnitOf returns the id of the unit of a row, "" if the row has none. It is nil if rows are counted.
 	UnitOf func(extra B, row int) string
-	// Known returns a function that reports whether a row of a piece is not new, so that it does not count: it is in
-	// the certificate's dataset, is older than the model, or is from elsewhere.
-	Known func(ctx context.Context, p score.Piece[B]) (func(extra B, row int) bool, error)
+	// Known returns a function that returns why a row of a piece is not new, so that it does not count: it is in the
+	// certificate's dataset, is older than the model, or is from elsewhere. For new rows it returns "".
+	Known func(ctx context.Context, p score.Piece[B]) (func(extra B, row int) string, error)
 	// Again reports whether the rows of a file were counted before, in a copy of the file. It is called after
 	// AddPosition was called for all earlier files. If it is nil, no file is a copy.
 	Again func(p score.Piece[B]) bool
@@ -33,6 +33,8 @@ type Config[B any] struct {
 	AddPosition func(s *State, p score.Piece[B], extra B)
 	// Where returns the position of a row of a piece, for messages; for a file, its path.
 	Where func(p score.Piece[B], extra B, row int) string
+	// Left, if not nil, is called with the numbers of rows of a file that do not count, by reason.
+	Left func(p score.Piece[B], rows map[string]int64)
 	// Counted, if not nil, is called with the latest test each time it is stored.
 	Counted func(by *score.Predictor, t Test)
 }
@@ -46,6 +48,7 @@ type Writer[B any] struct {
 	now  *State     // done and the pieces after it
 	put  bool       // whether done is stored
 	by   *score.Predictor
+	left map[string]int64 // rows of the file so far that do not count, by reason
 }
 
 var _ score.Writer[score.Records] = (*Writer[score.Records])(nil)
@@ -62,6 +65,7 @@ type counted struct {
 	units                  []unitRows     // in the order of their first rows
 	positions              map[string]int // in units, by id
 	unlabelled, bad, known int64
+	left                   map[string]int64 // unlabelled, bad and known, by reason
 }
 
 // rows returns the number of rows of the piece.
@@ -86,7 +90,7 @@ func (t *Test) add(c counted) error {
 
 // Pack predicts a piece, and returns a function that counts its losses.
 func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Counts, error) {
-	var c counted
+	c := counted{left: map[string]int64{}}
 	var n score.Counts
 	var extra B // valid only during the call below, except for positions of records
 	known, err := w.cfg.Known(ctx, p)
@@ -97,19 +101,23 @@ func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Co
 		extra = records
 		n = n.Plus(score.Count(rows))
 		for i := range rows {
+			why := known(records, i)
 			switch {
-			case known(records, i):
+			case why != "":
 				c.known++
 			case rows[i].Labelled && w.cfg.UnitOf != nil:
-				if err := c.seeIn(w.cfg.UnitOf(records, i), rows[i].Loss); err != nil {
+				if why, err = c.seeIn(w.cfg.UnitOf(records, i), rows[i].Loss); err != nil {
 					return err
 				}
 			case rows[i].Labelled:
 				c.losses, c.at = append(c.losses, rows[i].Loss), append(c.at, i)
 			case rows[i].Reason == "":
-				c.unlabelled++
+				c.unlabelled, why = c.unlabelled+1, "no target"
 			default:
-				c.bad++
+				c.bad, why = c.bad+1, rows[i].Reason
+			}
+			if why != "" {
+				c.left[why]++
 			}
 		}
 		return nil
@@ -122,10 +130,13 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, extra B) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p.First == 0 { // drops the pieces of a file that failed before its end
-		w.now = w.done.clone()
+		w.now, w.left = w.done.clone(), map[string]int64{}
 	}
 	if w.cfg.Again != nil && w.cfg.Again(p) {
-		c = counted{known: c.rows()}
+		c = counted{known: c.rows(), left: map[string]int64{"counted before, in a copy": c.rows()}}
+	}
+	for why, rows := range c.left {
+		w.left[why] += rows
 	}
 	t, err := w.now.of(p.By, w.cfg.Delta, w.cfg.Unit)
 	if err == nil {
@@ -148,6 +159,9 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, extra B) error {
 	}
 	w.now.Subject = p.By.Subject
 	w.cfg.AddPosition(w.now, p, extra)
+	if w.cfg.Left != nil && len(w.left) > 0 {
+		w.cfg.Left(p, w.left)
+	}
 	w.done, w.by, w.put = w.now, p.By, false
 	w.now = w.done.clone()
 	return nil
