@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// DidYouMean returns a question with the [Nearest] candidate, to end an error with; "" if none is
-// near.
+// DidYouMean returns a question with the [Nearest] candidate, to end an error with; "" if none is near.
 func DidYouMean(name string, candidates []string) string {
 	if best := Nearest(name, candidates); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
@@ -35,8 +34,7 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// longName is the greatest length of a name that is compared: the time is proportional to the
-// product of two lengths.
+// longName is the greatest length of a name that is compared: the time is proportional to the product of two lengths.
 const longName = 200
 
 // editDistance counts insertions, deletions, replacements and exchanges of neighbouring characters

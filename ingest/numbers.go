@@ -55,8 +55,7 @@ func Unscaled(b []byte) *big.Int {
 	return v
 }
 
-// Half is the number that 16 bits of IEEE 754 stand for, exactly. (The library takes numbers below
-// 2⁻¹⁴ for others.)
+// Half is the number that 16 bits of IEEE 754 stand for, exactly. (The library takes numbers below 2⁻¹⁴ for others.)
 func Half(b uint16) float64 {
 	exponent, fraction := int(b>>10&31), float64(b&0x3ff)
 	v := math.Ldexp(1024+fraction, exponent-25)

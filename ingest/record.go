@@ -12,9 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Records makes the record batches of a source: a float64 column for each used column, and for
-// marked rows [ReasonColumn]. Releasing a batch returns its buffers to a pool. Records may be
-// used by several goroutines.
+// Records makes the record batches of a source: a float64 column for each used column, and for marked rows
+// [ReasonColumn]. Releasing a batch returns its buffers to a pool. Records may be used by several goroutines.
 type Records struct {
 	schema *arrow.Schema
 	names  []string
@@ -72,8 +71,7 @@ func (b *Block) Drop() {
 	b.buffers, b.Columns = nil, nil
 }
 
-// Bad are the rows of a block with a fault, ascending, and the first fault of the first of them with
-// its column.
+// Bad are the rows of a block with a fault, ascending, and the first fault of the first of them with its column.
 func (r *Records) Bad(b *Block) (bad []int, column int, fault Fault) {
 	for i := range b.Columns[0] {
 		for j, c := range b.Columns {
@@ -97,9 +95,8 @@ func (r *Records) fault(j int, v float64) Fault {
 	return FaultOf(v)
 }
 
-// New wraps the block as a record, which then owns its memory. bad are its rows of [Records.Bad],
-// empty unless they are to be marked. known, if not nil, has the reasons that the source has of them;
-// for "" their cells tell it.
+// New wraps the block as a record, which then owns its memory. bad are its rows of [Records.Bad], empty unless they are
+// to be marked. known, if not nil, has the reasons that the source has of them; for "" their cells tell it.
 func (r *Records) New(b *Block, bad []int, known func(row int) string) arrow.Record {
 	rows := 0
 	if len(b.Columns) > 0 {

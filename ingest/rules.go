@@ -13,8 +13,7 @@ const ReasonColumn = "_reason"
 // row: not all larger integers are float64 numbers.
 const MaxInteger = 1 << 53
 
-// MaxMagnitude is the largest magnitude of a number in a row, so that sums of squares do not
-// overflow.
+// MaxMagnitude is the largest magnitude of a number in a row, so that sums of squares do not overflow.
 const MaxMagnitude = 1e30
 
 // A Fault is the rule that a cell breaks.
@@ -46,8 +45,7 @@ var faultWords = [...]string{
 // String returns the fault in words, as messages use it.
 func (f Fault) String() string { return faultWords[f] }
 
-// faultCell is a quiet NaN that neither processors nor usual writers make. Its low byte is
-// replaced by the fault.
+// faultCell is a quiet NaN that neither processors nor usual writers make. Its low byte is replaced by the fault.
 const faultCell = 0x7FFC_BAD0_0000_0000
 
 // Cell returns the NaN of a cell with this fault. A NaN of the source with the same bits is bad

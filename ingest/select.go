@@ -127,9 +127,8 @@ func Select(tables []Table, want dataset.Choice) (names, warnings []string, err 
 	return names, warnings, nil
 }
 
-// fault explains why a named column cannot be read, for the first table where it cannot; "" if it
-// can be read in all. in is a table where it can be read, or "": if there is one, the file is at
-// fault, not the choice.
+// fault explains why a named column cannot be read, for the first table where it cannot; "" if it can be read in all.
+// in is a table where it can be read, or "": if there is one, the file is at fault, not the choice.
 func (c choice) fault(tables []Table, index []map[string][]Column, name string) (fault, table, in string) {
 	for k, t := range tables {
 		text := c.unusable(t, index[k][name], name)

@@ -17,8 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// MaxCertificate bounds a certificate in either form, in bytes. One about 1,000 columns has some
-// 200 KB.
+// MaxCertificate bounds a certificate in either form, in bytes. One about 1,000 columns has some 200 KB.
 const MaxCertificate = 16 << 20
 
 // ReadModel reads the model at a path or address, and also returns the SHA-256 of its bytes.

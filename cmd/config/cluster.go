@@ -88,8 +88,7 @@ func readPassword(path string) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), err
 }
 
-// A registry is the address of a schema registry, or the path of a file with an address that has a
-// user and a password.
+// A registry is the address of a schema registry, or the path of a file with an address that has a user and a password.
 type registry string
 
 // remote reports whether r is an address, not a file.

@@ -10,8 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// A JobFile is a job file: one YAML document with the keys of the structs below. Any other key is
-// an error.
+// A JobFile is a job file: one YAML document with the keys of the structs below. Any other key is an error.
 type JobFile struct {
 	Kafka    Cluster       `yaml:"kafka"`
 	Source   SourceSection `yaml:"source"`

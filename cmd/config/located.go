@@ -11,8 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// besideFeatures finds the key for a fault of a column that is read in addition to the features,
-// and adds a remedy.
+// besideFeatures finds the key for a fault of a column that is read in addition to the features, and adds a remedy.
 func besideFeatures(fault ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	switch {
 	case fault.Key == "features" && j.Features == nil: // default features have no faults

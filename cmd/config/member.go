@@ -30,8 +30,7 @@ type Member struct {
 
 	Topic *Topic // the topic of the rows
 	Quota *ingestlog.Quota
-	// Waits is called with the reason when rows cannot be read for a while, and with nil when they
-	// can be read again.
+	// Waits is called with the reason when rows cannot be read for a while, and with nil when they can be read again.
 	Waits func(err error)
 	// Failed is called after each failed attempt to publish.
 	Failed func()

@@ -29,8 +29,7 @@ func (l Lake) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, er
 	return ingestlake.Rows(l).Open(ctx, want)
 }
 
-// A listed lake always has the files of its first opening: a file that appears during training
-// belongs to no pass.
+// A listed lake always has the files of its first opening: a file that appears during training belongs to no pass.
 type listed struct {
 	Lake
 	files Lake

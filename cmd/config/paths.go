@@ -31,8 +31,7 @@ func Local(paths ...string) error {
 	return nil
 }
 
-// relativePaths makes relative paths relative to a folder, except addresses in stores, which are
-// reported later.
+// relativePaths makes relative paths relative to a folder, except addresses in stores, which are reported later.
 func relativePaths(folder string, paths ...*string) {
 	for _, p := range paths {
 		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {

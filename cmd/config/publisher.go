@@ -13,7 +13,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -186,14 +185,9 @@ func (s *ArtifactTopics) Promote(ctx context.Context, id, name string, required 
 		return c, "", err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	all, err := kafkalog.Certificates(ctx, client, s.Topics, id)
-	if err == nil && len(all) != 1 {
-		err = fmt.Errorf("topic %q: %s published whose id begins with %s: want one", s.Topics.Certificates, words.Count(len(all), "certificate is", "certificates are"), id)
-	}
-	if err != nil {
+	if id, err = kafkalog.Find(ctx, client, s.Topics, id); err != nil {
 		return c, "", err
 	}
-	id = all[0]
 	a, err := (&kafkalog.Pointers{Client: client, Topics: s.Topics, Name: name}).Artifact(ctx, pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id}})
 	if err == nil {
 		err = schedule.Promotable(ctx, a.Certificate, a.Model, id, required)

@@ -44,8 +44,7 @@ type Trigger struct {
 	Lag   atLeast           `yaml:"lag"`
 }
 
-// due returns the trigger for a scheduler. Its key names it in the record: a changed trigger counts
-// as a new one.
+// due returns the trigger for a scheduler. Its key names it in the record: a changed trigger counts as a new one.
 func (t Trigger) due() schedule.Trigger {
 	switch {
 	case t.Cron != "":

@@ -38,8 +38,7 @@ type Environment struct {
 	Offline bool // checks must not open sources
 }
 
-// A Task is a job file, ready to run, with defaults: the job, the origin of its rows, and where its
-// results go.
+// A Task is a job file, ready to run, with defaults: the job, the origin of its rows, and where its results go.
 type Task struct {
 	JobFile
 
@@ -122,8 +121,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	return p, faults
 }
 
-// Open opens the source with the columns of the job. spooled, if not nil, is called with the number
-// of spooled rows.
+// Open opens the source with the columns of the job. spooled, if not nil, is called with the number of spooled rows.
 func (p Task) Open(ctx context.Context, spooled func(rows int64)) (dataset.Opened, error) {
 	src, err := dataset.Open(ctx, p.Job, p.Source, nil, p.Resources, spooled)
 	if err != nil {
@@ -160,8 +158,7 @@ func (p Task) Publisher() pipeline.Publisher {
 	return &publisher{ArtifactTopics: p.PublishTo, source: p.Source, required: p.Require.Of}
 }
 
-// MakeTopics makes the topics of a job, with one partition and the cluster's default number of
-// replicas.
+// MakeTopics makes the topics of a job, with one partition and the cluster's default number of replicas.
 func (p Task) MakeTopics(ctx context.Context, report func(topic string, made bool)) (err error) {
 	const partitions, replicas = 1, -1
 	var cluster Cluster

@@ -24,8 +24,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
-// A Topic is a window of a topic. The first Open consumes it into its spool; every Open reads the
-// spool.
+// A Topic is a window of a topic. The first Open consumes it into its spool; every Open reads the spool.
 type Topic struct {
 	KafkaSection
 	Config      kafkalog.Config

@@ -20,8 +20,7 @@ import (
 // maxTrainingState bounds a training state, in bytes. Its longest part is a line for each step.
 const maxTrainingState = 64 << 20
 
-// A TrainingState is what train --no-pass leaves in an output for a last pass in parts, or for a
-// first pass in parts.
+// A TrainingState is what train --no-pass leaves in an output for a last pass in parts, or for a first pass in parts.
 type TrainingState struct {
 	*pass.TrainingState
 	Digest string // SHA-256 of the file
@@ -94,8 +93,7 @@ func Prepare(ctx context.Context, p Task, h TrainingState) (*pass.Prepared, erro
 	})
 }
 
-// Certify merges the parts of the last pass of a trained task, each a file, and publishes model and
-// certificate.
+// Certify merges the parts of the last pass of a trained task, each a file, and publishes model and certificate.
 func Certify(ctx context.Context, p Task, h TrainingState, parts []string, out *Output, how pipeline.RunConfig) (o *pipeline.Outcome, err error) {
 	all, release, err := MergePasses(parts)
 	if err != nil {

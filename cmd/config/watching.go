@@ -34,7 +34,7 @@ import (
 type Watching struct {
 	WatchFile
 
-	Service
+	Service // Warned shows each text once
 
 	Follow     bool // wait for new rows, and do not stop
 	Events     score.Events
@@ -106,30 +106,21 @@ type adopting struct {
 	of     *Watching
 	testOf func(*score.Predictor) (watch.Test, error)
 	before *score.Predictor
-	last   watch.Test // in the state, before any model
-	warned bool
+	last   watch.Test // of the model before; at first the last one in the state
 }
 
 func (e *adopting) Adopted(by *score.Predictor) {
 	e.Events.Adopted(by)
-	t, err := e.testOf(by)
-	if err != nil { // the first row shows the error
-		return
-	}
-	e.of.Counted(by, t)
 	if e.before != nil {
 		e.last, _ = e.testOf(e.before)
 	}
-	if e.before = by; e.of.Delay > 0 && !e.warned && e.last.Certificate != "" && e.last.Certificate != by.ID && e.last.New()+t.New() == 0 {
-		e.warned = true
-		e.of.Warned(fmt.Sprintf("certificate %.12s… was replaced before a file of its time was as old as delay demands: nothing has tested it, and if that goes on, nothing ever tests a model (hint: let models stay current for longer than delay, or shorten delay)", e.last.Certificate))
+	t, err := e.testOf(by)
+	if err == nil { // otherwise the first row shows the error
+		e.of.Counted(by, t)
 	}
-}
-
-// adopting returns the events of a loop.
-func (w *Watching) adopting(testOf func(*score.Predictor) (watch.Test, error)) score.Events {
-	last, _ := w.Last()
-	return &adopting{Events: w.Events, of: w, testOf: testOf, last: last}
+	if e.before = by; e.of.Delay > 0 && e.last.Certificate != "" && e.last.Certificate != by.ID && e.last.New()+t.New() == 0 {
+		e.of.Warned("a model was replaced before a file of its time was as old as delay demands: nothing has tested it, and if that goes on, nothing ever tests a model (hint: let models stay current for longer than delay, or shorten delay)")
+	}
 }
 
 // pointers returns the pointers of the file, or the artifact that arguments name.
@@ -178,16 +169,14 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 		for _, why := range slices.Sorted(maps.Keys(rows)) {
 			all = append(all, fmt.Sprintf("%s (%s)", words.Count(rows[why], "row"), why))
 		}
-		if more := len(all) - 10; more > 0 {
-			all = append(all[:10], words.Count(more, "other reason"))
-		}
 		w.Said(fmt.Sprintf("%s: not counted: %s", p.File.Path, strings.Join(all, ", ")))
 	}
 	cfg.AddPosition = func(s *watch.State, p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns) {
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
 	out := watch.NewWriter(cfg)
-	l := score.Loop[ingestlake.StoredColumns]{Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Passthrough: s.Passthrough}, !w.Follow), Writer: out, Events: w.adopting(out.Test), Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After}
+	last, _ := w.Last()
+	l := score.Loop[ingestlake.StoredColumns]{Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Passthrough: s.Passthrough}, !w.Follow), Writer: out, Events: &adopting{w.Events, w, out.Test, nil, last}, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err
 }
@@ -216,13 +205,12 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		return nil, fmt.Errorf("%w (hint: %s)", err, countAgain)
 	}
 	rows.From(log.Offsets)
-	var warned sync.Map // ids of certificates
 	cfg.Known = func(_ context.Context, p score.Piece[score.Records]) (func(score.Records, int) string, error) {
 		_, has := p.By.End(rows.Topic, 0)
 		if err := rows.Identity.Same(broker.Identity(p.By.Source), rows.Topic, "that of certificate "+p.By.ID); has && err != nil {
 			return nil, fmt.Errorf("%v (hint: name a model of the rows that are there now)", err) //nolint:errorlint // its hint is another one
 		}
-		if _, was := warned.LoadOrStore(p.By.ID, true); !has && !was {
+		if !has {
 			w.Warned(fmt.Sprintf("certificate %.12s…: its sample has no offsets of %s, so that all rows of the topic count as if they came later, also those that the sample may have had from elsewhere", p.By.ID, rows.Topic))
 		}
 		return func(records score.Records, i int) string {
@@ -240,7 +228,8 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		maps.Copy(s.Log.Offsets, records.Ends())
 	}
 	out := watch.NewWriter(cfg)
-	l := score.Loop[score.Records]{Follower: f, Reader: rows, Writer: out, Events: w.adopting(out.Test), AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After}
+	last, _ := w.Last()
+	l := score.Loop[score.Records]{Follower: f, Reader: rows, Writer: out, Events: &adopting{w.Events, w, out.Test, nil, last}, AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After}
 	_, err = l.Run(ctx)
 	if gone, ok := errors.AsType[*kafkalog.GoneError](err); ok {
 		err = fmt.Errorf("%w (hint: offsets %d and below of partition %d of %s were not counted and are gone. %s)", err, gone.Start-1, gone.Partition, gone.Topic, countAgain)
@@ -255,21 +244,13 @@ type watchedFiles struct {
 	of *Watching
 
 	mu      sync.Mutex
-	counted map[string]bool       // counted files: names, and the texts in the state
-	digests map[string]string     // by path: digest of the values of a file that is not stored yet
-	known   map[testedFile]string // results of isKnown for files that are not stored yet
-	warned  map[string]bool
-}
-
-// testedFile is a file, tested for a certificate.
-type testedFile struct {
-	score.File
-
-	by string // id of the certificate
+	counted map[string]bool   // counted files: names, and the texts in the state
+	digests map[string]string // by path: digest of the values of a file that is not stored yet
+	known   map[string]string // results of isKnown, by path, digest and certificate
 }
 
 func newWatchedFiles(watching *Watching, counted []string) *watchedFiles {
-	f := &watchedFiles{of: watching, counted: map[string]bool{}, digests: map[string]string{}, known: map[testedFile]string{}, warned: map[string]bool{}}
+	f := &watchedFiles{of: watching, counted: map[string]bool{}, digests: map[string]string{}, known: map[string]string{}}
 	for _, digest := range counted {
 		f.note(digest)
 	}
@@ -291,7 +272,7 @@ func (f *watchedFiles) has(file score.File) (bool, error) {
 func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.StoredColumns]) (func(ingestlake.StoredColumns, int) string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	of := testedFile{p.File, p.By.ID}
+	of := p.File.Path + p.File.Digest + p.By.ID
 	why, found := f.known[of]
 	if !found {
 		var err error
@@ -331,7 +312,7 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 	case info.ModTime().Before(by.Since):
 		return "older than the model", nil
 	case f.counted[file.Name]: // it may contain counted rows
-		f.warning(file.Path + " was written again since it was counted: its rows are not counted (hint: put the new ones into a file of another name; delay waits for labels that come later)")
+		f.of.Warned(file.Path + " was written again since it was counted: its rows are not counted (hint: put the new ones into a file of another name; delay waits for labels that come later)")
 		delete(f.digests, file.Path) // another file with these rows counts
 		return "in a file that was written again", nil
 	}
@@ -348,18 +329,10 @@ func (f *watchedFiles) manifest(by *score.Predictor) (pipeline.Manifest, error) 
 	}
 	list, err := sinklake.NewOutput(folder, f.of.FS).GetManifest(by.Certificate, by.ID)
 	if folder == "" || errors.Is(err, fs.ErrNotExist) {
-		f.warning(fmt.Sprintf("certificate %.12s…: there is no %s next to it, so that files of its sample would be counted as if they came later", by.ID, name))
+		f.of.Warned(fmt.Sprintf("certificate %.12s…: there is no %s next to it, so that files of its sample would be counted as if they came later", by.ID, name))
 		return list, nil
 	}
 	return list, err
-}
-
-// warning calls Warned once for each text.
-func (f *watchedFiles) warning(text string) {
-	if !f.warned[text] {
-		f.warned[text] = true
-		f.of.Warned(text)
-	}
 }
 
 // count records a file as counted, and returns what identifies it in the state.
@@ -374,7 +347,6 @@ func (f *watchedFiles) count(file score.File) []string {
 		f.note(digest)
 	}
 	delete(f.digests, file.Path)
-	maps.DeleteFunc(f.known, func(tested testedFile, _ string) bool { return tested.File == file })
 	return all
 }
 

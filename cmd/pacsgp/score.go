@@ -145,8 +145,7 @@ func (e *scoreEvents) Predicted(what score.Done) {
 // sumEvery is the least time between two log lines about predicted or counted records.
 const sumEvery = 10 * time.Second
 
-// logCounts logs how many records were predicted since its last line, at most every sumEvery unless
-// now.
+// logCounts logs how many records were predicted since its last line, at most every sumEvery unless now.
 func (e *scoreEvents) logCounts(now bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

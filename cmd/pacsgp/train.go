@@ -148,8 +148,7 @@ func (o *outcome) report(w system) error {
 
 var longDigest = regexp.MustCompile("([0-9a-f]{12})[0-9a-f]{52}")
 
-// completed returns a path for a shell. Digests are cut to 12 digits and a star, but not in
-// addresses.
+// completed returns a path for a shell. Digests are cut to 12 digits and a star, but not in addresses.
 func completed(path string) string {
 	if objects.IsAddress(path) {
 		return report.Shell(path)

@@ -83,7 +83,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	e := &watchEvents{fileFaults: fileFaults{meters: watchMeters(), show: show, verb: "counted", every: c.Every()}, follow: follow, since: time.Now()}
 	e.failedFiles()
 	watching := config.Watching{
-		WatchFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warning},
+		WatchFile: c, Service: config.Service{FS: w.fs, Said: show.event, Warned: show.warnOnce},
 		Follow: follow, Events: e, Counted: e.counted, RoundEnded: e.round,
 	}
 	if t, ok := watching.Last(); ok { // so that the server shows an alarm from its start

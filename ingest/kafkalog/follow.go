@@ -20,8 +20,7 @@ type Record struct {
 type Batch struct {
 	Records []Record
 	Ends    map[int]int64 // by partition: the offset after the batch
-	// Pause means that all partitions were just read to their ends. A batch may have only a Pause
-	// and no records.
+	// Pause means that all partitions were just read to their ends. A batch may have only a Pause and no records.
 	Pause bool
 }
 
@@ -32,11 +31,10 @@ const (
 	roundOffsets = 1 << 16
 )
 
-// follow calls use with batches of records, from the given offset of each partition on, or from the
-// earliest one. It waits for more until ctx is done, use returns an error or, if once is set, the
-// end is reached. use owns its batch. If the topic was replaced, follow soon returns
-// [broker.ErrAnother], unless brokers report no ids; the last batches may be from either topic.
-// Only the fields Client, Topic, Partitions and Identity are used.
+// follow calls use with batches of records, from the given offset of each partition on, or from the earliest one. It
+// waits for more until ctx is done, use returns an error or, if once is set, the end is reached. use owns its batch. If
+// the topic was replaced, follow soon returns [broker.ErrAnother], unless brokers report no ids; the last batches may
+// be from either topic. Only the fields Client, Topic, Partitions and Identity are used.
 func (cfg Config) follow(ctx context.Context, from map[int]int64, once bool, use func(Batch) error) error {
 	f := follower{rounds: rounds{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
 	f.clear()

@@ -17,9 +17,8 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// A jsonReader reads the cells of rows from JSON objects: numbers, booleans (as 0 and 1) and RFC
-// 3339 times (in seconds since 1970). A column a.b is the member b of the member a. Other members
-// may have any value.
+// A jsonReader reads the cells of rows from JSON objects: numbers, booleans (as 0 and 1) and RFC 3339 times (in seconds
+// since 1970). A column a.b is the member b of the member a. Other members may have any value.
 type jsonReader struct {
 	root  *jsonNode
 	row   []float64

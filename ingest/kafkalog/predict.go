@@ -65,15 +65,12 @@ func readNote(text string) (subject string, identity broker.Identity) {
 
 // Same returns an error if the topic was replaced since the first call. It cannot tell if brokers
 // report no ids. Call it before all other methods.
-func (u *Unpredicted) Same(ctx context.Context) error {
-	is, err := u.Client.Identity(ctx, u.Topic)
-	if err != nil {
+func (u *Unpredicted) Same(ctx context.Context) (err error) {
+	if u.Identity == (broker.Identity{}) {
+		u.Identity, err = u.Client.Identity(ctx, u.Topic)
 		return err
 	}
-	if u.Identity == (broker.Identity{}) {
-		u.Identity = is
-	}
-	return is.Same(u.Identity, u.Topic, "when this process began")
+	return u.Client.Same(ctx, u.Identity, u.Topic, "when this process began")
 }
 
 // Positions returns the committed offset of the group in each partition, and the subject of the
@@ -101,8 +98,7 @@ func (u *Unpredicted) Positions(ctx context.Context) (at map[int]int64, subject 
 	return at, subject, nil
 }
 
-// From sets the offsets at which the next Read begins. Other partitions begin at their earliest
-// offset.
+// From sets the offsets at which the next Read begins. Other partitions begin at their earliest offset.
 func (u *Unpredicted) From(begin map[int]int64) { u.begin = begin }
 
 // Read calls use for each batch of records. Meanwhile it reads the next one.

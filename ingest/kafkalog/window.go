@@ -57,9 +57,8 @@ func (cfg Config) Freeze(ctx context.Context) ([]pipeline.WindowPart, error) {
 	return parts, nil
 }
 
-// partitions returns the declared partitions, or all. A declared one must exist within some
-// seconds: a member may get a new partition before the client sees it, since its metadata is up to
-// two seconds old.
+// partitions returns the declared partitions, or all. A declared one must exist within some seconds: a member may get a
+// new partition before the client sees it, since its metadata is up to two seconds old.
 func (cfg Config) partitions(ctx context.Context) ([]int, error) {
 	for tries := 1; ; tries++ {
 		all, err := cfg.Client.Partitions(ctx, cfg.Topic)

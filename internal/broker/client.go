@@ -55,8 +55,7 @@ func NewClient(cfg Config) (*Client, error) {
 	c := &Client{
 		link: &kafka.Transport{
 			TLS: cfg.TLS, SASL: cfg.SASL, ClientID: clientID,
-			// The default, 6 s, hides new leaders and topics. This also bounds the wait for
-			// metadata.
+			// The default, 6 s, hides new leaders and topics. This also bounds the wait for metadata.
 			MetadataTTL: metadataAge,
 		},
 		config: cfg,

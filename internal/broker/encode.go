@@ -25,8 +25,7 @@ func EncodeBatch(p Producer, sequence int32, records []Record) []byte {
 	return pack(records).framed(p, sequence)[lengthBytes:]
 }
 
-// A Packed is a batch of records that lacks only the numbers of its producer, its length and its
-// checksum.
+// A Packed is a batch of records that lacks only the numbers of its producer, its length and its checksum.
 type Packed struct{ head kmsg.RecordBatch }
 
 // Bytes returns the size of the batch, as max.message.bytes counts it.

@@ -102,8 +102,7 @@ type fetched struct {
 	batches []byte                      // see [NextBatch]; the last one may be incomplete
 }
 
-// fetch returns record batches of a range from an offset on. It waits up to a second if there are
-// none.
+// fetch returns record batches of a range from an offset on. It waits up to a second if there are none.
 func (c *Client) fetch(ctx context.Context, r Range, offset int64, limit int32) (fetched, error) {
 	isolation := kafka.ReadCommitted
 	if r.Undecided {

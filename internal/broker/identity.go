@@ -25,8 +25,7 @@ type Identity struct {
 // ErrAnother means that a topic was replaced: its offsets now belong to other rows.
 var ErrAnother = errors.New("it was made again, or is on another cluster")
 
-// Same returns [ErrAnother] if both are known and differ. than completes the message "the topic is
-// another one than …".
+// Same returns [ErrAnother] if both are known and differ. than completes the message "the topic is another one than …".
 func (i Identity) Same(was Identity, topic, than string) error {
 	if i == was || i == (Identity{}) || was == (Identity{}) {
 		return nil

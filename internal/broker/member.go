@@ -46,11 +46,10 @@ type Group struct {
 	OnChange func(known bool, partitions int)
 }
 
-// Lead joins the group and calls work each time this member gets partitions of the topic. The
-// context of work ends with the cause [ErrLost] when another member gets them or, in a shared
-// group, when its partitions change, but not while the group rebalances or brokers are away. Lead
-// leaves the group and returns when ctx is done, when work returns anything but ErrLost, or with
-// [ErrAnother] when the topic is made again before work begins.
+// Lead joins the group and calls work each time this member gets partitions of the topic. The context of work ends with
+// the cause [ErrLost] when another member gets them or, in a shared group, when its partitions change, but not while
+// the group rebalances or brokers are away. Lead leaves the group and returns when ctx is done, when work returns
+// anything but ErrLost, or with [ErrAnother] when the topic is made again before work begins.
 func (c *Client) Lead(ctx context.Context, group Group, work func(ctx context.Context, m *Membership) error) error {
 	was, err := c.Identity(ctx, group.Topic)
 	if err != nil {
@@ -131,10 +130,7 @@ func (m *Membership) standBy(ctx context.Context, same func() error) error {
 // leave leaves the group within 5 seconds. If the coordinator is away, the session just expires.
 func leave(members *kafka.ConsumerGroup) {
 	left := make(chan struct{})
-	go func() {
-		defer close(left)
-		_ = members.Close() // always nil
-	}()
+	go func() { defer close(left); _ = members.Close() }() // always nil
 	select {
 	case <-left:
 	case <-time.After(5 * time.Second):

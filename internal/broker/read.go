@@ -32,9 +32,8 @@ type Range struct {
 	Undecided bool
 }
 
-// Read calls use, in order, for each record of the range that a transactional consumer would see:
-// no markers and no records of aborted transactions. A record is valid during the call. It returns
-// an [OffsetError] for a missing offset.
+// Read calls use, in order, for each record of the range that a transactional consumer would see: no markers and no
+// records of aborted transactions. A record is valid during the call. It returns an [OffsetError] for a missing offset.
 func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) error {
 	t := &tail{Range: r, offset: r.First, limit: r.FetchBytes}
 	if t.limit <= 0 {
@@ -164,8 +163,7 @@ func (t *tail) batches(ctx context.Context, found fetched, use func(*Record) err
 	return nil
 }
 
-// nothing handles an answer without a batch: the rest of the range was compacted away, or the log
-// has become shorter.
+// nothing handles an answer without a batch: the rest of the range was compacted away, or the log has become shorter.
 func (t *tail) nothing(found fetched) error {
 	if t.empty++; t.empty > 1 && found.stable >= t.End {
 		t.offset = t.End

@@ -163,8 +163,7 @@ func (c *Client) greet(ctx context.Context, address string) error {
 	return nil
 }
 
-// Temporary reports whether a retry may help: a broker is away, or a leader or coordinator is
-// missing for the moment.
+// Temporary reports whether a retry may help: a broker is away, or a leader or coordinator is missing for the moment.
 func Temporary(err error) bool {
 	if coded, ok := errors.AsType[kafka.Error](err); ok {
 		return coded.Temporary() || coded.Timeout() || coded == kafka.UnknownTopicOrPartition || coded == kafka.BrokerNotAvailable ||

@@ -12,10 +12,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// DeadLetters sends to a topic the records that are not valid rows or have no prediction. The same
-// transaction commits their end offsets for a group of its own, which marks them as sent. So
-// read-committed consumers see each dead letter once, however often the job is killed and run
-// again, until the cluster forgets the offsets of groups without members
+// DeadLetters sends to a topic the records that are not valid rows or have no prediction. The same transaction commits
+// their end offsets for a group of its own, which marks them as sent. So read-committed consumers see each dead letter
+// once, however often the job is killed and run again, until the cluster forgets the offsets of groups without members
 // (offsets.retention.minutes, a week by default). All but Pack is for one goroutine.
 type DeadLetters struct {
 	cfg    DeadLettersConfig
@@ -57,9 +56,8 @@ func OpenDeadLetters(ctx context.Context, cfg DeadLettersConfig) (*DeadLetters, 
 	return l, err
 }
 
-// PutDeadLetters sends the dead letters of a window in one transaction. each yields them with their
-// partition among the rows; ends are the end offsets of the window. The records are retained until
-// they are sent.
+// PutDeadLetters sends the dead letters of a window in one transaction. each yields them with their partition among the
+// rows; ends are the end offsets of the window. The records are retained until they are sent.
 func PutDeadLetters(ctx context.Context, cfg DeadLettersConfig, ends map[int]int64, each func(func(partition int, r broker.Record) error) error) (err error) {
 	var l *DeadLetters // nil before the first dead letter
 	defer func() {

@@ -39,9 +39,8 @@ func (o outlet) refusal(bytes int) string {
 	return fmt.Sprintf("it has %d bytes, more than the topic %s takes (max.message.bytes is %d)", bytes, o.name, o.limit)
 }
 
-// packed packs records into batches of up to limit bytes before compression; a larger record gets
-// its own batch. If the topic does not accept a record even compressed, it packs shorter(i)
-// instead.
+// packed packs records into batches of up to limit bytes before compression; a larger record gets its own batch. If the
+// topic does not accept a record even compressed, it packs shorter(i) instead.
 func (o outlet) packed(records []broker.Record, limit int, shorter func(i int) broker.Record) (pieces []broker.Packed, err error) {
 	now := time.Now().UnixMilli() // retention counts from this time
 	limit = min(limit, o.limit-batchBytes)

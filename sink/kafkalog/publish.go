@@ -22,8 +22,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// Config sets up a [Publication]. The transactional id follows from Name: a later process fences an
-// earlier one.
+// Config sets up a [Publication]. The transactional id follows from Name: a later process fences an earlier one.
 type Config struct {
 	Client *broker.Client
 	Topics Topics
@@ -51,16 +50,14 @@ func transactional(id string, share []int) string {
 	return NameOf(id, slices.Min(share))
 }
 
-// EndOthers ends transactions that earlier owners of these partitions may have left open: those of
-// a dead process hide later commits for a minute. A member of a shared group calls it once in each
-// generation, before it reads offsets: then no other process can commit any of its partitions
-// there.
+// EndOthers ends transactions that earlier owners of these partitions may have left open: those of a dead process hide
+// later commits for a minute. A member of a shared group calls it once in each generation, before it reads offsets:
+// then no other process can commit any of its partitions there.
 //
-// The reason: since this generation began, brokers refuse commits of earlier ones. Commits that
-// they accepted before are in transactions whose id has the first partition of a share that
-// contains one of these partitions. That first partition is at most the last of these. EndOthers
-// fences all ids up to it, which aborts or completes their transactions. Members of this generation
-// with other partitions that use one of these ids must begin again.
+// The reason: since this generation began, brokers refuse commits of earlier ones. Commits that they accepted before
+// are in transactions whose id has the first partition of a share that contains one of these partitions. That first
+// partition is at most the last of these. EndOthers fences all ids up to it, which aborts or completes their
+// transactions. Members of this generation with other partitions that use one of these ids must begin again.
 func EndOthers(ctx context.Context, cfg Config) error {
 	return endShares(ctx, cfg.Client, cfg.id(), cfg.Share)
 }
@@ -112,8 +109,7 @@ type Publication struct {
 // topic of certificates for it.
 func (p *Publication) Fresh() { p.fresh = true }
 
-// Begin checks the topics and starts a producer. It aborts an open transaction of an earlier
-// process with this name.
+// Begin checks the topics and starts a producer. It aborts an open transaction of an earlier process with this name.
 func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	if cfg.Name == "" {
 		return nil, errors.New("the model has no name to publish it under")
@@ -130,8 +126,7 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	return p, err
 }
 
-// Put sends a model and its certificate, unless that certificate was published before with the
-// key's signature.
+// Put sends a model and its certificate, unless that certificate was published before with the key's signature.
 func (p *Publication) Put(ctx context.Context, m pass.Model, c certify.Certificate) error {
 	data, err := sink.EncodeModel(m)
 	if err != nil {

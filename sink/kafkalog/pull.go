@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/digest"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
@@ -45,15 +46,20 @@ func Pull(ctx context.Context, client *broker.Client, t Topics, id string) (a st
 	return a, err
 }
 
-// Certificates returns the ids of the published certificates that begin with begin.
-func Certificates(ctx context.Context, client *broker.Client, t Topics, begin string) (ids []string, err error) {
+// Find returns the id of the one published certificate whose id begins with begin.
+func Find(ctx context.Context, client *broker.Client, t Topics, begin string) (id string, err error) {
+	found := map[string]bool{}
 	err = scan(ctx, client, t.Certificates, false, func(_ int, r *broker.Record) error {
-		if id := string(r.Key); strings.HasPrefix(id, begin) && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if strings.HasPrefix(string(r.Key), begin) {
+			id = string(r.Key)
+			found[id] = true
 		}
 		return nil
 	})
-	return ids, err
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("topic %q: %s published whose id begins with %s: want one", t.Certificates, words.Count(len(found), "certificate is", "certificates are"), begin)
+	}
+	return id, err
 }
 
 // Current reads the pointer of a name. It returns [ErrNotFound] if there is none.
@@ -120,8 +126,7 @@ func header(r *broker.Record, key string) string {
 	return ""
 }
 
-// last returns the last value of a key, or nil if there is none. Offsets decide, not the clocks of
-// writers.
+// last returns the last value of a key, or nil if there is none. Offsets decide, not the clocks of writers.
 func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte, error) {
 	value, _, err := signedRecord(ctx, client, topic, key)
 	return value, err
@@ -179,8 +184,7 @@ func scan(ctx context.Context, client *broker.Client, topic string, undecided bo
 	return nil
 }
 
-// Pointers reads the pointer of a name, at most once every [score.LookEvery]. It is for one
-// goroutine at a time.
+// Pointers reads the pointer of a name, at most once every [score.LookEvery]. It is for one goroutine at a time.
 type Pointers struct {
 	Client *broker.Client
 	Topics Topics

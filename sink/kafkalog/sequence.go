@@ -22,9 +22,8 @@ type Sequence struct {
 	Model  string // name of the pointer
 }
 
-// TakeNumber reserves the next number of the sequence durably: no call of any process returns it
-// again. If another member reserves a number at the same time, it tries again. A killed process may
-// lose a number.
+// TakeNumber reserves the next number of the sequence durably: no call of any process returns it again. If another
+// member reserves a number at the same time, it tries again. A killed process may lose a number.
 func (s *Sequence) TakeNumber(ctx context.Context) (int64, error) {
 	for {
 		k, err := takeNumber(ctx, s.Client, s.Topics, s.Name)
@@ -96,9 +95,8 @@ func takeNumber(ctx context.Context, client *broker.Client, t Topics, name strin
 	return number + 1, nil
 }
 
-// lastNumber returns the largest number in all records, or 0. It includes uncommitted records: an
-// open transaction would hide the records after it, and to skip the number of an aborted one does
-// no harm.
+// lastNumber returns the largest number in all records, or 0. It includes uncommitted records: an open transaction
+// would hide the records after it, and to skip the number of an aborted one does no harm.
 func lastNumber(ctx context.Context, client *broker.Client, topic, name string) (number int64, err error) {
 	err = scan(ctx, client, topic, true, func(_ int, r *broker.Record) error {
 		if string(r.Key) != sequenceKey(name) {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // WriteCertificate prints a certificate as text, as [PageOf] describes it. It does not verify it.
@@ -48,7 +49,7 @@ func WriteSummary(w io.Writer, c certify.Certificate, style Style) {
 		if g.Status == certify.StatusCertified {
 			rest = "best constant: " + limit(c, g.Baseline)
 			if g.Curve != nil && c.Loss.Tolerance != "" {
-				rest = "best constant: within " + amount(c, c.Constant.HalfWidth)
+				rest = "best constant: within " + words.Amount(c.Constant.HalfWidth, c.Loss.Unit)
 			}
 		}
 		twoColumns(w, "  evidence   ", evidence(c, g), rest, style)

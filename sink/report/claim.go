@@ -43,9 +43,9 @@ func within(c certify.Certificate, g certify.Claim, predictions string) string {
 	case !ok:
 		return fmt.Sprintf("Nothing is certified about %s: no interval covers %s.", predictions, rows)
 	case g.Status == certify.StatusVacuous:
-		return fmt.Sprintf("Nothing useful is certified about %s: the interval that covers %s is ± %s, and that of the best constant ± %s.", predictions, rows, amount(c, t), amount(c, c.Constant.HalfWidth))
+		return fmt.Sprintf("Nothing useful is certified about %s: the interval that covers %s is ± %s, and that of the best constant ± %s.", predictions, rows, words.Amount(t, c.Loss.Unit), words.Amount(c.Constant.HalfWidth, c.Loss.Unit))
 	default:
-		return upper(fmt.Sprintf("%s are within %s of the target in at least %s (%s confidence).", predictions, amount(c, t), rows, words.Confidence(g.Delta)))
+		return upper(fmt.Sprintf("%s are within %s of the target in at least %s (%s confidence).", predictions, words.Amount(t, c.Loss.Unit), rows, words.Confidence(g.Delta)))
 	}
 }
 
@@ -84,25 +84,20 @@ func failure(c certify.Certificate, g certify.Claim) string {
 	return "the certificate has no claim about them"
 }
 
-// amount formats a tolerance with its unit, rounded up.
-func amount(c certify.Certificate, tolerance float64) string {
-	return words.Amount(tolerance, c.Loss.Unit)
-}
-
 // miss returns the condition for a loss of 1, or the cost of an error e if losses are not 0 or 1.
 func miss(c certify.Certificate) string {
 	l := c.Loss
 	switch l.Kind {
 	case certify.LossZeroOne:
-		return "off by more than " + amount(c, l.Epsilon)
+		return "off by more than " + words.Amount(l.Epsilon, c.Loss.Unit)
 	case certify.LossBand:
-		return fmt.Sprintf("more than %s too low or more than %s too high", amount(c, l.Below), amount(c, l.Above))
+		return fmt.Sprintf("more than %s too low or more than %s too high", words.Amount(l.Below, c.Loss.Unit), words.Amount(l.Above, c.Loss.Unit))
 	case certify.LossRelativeZeroOne:
 		return "off by more than " + words.PercentDeclared(l.Epsilon) + " of the target"
 	case certify.LossSquared:
-		return fmt.Sprintf("(e / %s)^2, but at most 1", amount(c, l.Epsilon))
+		return fmt.Sprintf("(e / %s)^2, but at most 1", words.Amount(l.Epsilon, c.Loss.Unit))
 	case certify.LossExponential:
-		return fmt.Sprintf("1 - exp(-(e / %s)^2)", amount(c, l.Epsilon))
+		return fmt.Sprintf("1 - exp(-(e / %s)^2)", words.Amount(l.Epsilon, c.Loss.Unit))
 	case certify.LossRelative:
 	}
 	return "|e| / |target|, but at most 1"

@@ -95,7 +95,7 @@ func terms(c certify.Certificate, g certify.Claim) []field {
 	}
 	for _, percent := range []int{50, 90, 95, 99} {
 		if t, ok := g.Curve.Within(float64(percent) / 100); ok {
-			all = append(all, field{fmt.Sprintf("%d %% lie within", percent), amount(c, t)})
+			all = append(all, field{fmt.Sprintf("%d %% lie within", percent), words.Amount(t, c.Loss.Unit)})
 		}
 	}
 	return all
