@@ -238,8 +238,7 @@ func (c choice) features(tables []Table, index []map[string][]Column) (features,
 // pandasIndex is a column that pandas adds to its files, mostly the number of the row.
 var pandasIndex = regexp.MustCompile(`^__index_level_[0-9]+__$`)
 
-// isText is the reason for columns of text, which have one warning together.
-const isText = "it is text"
+const isText = "it is text" // the columns with this reason have one warning together
 
 // leftOut returns the reason why a column is no default feature; "" if it is one.
 func (c choice) leftOut(tables []Table, index []map[string][]Column, name string) string {

@@ -26,10 +26,7 @@ func Subject(c certify.Certificate) string { return digest.OfValues(c.Loss)[:16]
 // OffBy returns the tolerance of the bounds of c, as " (off by more than 5 minutes)", if its claims hold at every
 // tolerance, so that their words name intervals; otherwise "".
 func OffBy(c certify.Certificate) string {
-	if c.Loss.Tolerance != certify.AnyTolerance {
-		return ""
-	}
-	return " (off by more than " + words.Amount(c.Loss.Epsilon, c.Loss.Unit) + ")"
+	return map[bool]string{true: " (off by more than " + words.Amount(c.Loss.Epsilon, c.Loss.Unit) + ")"}[c.Loss.Tolerance == certify.AnyTolerance]
 }
 
 // CarriedID returns the certificate id that predictions, or random draws, carry: id if the certificate certifies them,

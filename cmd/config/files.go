@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,18 +12,9 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
-
-// hides returns a path in from that would read files of the output as rows, or "".
-func hides(from Origin, output string) string {
-	if output == "" {
-		return ""
-	}
-	return cmp.Or(from.Finds(objects.Join(output, sinklake.ModelName("0"))), from.Finds(objects.Join(output, sinklake.RowName("0"))))
-}
 
 // MayCreate returns an error if the folder of an output file is missing, or if the file would be
 // among the data: the next call on the same data would read it.

@@ -20,6 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // Overrides are a command's changes to a job file: from flags, or because a schedule runs it.
@@ -93,7 +94,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(files || job.Groups.Texts == nil, "groups", "texts are read of files; take a job of files, or numbers")
 	faults.Unless(!isRemote(string(c.Sign)), "sign", "%s: "+wantLocal, c.Sign)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
-	if source := hides(from, c.Output); source != "" {
+	if source := cmp.Or(from.Finds(objects.Join(c.Output, sinklake.ModelName("0"))), from.Finds(objects.Join(c.Output, sinklake.RowName("0")))); c.Output != "" && source != "" {
 		faults.Add("output", "%s is inside the source %s, which would find the model; choose a directory outside it, or a name that begins with _ or .", c.Output, source)
 	}
 	bad := c.Rejected.To

@@ -151,7 +151,10 @@ func (p onePointer) Artifact(context.Context, pipeline.Current) (score.Artifact,
 var watchedDue = score.Due{Rows: 1 << 20, Every: time.Second}
 
 func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[ingestlake.StoredColumns]) (failed int, testOf func(*score.Predictor) (watch.Test, error), err error) {
-	files := newWatchedFiles(w, cfg.State.Files)
+	files := &watchedFiles{of: w, counted: map[string]bool{}, digests: map[string]string{}, known: map[string]string{}}
+	for _, entry := range cfg.State.Files {
+		files.note(entry)
+	}
 	cfg.Known = files.knownTo
 	cfg.Again = func(p score.Piece[ingestlake.StoredColumns]) bool {
 		files.mu.Lock()
@@ -249,14 +252,6 @@ type watchedFiles struct {
 	known   map[string]string // results of isKnown, by path, digest and certificate
 }
 
-func newWatchedFiles(watching *Watching, counted []string) *watchedFiles {
-	f := &watchedFiles{of: watching, counted: map[string]bool{}, digests: map[string]string{}, known: map[string]string{}}
-	for _, digest := range counted {
-		f.note(digest)
-	}
-	return f
-}
-
 // has reports whether a file was counted, or is too young to have its labels.
 func (f *watchedFiles) has(file score.File) (bool, error) {
 	f.mu.Lock()
@@ -269,13 +264,12 @@ func (f *watchedFiles) has(file score.File) (bool, error) {
 }
 
 // knownTo returns why the rows of a file are not new for the certificate, "" if they are.
-func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.StoredColumns]) (func(ingestlake.StoredColumns, int) string, error) {
+func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.StoredColumns]) (_ func(ingestlake.StoredColumns, int) string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	of := p.File.Path + p.File.Digest + p.By.ID
 	why, found := f.known[of]
 	if !found {
-		var err error
 		if why, err = f.isKnown(ctx, p.File, p.By); err != nil {
 			return nil, err
 		}

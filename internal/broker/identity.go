@@ -36,9 +36,6 @@ func (i Identity) Same(was Identity, topic, than string) error {
 // Same returns [ErrAnother] if the topic that has the name now is another one than was, if both are
 // known. than is as for [Identity.Same].
 func (c *Client) Same(ctx context.Context, was Identity, topic, than string) error {
-	if was == (Identity{}) {
-		return nil
-	}
 	is, err := c.Identity(ctx, topic)
 	if err == nil {
 		err = is.Same(was, topic, than)

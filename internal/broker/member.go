@@ -71,35 +71,31 @@ func (c *Client) Lead(ctx context.Context, group Group, work func(ctx context.Co
 	if err != nil {
 		return fmt.Errorf("group %q: %w", group.Name, err)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	refused := make(chan error, 1)
+	within, stop := context.WithCancelCause(ctx)
 	var following sync.WaitGroup
 	following.Go(func() {
-		if err := m.follow(ctx, members, group.Topic); err != nil {
-			refused <- fmt.Errorf("group %q: %w", group.Name, err)
-			stop()
+		if err := m.follow(within, members, group.Topic); err != nil {
+			stop(fmt.Errorf("group %q: %w", group.Name, err))
 		}
 	})
 	defer following.Wait()
 	defer leave(members)
-	defer stop()
+	defer stop(nil)
 	for {
-		err := m.standBy(ctx, func() error { return c.Same(ctx, was, group.Topic, "when this process began") })
+		err := m.standBy(within, func() error { return c.Same(within, was, group.Topic, "when this process began") })
 		if errors.Is(err, ErrAnother) {
 			return fmt.Errorf("%w%s", err, group.Again)
 		}
 		if err == nil {
-			err = m.whileLeading(ctx, work)
+			err = m.whileLeading(within, work)
 		}
 		if errors.Is(err, ErrLost) {
 			continue
 		}
-		select {
-		case why := <-refused:
-			return why
-		default:
-			return err
+		if within.Err() != nil && ctx.Err() == nil {
+			err = context.Cause(within)
 		}
+		return err
 	}
 }
 

@@ -87,7 +87,8 @@ func (s *State) addUnits(t *Test, rows []unitRows) error {
 		n := r.losses.Count()
 		unit, open := u.Open[r.id]
 		if open && unit.Certificate != t.Certificate {
-			u.end(r.id)
+			u.Ended[r.id] = true
+			delete(u.Open, r.id)
 			of, before := s.Test(unit.Certificate), unit.Losses.Count()
 			of.Open, of.Late = of.Open-before, of.Late+before
 		}
@@ -109,12 +110,6 @@ func (s *State) addUnits(t *Test, rows []unitRows) error {
 		t.Open += n
 	}
 	return nil
-}
-
-// end ends a unit.
-func (u *unitSet) end(id string) {
-	u.Ended[id] = true
-	delete(u.Open, id)
 }
 
 // endUnits ends the units that end with the file that was counted, in the order in which they began, and adds their
@@ -142,7 +137,8 @@ func (s *State) endUnits() error {
 		if err := errors.Join(t.Losses.AddUnits(up), t.Alarm.Add([]uint64{down})); err != nil {
 			return err
 		}
-		u.end(id)
+		u.Ended[id] = true
+		delete(u.Open, id)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ type Report struct {
 
 // Report returns the result so far of the test of the certificate c.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
+	example, over := t.about()
 	r.Bound = 1
 	n := t.Losses.Count()
 	switch {
@@ -29,7 +30,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		if r.Bound, err = certify.NextBound(t.Losses, c.Delta.Declared); err != nil {
 			return r, err
 		}
-		of := words.Count(n, "new "+t.example())
+		of := words.Count(n, "new "+example)
 		if t.Unit != nil {
 			of = "the rows of a unit, on average over " + of + ","
 		}
@@ -56,7 +57,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		}
 	}
 	if r.Alarm = t.Raised(c); r.Alarm != "" {
-		r.Statement += ". ALARM: the certified bound does not hold" + t.over()
+		r.Statement += ". ALARM: the certified bound does not hold" + over
 		return r, nil
 	}
 	if !speaksOf(c, t.Unit) {
@@ -73,25 +74,18 @@ func (t *Test) Raised(c certify.Certificate) string {
 	if t == nil || t.Alarm.Raised == 0 {
 		return ""
 	}
+	example, over := t.about()
 	a, in := t.Alarm, map[bool]string{true: "in", false: "the last of which ended with"}[t.Unit == nil]
 	return fmt.Sprintf("the certified bound of %s%s does not hold%s: clear after %s, %s %s. If it held, such an alarm would have a probability of at most %s",
-		words.PercentUp(a.Bound), pipeline.OffBy(c), t.over(), words.Count(a.Raised, "new "+t.example()), in, t.Where, words.PercentDeclared(a.Delta))
+		words.PercentUp(a.Bound), pipeline.OffBy(c), over, words.Count(a.Raised, "new "+example), in, t.Where, words.PercentDeclared(a.Delta))
 }
 
-// over says what the tested bound is about.
-func (t *Test) over() string {
+// about returns the word for what a test counts, and what the tested bound is about.
+func (t *Test) about() (example, over string) {
 	if t.Unit != nil {
-		return " on average over units of " + strings.Join(t.Unit, ", ")
+		return "unit", " on average over units of " + strings.Join(t.Unit, ", ")
 	}
-	return " for these rows"
-}
-
-// example returns the word for what a test counts.
-func (t *Test) example() string {
-	if t.Unit != nil {
-		return "unit"
-	}
-	return "row"
+	return "row", " for these rows"
 }
 
 // Ends says what ends an alarm.
