@@ -116,7 +116,7 @@ func (s *Scheduler) next(ctx context.Context, j *Job, state *jobState, held bool
 		return r, nil
 	}
 	if j.Topic != nil && state.Topic.Window != nil { // frozen by a run that could not begin
-		if !s.Now && s.backsOff(j, state, now) {
+		if !s.Now && s.backsOff(j, state, now, "its window is tried again", nil) {
 			return nil, nil
 		}
 		return &pipeline.Scheduled{Trigger: "unfinished window", Moment: now, Try: 1}, nil
@@ -203,25 +203,26 @@ const mostSkew = 48 * time.Hour
 // longestBackoff is the longest pause before rows, files and offsets are counted again.
 const longestBackoff = time.Hour
 
-// backsOff reports whether it is too early to count again after a run whose rows could not be chosen.
-func (s *Scheduler) backsOff(j *Job, state *jobState, now time.Time) bool {
+// backsOff reports whether it is too early for what after a run whose rows could not be chosen. due is when the job runs
+// whether or not it is too early; nil if no trigger has moments.
+func (s *Scheduler) backsOff(j *Job, state *jobState, now time.Time, what string, due *time.Time) bool {
 	if !now.Before(state.notBefore) || !state.notBefore.Before(now.Add(2*longestBackoff)) {
 		return false
 	}
-	s.lookFault = fmt.Errorf("%s: the last run has failed, and none has begun since: %s; next run at %s\nhint: %s", j.Name, state.fault, state.notBefore.UTC().Format("15:04:05 UTC"), TryAgain(j.Name))
+	s.lookFault = fmt.Errorf("%s: the last run has failed, and none has begun since: %s; %s at %s\nhint: %s", j.Name, state.fault, what, state.notBefore.UTC().Format("15:04:05 UTC"), TryAgain(j.Name, due))
 	return true
 }
 
 // dueByData returns the run that the triggers on rows, files and offsets ask for, or nil. Its moment depends on the
 // number of rows and their times only, not on their values.
 func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *jobState, now time.Time) (*pipeline.Scheduled, error) {
-	if s.backsOff(j, state, now) {
+	counts := slices.ContainsFunc(j.Triggers, func(t Trigger) bool { return t.Moments == nil })
+	switch {
+	case counts && s.backsOff(j, state, now, "new data is counted again", j.due(state, now)):
 		return nil, nil
-	}
-	if j.Topic != nil {
+	case j.Topic != nil:
 		return s.dueByLag(ctx, j, state.Topic, now)
-	}
-	if !slices.ContainsFunc(j.Triggers, func(t Trigger) bool { return t.Rows > 0 || t.Files > 0 }) {
+	case !counts:
 		return nil, nil
 	}
 	all, err := j.Lake.Files(ctx)

@@ -89,16 +89,16 @@ func (at Standing) Fault() string {
 	if at.Last == nil || at.Last.State != pipeline.StateFailed {
 		return ""
 	}
-	text := Words(at.Last) + "\nhint: " + TryAgain(at.Last.Scheduled.Job)
-	if due := at.Last.Scheduled.Due; due != nil {
+	return Words(at.Last) + "\nhint: " + TryAgain(at.Last.Scheduled.Job, at.Last.Scheduled.Due)
+}
+
+// TryAgain returns a hint on how to run a job at once, and when the schedule runs it, unless due is nil.
+func TryAgain(job string, due *time.Time) string {
+	text := "pacsgp schedule run " + job + " -c FILE tries it again now"
+	if due != nil {
 		text += ", the schedule at " + due.UTC().Format("2006-01-02 15:04 UTC")
 	}
 	return text
-}
-
-// TryAgain returns a hint on how to run a job at once.
-func TryAgain(job string) string {
-	return "pacsgp schedule run " + job + " -c FILE tries it again now"
 }
 
 // Cause returns the cause of a run's failure as metrics name it, or "" if the run has not failed.

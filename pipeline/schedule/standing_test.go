@@ -62,14 +62,14 @@ func TestEveryEndIsReported(t *testing.T) {
 	}
 }
 
-// While a job waits after a failed run, each round says why, and when the next run is, once.
+// While a job waits after a failed run, each round says why, and for what until when, once.
 func TestWaitAfterAFailedRun(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t), {Key: "files 1", Files: 1}} }))
 	s.at(someDay)
 	s.lake.fault = errors.New("half.parquet")
 	s.at(someDay.Add(time.Hour))
 	err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(time.Hour + time.Second)})
-	if want := "waves: the last run has failed, and none has begun since: half.parquet; next run at 01:01:00 UTC\nhint: pacsgp schedule run waves -c FILE tries it again now"; err == nil || err.Error() != want {
+	if want := "waves: the last run has failed, and none has begun since: half.parquet; new data is counted again at 01:01:00 UTC\nhint: pacsgp schedule run waves -c FILE tries it again now, the schedule at 2026-05-01 02:00 UTC"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -243,7 +243,7 @@ func (o *output) explain(now time.Time, known bool) {
 func (o *output) because(l level, words string, r *pipeline.RunState) {
 	reason, hint := split(r.Reason())
 	if r.State == pipeline.StateFailed && r.Scheduled != nil {
-		hint = strings.TrimPrefix(hint+"; "+schedule.TryAgain(r.Scheduled.Job), "; ")
+		hint = strings.TrimPrefix(hint+"; "+schedule.TryAgain(r.Scheduled.Job, nil), "; ")
 	}
 	o.find(l, strings.TrimSuffix(words+": "+reason, ": "), hint)
 }
