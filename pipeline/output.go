@@ -146,7 +146,7 @@ type Scheduled struct {
 	Trigger  string                 `json:"trigger"`
 	Moment   time.Time              `json:"moment"` // when the run was due
 	Try      int                    `json:"try"`
-	Kills    int                    `json:"kills,omitempty"`    // how many times in a row the scheduler was killed during this try
+	Kills    int                    `json:"kills,omitempty"`    // how many times in a row this try has ended without a record
 	Sequence int64                  `json:"sequence,omitempty"` // number in the sequence
 	Files    []dataset.ManifestFile `json:"files"`
 	Replaced []string               `json:"replaced,omitempty"` // paths of files that were written again since the run before

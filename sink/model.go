@@ -15,8 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// ErrModelFile means that bytes are not an intact model file of a known version. A retry does not
-// help.
+// ErrModelFile means that bytes are not an intact model file of a known version. A retry does not help.
 var ErrModelFile = errors.New("not a valid model file")
 
 const metadataKey = "pacsgp"
@@ -126,8 +125,7 @@ func marshalMeta(meta pass.ModelMeta) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// parseMeta reads metadata. It accepts canonical JSON only: no member can be unknown, missing or
-// repeated.
+// parseMeta reads metadata. It accepts canonical JSON only: no member can be unknown, missing or repeated.
 func parseMeta(data []byte) (pass.ModelMeta, error) {
 	var meta pass.ModelMeta
 	if len(data) > maxMetadata {

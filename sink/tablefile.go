@@ -128,8 +128,7 @@ func (f *tableFile) check(schema *parquet.Schema) error {
 
 var errDictionary = errors.New("a page is dictionary-encoded; a file of this kind is PLAIN")
 
-// checkPages checks the sizes that the pages of a chunk claim, and returns the total number of
-// values.
+// checkPages checks the sizes that the pages of a chunk claim, and returns the total number of values.
 func checkPages(rest []byte, column parquet.LeafColumn) (values int64, err error) {
 	for len(rest) > 0 {
 		h, length, err := parquetmeta.ReadPageHeader(rest)

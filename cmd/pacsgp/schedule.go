@@ -276,7 +276,11 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 		return nil, ctx.Err()
 	}
 	if o != nil {
-		show.event(j.Name + ": " + report.Headline(o.Result.Certificate, o.Result.Certificate.About(p.Require.Of)))
+		c, reuse := o.Result.Certificate, ""
+		if l := c.Delta.Reuse; l != nil && !l.Ended {
+			reuse = fmt.Sprintf(" This is use %d of these held-out rows, which makes the bound larger; a run with new rows has new ones.", len(l.Earlier)+1)
+		}
+		show.event(j.Name + ": " + report.Headline(c, c.About(p.Require.Of)) + reuse)
 	}
 	return o, err
 }

@@ -192,8 +192,7 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	return footer, nil
 }
 
-// blocks returns the positions of messages in a field of the footer; false unless all are before
-// end.
+// blocks returns the positions of messages in a field of the footer; false unless all are before end.
 func blocks(root flatbuffers.Table, field int, end int64) ([]block, bool) {
 	at, n, ok := vector(root, field, 24)
 	if !ok {

@@ -109,8 +109,7 @@ func (b *batches) readReasons(rows int) (known func(row int) string, err error) 
 	return func(row int) string { return string(texts[row].ByteArray()) }, err
 }
 
-// eachColumn calls f for each column, in one goroutine a lane, and returns the error of the
-// first column with one.
+// eachColumn calls f for each column, in one goroutine a lane, and returns the error of the first column with one.
 func (b *batches) eachColumn(f func(j int) error) error {
 	failed := make([]error, len(b.cursors))
 	lane := func(l int) {

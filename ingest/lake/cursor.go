@@ -13,16 +13,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// checkedAtOnce is the number of values that are decoded and checked at a time, in the processor's
-// first cache.
+// checkedAtOnce is the number of values that are decoded and checked at a time, in the processor's first cache.
 const checkedAtOnce = 2048
 
 // pieceValues is the number of values of a piece of a page that is read in pieces: each costs a system
 // call, and whole pages of all columns would not fit into the second cache.
 const pieceValues = 8192
 
-// A cursor reads the values of one chunk as numbers, in order, and checks them against the
-// footer.
+// A cursor reads the values of one chunk as numbers, in order, and checks them against the footer.
 type cursor struct {
 	walker[float64]
 

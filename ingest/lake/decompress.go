@@ -21,8 +21,7 @@ type decompressor struct {
 	brotli *brotli.Reader
 }
 
-// codecs are those that are read, each with the number of bytes, at most, that it can make of a stored
-// one.
+// codecs are those that are read, each with the number of bytes, at most, that it can make of a stored one.
 var codecs = map[format.CompressionCodec]int64{
 	format.Uncompressed: 1,
 	format.Snappy:       1 << 5,  // a copy of three bytes makes 64

@@ -65,8 +65,7 @@ type group struct {
 	batch       arrowipc.Batch // of an Arrow file
 }
 
-// maxSample bounds the rows of all files, so that a number of rows times a number of workers
-// fits into 64 bits.
+// maxSample bounds the rows of all files, so that a number of rows times a number of workers fits into 64 bits.
 const maxSample = 1 << 50
 
 func listWithFooters(ctx context.Context, from *objects.View, paths []string, sample []dataset.ManifestFile) ([]*dataFile, []string, error) {

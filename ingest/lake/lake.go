@@ -27,14 +27,12 @@ type Config struct {
 	// Sample are the files of the dataset that these files may be of: a key in paths that is no number
 	// in one of them is text here too.
 	Sample []dataset.ManifestFile
-	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer with more
-	// than 128 columns.
+	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer with more than 128 columns.
 	BatchRows int
 	// Reasons names a column of texts with the reasons of marked rows; the values tell those of others,
 	// and of files without it. "" means none.
 	Reasons string
-	// NoDigests leaves out the column digests (ColumnDigests returns nil), for passes that certify
-	// nothing.
+	// NoDigests leaves out the column digests (ColumnDigests returns nil), for passes that certify nothing.
 	NoDigests bool
 }
 

@@ -13,8 +13,7 @@ import (
 const (
 	// maxPage bounds the bytes of a page, stored or decompressed.
 	maxPage = 1 << 28
-	// maxPageHeader bounds a page's header: statistics of numbers are short, those of texts are
-	// parts of them.
+	// maxPageHeader bounds a page's header: statistics of numbers are short, those of texts are parts of them.
 	maxPageHeader = 1 << 16
 	// firstRead is the number of bytes read at first for the first page of a chunk. Later pages
 	// are expected to be as long as the page before.
@@ -78,8 +77,7 @@ func (p *pageReader) next() (err error) {
 	return nil
 }
 
-// body returns the stored body of the page, its checksum verified, valid until raw is used
-// again.
+// body returns the stored body of the page, its checksum verified, valid until raw is used again.
 func (p *pageReader) body() ([]byte, error) {
 	if p.size > maxPage {
 		return nil, fmt.Errorf("page at %d has %d bytes, at most %d are read: write smaller pages", p.pos, p.size, maxPage)
@@ -151,8 +149,7 @@ func grow[T byte | int32](buf *[]T, n int) []T {
 	return (*buf)[:n]
 }
 
-// guard returns a panic of f, which calls libraries on damaged input, as an error. f must start
-// no goroutine.
+// guard returns a panic of f, which calls libraries on damaged input, as an error. f must start no goroutine.
 func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

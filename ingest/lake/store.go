@@ -18,8 +18,7 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute(path))
 }
 
-// CheckPath returns an error for an address of another store. It makes no request. shown is the path
-// for messages.
+// CheckPath returns an error for an address of another store. It makes no request. shown is the path for messages.
 func CheckPath(path string) (shown string, err error) {
 	if objects.IsAddress(path) {
 		return objects.Shown(path), objects.Check(objects.Clean(path))

@@ -25,8 +25,7 @@ type Stored struct {
 	out   [][]parquet.Value
 }
 
-// A StoredColumn is a column with its type in the schema of a Parquet file. Types of Arrow are
-// mapped to one.
+// A StoredColumn is a column with its type in the schema of a Parquet file. Types of Arrow are mapped to one.
 type StoredColumn struct {
 	Name string
 	Node parquet.Node // values may be null

@@ -121,8 +121,7 @@ func (c *walker[V]) finish() error {
 	return fmt.Errorf("%d rows were not read", int64(c.rows)+c.left)
 }
 
-// nextPage goes to the next data page. It skips index pages and reads dictionary pages
-// on the way.
+// nextPage goes to the next data page. It skips index pages and reads dictionary pages on the way.
 func (c *walker[V]) nextPage() error {
 	for {
 		if err := c.pages.next(); err != nil {
@@ -376,8 +375,7 @@ func splitLevels(h *parquetmeta.PageHeader, b []byte) (levels, values []byte, er
 	return b[4:n], b[n:], nil
 }
 
-// flat returns an error unless a page of version 2 has one value a row, or a null if the
-// column may have nulls.
+// flat returns an error unless a page of version 2 has one value a row, or a null if the column may have nulls.
 func (c *column) flat(h *parquetmeta.PageHeader) error {
 	switch {
 	case h.Rows != h.Values || h.Nulls < 0 || h.Nulls > h.Values || h.Definition < 0:

@@ -7,8 +7,7 @@ import (
 	"math/rand/v2"
 )
 
-// fourier is the number of Fourier features. With fewer, the function is visibly not drawn from a
-// Gaussian process.
+// fourier is the number of Fourier features. With fewer, the function is visibly not drawn from a Gaussian process.
 const fourier = 2000
 
 // Config identifies a source of rows. Its zero value is valid.

@@ -95,8 +95,7 @@ func (o OS) MkdirAll(dir string) error {
 	return SyncDir(o, parent)
 }
 
-// CreateTemp creates a hidden file with the permissions of the user's umask. Its lock shows others
-// that it is in use.
+// CreateTemp creates a hidden file with the permissions of the user's umask. Its lock shows others that it is in use.
 func (OS) CreateTemp(dir string) (File, error) {
 	for {
 		name := filepath.Join(dir, TempPrefix+rand.Text()+TempSuffix)
@@ -143,8 +142,7 @@ func (OS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// SyncDir opens the directory and syncs it, which on POSIX systems makes new names survive a power
-// cut.
+// SyncDir opens the directory and syncs it, which on POSIX systems makes new names survive a power cut.
 func (OS) SyncDir(dir string) error {
 	d, err := os.Open(dir) //nolint:gosec // G304: the caller's own directory
 	if err != nil {
@@ -173,8 +171,7 @@ func (h held) Close() error {
 	return errors.Join(unix.Flock(int(h.Fd()), unix.LOCK_UN), h.File.Close())
 }
 
-// lockFile takes flock(2), which belongs to the open file: it also excludes a second job in the
-// same process.
+// lockFile takes flock(2), which belongs to the open file: it also excludes a second job in the same process.
 func lockFile(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

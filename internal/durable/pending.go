@@ -197,8 +197,7 @@ func Explain(path string, size int64, err error) error {
 	return fmt.Errorf("write %s: %w", path, err)
 }
 
-// Sweep removes the unfinished files of killed processes from dir: unlocked files with names from
-// [FS.CreateTemp].
+// Sweep removes the unfinished files of killed processes from dir: unlocked files with names from [FS.CreateTemp].
 func Sweep(fsys FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil {

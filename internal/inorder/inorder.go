@@ -1,5 +1,4 @@
-// Package inorder works on several items at a time and passes on the results in the order of the
-// items.
+// Package inorder works on several items at a time and passes on the results in the order of the items.
 package inorder
 
 import (

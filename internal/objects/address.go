@@ -74,8 +74,7 @@ func CheckOutput(address string) error {
 	return Check(address)
 }
 
-// oneWay returns an error if a key has an empty name or a dot between slashes: as a path it would
-// name another key.
+// oneWay returns an error if a key has an empty name or a dot between slashes: as a path it would name another key.
 func oneWay(key string) error {
 	if key = strings.TrimSuffix(key, "/"); key == "." || key != "" && !fs.ValidPath(key) {
 		return errors.New("its key has an empty name, a dot or two between slashes, or is no UTF-8; rename it")

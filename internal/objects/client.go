@@ -158,8 +158,7 @@ func infoOf(address string, o *minio.ObjectInfo) *Info {
 	return &Info{name: path.Base(address), tag: o.ETag, mark: o.UserMetadata[markKey], size: o.Size, modified: o.LastModified}
 }
 
-// get fills p with the bytes of an object at offset from. It repeats the request if the answer
-// breaks off.
+// get fills p with the bytes of an object at offset from. It repeats the request if the answer breaks off.
 func (c *client) get(ctx context.Context, address string, at *Info, p []byte, from int64) error {
 	if len(p) == 0 {
 		return nil

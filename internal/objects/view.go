@@ -87,8 +87,7 @@ type machineFile struct {
 // Size returns the number of bytes that the file had when it was opened.
 func (f machineFile) Size() int64 { return f.size }
 
-// Open opens an object, or a regular file (a pipe is an error, without waiting). Reads of an object
-// end with ctx.
+// Open opens an object, or a regular file (a pipe is an error, without waiting). Reads of an object end with ctx.
 func (v *View) Open(ctx context.Context, path string) (File, error) {
 	if !IsAddress(path) {
 		f, size, err := durable.OpenRegular(path)

@@ -65,8 +65,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close stops the server and cuts off pending answers. If the server had failed before, it returns
-// that error.
+// Close stops the server and cuts off pending answers. If the server had failed before, it returns that error.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	if ended := <-s.done; !errors.Is(ended, http.ErrServerClosed) {

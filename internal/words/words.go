@@ -20,8 +20,7 @@ func Count[N int | int64](n N, thing string, plural ...string) string {
 	return Number(int64(n)) + " " + thing
 }
 
-// RoundUp formats the exact value of x with this many decimals, rounded up. NaN and infinities are
-// printed as such.
+// RoundUp formats the exact value of x with this many decimals, rounded up. NaN and infinities are printed as such.
 func RoundUp(x float64, decimals int) string {
 	if r := new(big.Rat).SetFloat64(x); r != nil {
 		return rounded(r, decimals, true).FloatString(decimals)
@@ -109,8 +108,7 @@ func inPercent(r *big.Rat) string {
 	return r.FloatString(min(decimals, 400)) + " %"
 }
 
-// declaredDigits is the largest number of digits of a declared number. A number with more digits
-// was computed.
+// declaredDigits is the largest number of digits of a declared number. A number with more digits was computed.
 const declaredDigits = 9
 
 // AtMostDigits formats a tolerance: a declared one in full, a computed one with four digits,

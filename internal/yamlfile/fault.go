@@ -98,8 +98,7 @@ func (f *Faults) Within(key string, err error) {
 	}
 }
 
-// Err joins the faults, for values that do not come from a file. Each wraps err. It returns nil if
-// there are none.
+// Err joins the faults, for values that do not come from a file. Each wraps err. It returns nil if there are none.
 func (f *Faults) Err(err error) error {
 	var all []error
 	for _, one := range f.all {
@@ -130,8 +129,7 @@ func (t *File) Merge(among Faults) error {
 	return errors.Join(all...)
 }
 
-// follows reports whether a fault may follow from another one: an unreadable value, or a misspelt
-// key or section.
+// follows reports whether a fault may follow from another one: an unreadable value, or a misspelt key or section.
 func (f Fault) follows(other Fault) bool {
 	if !other.unread {
 		section := other.Key[:max(strings.LastIndexByte(other.Key, '.'), 0)]

@@ -164,8 +164,7 @@ func OneOrMore[T any](to *[]T, want string, one func(to *T) Form) (Form, string)
 // Paths is one path or a list of paths: files, folders and patterns.
 type Paths []string
 
-// Form excludes "", for which the library would use the folder of the file, and numbers, whose
-// digits it would use.
+// Form excludes "", for which the library would use the folder of the file, and numbers, whose digits it would use.
 func (p *Paths) Form() (Form, string) {
 	return OneOrMore((*[]string)(p), "want a path or a list of paths; one that could be a number needs quotes", func(to *string) Form {
 		return Accept(Schema{"type": "string", "minLength": 1}, func(one ast.Node) bool {

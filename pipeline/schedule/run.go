@@ -298,14 +298,14 @@ func (j *Job) backoff(failures int) time.Duration {
 	return wait
 }
 
-// mostKills is the largest number of times in a row that a run is resumed after its scheduler was killed.
+// mostKills is the largest number of times in a row that a run is resumed after it has ended without a record.
 const mostKills = 5
 
-// endKilled records the end of a run whose scheduler was killed.
+// endKilled records the end of a run that has ended without a record: its scheduler was killed, or its disk was full.
 func (s *Scheduler) endKilled(j *Job, r *pipeline.RunState, now time.Time) error {
-	r.State, r.Fault = pipeline.StateFailed, "the scheduler ended during the run"
+	r.State, r.Fault = pipeline.StateFailed, "ended without a record: killed, or its disk was full"
 	if r.Scheduled.Kills++; r.Scheduled.Kills > mostKills {
-		r.Fault = fmt.Sprintf("the scheduler ended during the run %d times in a row (hint: does it have enough memory?)", r.Scheduled.Kills)
+		r.Fault = fmt.Sprintf("ended %d times in a row without a record: killed, or its disk was full (hint: does it have enough memory and disk?)", r.Scheduled.Kills)
 		r.Exit, r.Scheduled.Kills = new(pipeline.ExitFailure), 0
 	}
 	return s.end(j, r, now)

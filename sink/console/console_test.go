@@ -235,7 +235,7 @@ func TestFaultsOfAnOutput(t *testing.T) {
 		},
 		"The run of 2026-01-31 11:00 UTC has not ended, and no process is at work.": func(folder, _ string) { ran(t, folder, 1, begun) },
 		"No process streams into this folder.":                                      func(folder, _ string) { write(t, filepath.Join(folder, lake.StreamLock), nil) },
-		"The run of 2026-01-31 10:00 UTC was killed, and goes on.": func(folder, _ string) {
+		"The run of 2026-01-31 10:00 UTC ended without a record, killed or on a full disk, and goes on.": func(folder, _ string) {
 			ran(t, folder, 2, func(r *pipeline.RunState) { r.State, r.Exit = pipeline.StateFailed, nil })
 			ran(t, folder, 1, begun)
 		},

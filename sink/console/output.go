@@ -197,8 +197,7 @@ func (o *output) newest(is func(r *pipeline.RunState) bool) *pipeline.RunState {
 	return nil
 }
 
-// explain adds remarks: is the current model from the last run, and if not, why? known means that
-// the pointer exists.
+// explain adds remarks: is the current model from the last run, and if not, why? known means that the pointer exists.
 func (o *output) explain(now time.Time, known bool) {
 	if why := o.Test.Raised(o.certificate); why != "" {
 		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+why+".", watch.Ends)
@@ -219,7 +218,7 @@ func (o *output) explain(now time.Time, known bool) {
 	}
 	switch {
 	case open && last.State == pipeline.StateFailed && last.Exit == nil:
-		o.find(warn, fmt.Sprintf("The run of %s UTC was killed, and goes on.", minute(last.Began.UTC())), "")
+		o.find(warn, fmt.Sprintf("The run of %s UTC ended without a record, killed or on a full disk, and goes on.", minute(last.Began.UTC())), "")
 	case last.State == pipeline.StateFailed || last.State == pipeline.StateInterrupted:
 		ended := map[pipeline.State]string{pipeline.StateFailed: "failed", pipeline.StateInterrupted: "was interrupted"}[last.State]
 		model := map[bool]string{true: "no model is current", false: "the model before it stays current"}[o.Current.ID == ""]

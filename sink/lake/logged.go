@@ -60,8 +60,7 @@ type openFile struct {
 // loggedRows is the largest number of rows in all open files.
 const loggedRows = 1 << 18
 
-// LoggedDue returns the rule for when open files are published: at loggedRows rows, or every so
-// often.
+// LoggedDue returns the rule for when open files are published: at loggedRows rows, or every so often.
 func LoggedDue(every time.Duration) score.Due { return score.Due{Rows: loggedRows, Every: every} }
 
 // Await opens a directory as [Open] does. While another process has the lock, it calls waits with
@@ -235,8 +234,7 @@ func (w *Logged) Close() {
 	}
 }
 
-// topicName returns the name of the file that says which topic the predictions are of. Readers of a
-// lake skip it.
+// topicName returns the name of the file that says which topic the predictions are of. Readers of a lake skip it.
 func topicName(topic string) string { return "_topic-" + topic + ".json" }
 
 const maxTopicBytes = 1 << 16

@@ -53,8 +53,7 @@ type Output struct {
 	holds int // calls of Hold minus calls of Close
 	lock  io.Closer
 	key   *sign.Key // nil if certificates are not signed
-	// staged has the models without a certificate, by digest. Their hidden files are whole and
-	// durable.
+	// staged has the models without a certificate, by digest. Their hidden files are whole and durable.
 	staged map[string]*durable.Pending
 }
 
@@ -109,8 +108,7 @@ func (o *Output) Hold() (release func() error, err error) {
 	return o.Close, nil
 }
 
-// Close ends one hold. The last Close removes models without a certificate and unlocks the
-// directory.
+// Close ends one hold. The last Close removes models without a certificate and unlocks the directory.
 func (o *Output) Close() error {
 	if o.holds--; o.holds > 0 {
 		return nil

@@ -27,8 +27,7 @@ func IsRunState(name string) bool { return runStateName.MatchString(name) }
 // PutRun stores the record of a run.
 func (o *Output) PutRun(r *pipeline.RunState) error { return o.putJSON(RunStateName(r), r) }
 
-// Runs returns the run records of the output, newest first. Each is read on demand; unreadable ones
-// are skipped.
+// Runs returns the run records of the output, newest first. Each is read on demand; unreadable ones are skipped.
 func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) {
 	names, err := o.fs.List(o.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

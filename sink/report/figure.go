@@ -197,8 +197,7 @@ func stairs(g certify.Claim) (missed, bound plotter.XYs) {
 	return missed, bound
 }
 
-// rows shows predictions against observations, with equal axes and the tolerance as a band along
-// the diagonal.
+// rows shows predictions against observations, with equal axes and the tolerance as a band along the diagonal.
 func (f Figure) rows() panel {
 	name, which := f.Certificate.Loss.Target, "Prior rows"
 	if f.Certificate.Counts.Prior == 0 {

@@ -74,8 +74,7 @@ func together(words []string) []string {
 	return all
 }
 
-// WriteWrapped prints words in lines of the style's width. It ignores errors of w, which the caller
-// must detect.
+// WriteWrapped prints words in lines of the style's width. It ignores errors of w, which the caller must detect.
 func WriteWrapped(w io.Writer, head, words string, style Style) {
 	for line := range strings.Lines(words) {
 		_, _ = io.WriteString(w, wrap(head, Escape(strings.TrimSuffix(line, "\n")), style.width())+"\n")

@@ -27,8 +27,7 @@ func (g *Gate) serve(l net.Listener) {
 	}
 }
 
-// OnRequest sets a function that is called, from several goroutines, before each piece of the
-// requests is forwarded.
+// OnRequest sets a function that is called, from several goroutines, before each piece of the requests is forwarded.
 func (g *Gate) OnRequest(onRequest func()) { g.onRequest.Store(&onRequest) }
 
 // pass forwards the requests of a connection and the answers to them.

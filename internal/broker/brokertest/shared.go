@@ -70,8 +70,7 @@ func (s *Shared) start(t testing.TB) {
 	go gate.serve(l) // until the program ends
 }
 
-// clean deletes the topics and groups of a test. A group with killed members exists until its
-// session ends.
+// clean deletes the topics and groups of a test. A group with killed members exists until its session ends.
 func (s *Shared) clean(t testing.TB) {
 	s.gate.onRequest.Store(nil)
 	if s.server.process == nil {

@@ -20,8 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// A Gateway is versitygw, a real S3 server, with its objects in folders of the test. They survive
-// Kill.
+// A Gateway is versitygw, a real S3 server, with its objects in folders of the test. They survive Kill.
 type Gateway struct {
 	address, objects, tags string
 	process                *exec.Cmd

@@ -151,8 +151,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 const metaHeader = "X-Amz-Meta-Pacsgp"
 
-// Write does a PUT or DELETE. A fault can call it and then break the connection, to lose the
-// answer.
+// Write does a PUT or DELETE. A fault can call it and then break the connection, to lose the answer.
 func (s *Server) Write(w http.ResponseWriter, r *http.Request) {
 	data, err := io.ReadAll(r.Body)
 	key := strings.TrimPrefix(r.URL.Path, "/"+Bucket+"/")
