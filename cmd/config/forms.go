@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -28,8 +27,8 @@ var sharePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *(%?)$`)
 func (s *Share) Form() (yamlfile.Form, string) {
 	text := schema{"type": "string", "pattern": sharePattern.String()}
 	return yamlfile.Any(yamlfile.Number((*float64)(s)), yamlfile.Accept(text, func(node ast.Node) bool {
-		var text string
-		return yaml.NodeToValue(node, &text) == nil && s.read(text) == nil
+		text, ok := node.(*ast.StringNode)
+		return ok && s.read(text.Value) == nil
 	})), wantShare
 }
 
@@ -165,14 +164,17 @@ func (k *kernels) Form() (yamlfile.Form, string) {
 type groupsConfig job.GroupsDecl
 
 func (g *groupsConfig) Form() (yamlfile.Form, string) {
-	column := yamlfile.Accept(schema{"type": "string"}, func(node ast.Node) bool { return yaml.NodeToValue(node, &g.Column) == nil })
+	column := yamlfile.Accept(schema{"type": "string"}, func(node ast.Node) (ok bool) {
+		g.Column, ok = yamlfile.Written(node)
+		return ok
+	})
 	values := yamlfile.Any(yamlfile.List(&g.Texts, "", yamlfile.Text[string]), yamlfile.List(&g.Values, "", func(to *float64) yamlfile.Form {
 		return yamlfile.Accept(schema{"type": []string{"number", "boolean"}}, func(node ast.Node) bool {
 			if is, ok := node.(*ast.BoolNode); ok {
 				*to = map[bool]float64{true: 1}[is.Value]
 				return true
 			}
-			return yaml.NodeToValue(node, to) == nil
+			return yamlfile.Number(to).Read(node) == nil
 		})
 	}))
 	keyed := schema{"type": "object", "additionalProperties": values.Schema, "minProperties": 1, "maxProperties": 1}

@@ -23,9 +23,8 @@
 //
 // # What is checked
 //
-// Row counts of pages, chunk, row group and file against each other; that a page ends with its last
-// value; page checksums if there are any; minimum, maximum and number of nulls of a chunk against
-// the footer's statistics; the old and the new description of a type against each other; and that
-// the footer is the one that [Open] saw. Other damage changes the digest. A shard whose last page
-// is damaged may return batches before it ends in an error.
+// Row counts of pages, chunk, row group and file against each other; that a page ends with its last value; page
+// checksums if there are any; minimum, maximum and number of nulls of a chunk against the footer's statistics; the
+// old and the new description of a type against each other; and that the footer is the one that [Open] saw. Other
+// damage changes the digest. A shard whose last page is damaged may return batches before it ends in an error.
 package lake

@@ -29,9 +29,8 @@ type File struct {
 	Columns []ingest.Column // of the file, then the keys of its path
 }
 
-// Files lists the data files of declared files, directories and globs, in the order of their rows, and
-// reads their footers, but no row. The warnings say
-// which files were skipped.
+// Files lists the data files of declared files, directories and globs, in the order of their rows, and reads their
+// footers, but no row. The warnings say which files were skipped.
 func Files(ctx context.Context, paths []string) (files []File, warnings []string, err error) {
 	found, warnings, err := listWithFooters(ctx, objects.NewView(), paths, nil)
 	if err != nil {

@@ -35,11 +35,10 @@ type footer struct {
 	groups  []parquetmeta.RowGroup
 }
 
-// A footer of some kilobytes can claim any number of rows, and passes through row numbers come
-// before the first value is read. But few bytes can also have many rows: a column of one value
-// or of nulls. So if a chunk has less than a bit a row, its page headers are checked when the
-// file is opened; if a page has less than a bit a row, its runs of levels and indexes are, too.
-// The number of unchecked rows is proportional to the file's size.
+// A footer of some kilobytes can claim any number of rows, and passes through row numbers come before the first value
+// is read. But few bytes can also have many rows: a column of one value or of nulls. So if a chunk has less than a
+// bit a row, its page headers are checked when the file is opened; if a page has less than a bit a row, its runs of
+// levels and indexes are, too. The number of unchecked rows is proportional to the file's size.
 const (
 	// fewRows is the number of rows up to which nothing is checked: passes through them are fast.
 	fewRows = 1 << 17

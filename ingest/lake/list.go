@@ -23,10 +23,9 @@ type hiveKey struct{ name, value string }
 // by its own name may have any.
 var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 
-// listFiles returns the data files of the declared paths in the order of declaration, and below a path
-// in bytewise order of paths with slashes. A file that is found twice is listed once. The warnings say
-// which files were skipped. empty, if not nil, is called with the error of a declared path without a file, which is
-// then none.
+// listFiles returns the data files of the declared paths in the order of declaration, and below a path in bytewise
+// order of paths with slashes. A file that is found twice is listed once. The warnings say which files were skipped.
+// empty, if not nil, is called with the error of a declared path without a file, which is then none.
 func listFiles(ctx context.Context, from *objects.View, paths []string, empty func(error)) (files, warnings []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("no path is declared; name files, directories or globs")

@@ -36,9 +36,8 @@ type StoredColumn struct {
 // leastStored is the size of a page that is allowed in any case.
 const leastStored = 16 << 20
 
-// OpenStored opens columns of the file at path. A key in the path is a text. limit bounds the
-// bytes of a page in memory. Columns that are not flat, of an uncertain type, or of a repeated name
-// are errors.
+// OpenStored opens columns of the file at path. A key in the path is a text. limit bounds the bytes of a page in
+// memory. Columns that are not flat, of an uncertain type, or of a repeated name are errors.
 func OpenStored(ctx context.Context, path string, names []string, limit int64) (*Stored, error) {
 	from := objects.NewView()
 	files, _, err := listWithFooters(ctx, from, []string{path}, nil)

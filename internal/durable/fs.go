@@ -1,5 +1,4 @@
-// Package durable writes files that appear whole or not at all, even after a kill, a full disk or a
-// power cut.
+// Package durable writes files that appear whole or not at all, even after a kill, a full disk or a power cut.
 //
 // Every file is written under a hidden name next to its destination, synced and renamed; then the
 // directory is synced. A killed process leaves hidden files, which [Sweep] removes.

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// A Pending is a file that is hidden until [Pending.Commit] or [CommitAll] publishes it. Its hidden
-// name is in the folder of its destination, so that the final rename stays in one file system. It
-// is for one goroutine at a time.
+// A Pending is a file that is hidden until [Pending.Commit] or [CommitAll] publishes it. Its hidden name is in the
+// folder of its destination, so that the final rename stays in one file system. It is for one goroutine at a time.
 type Pending struct {
 	fs      FS
 	file    File
@@ -66,9 +65,8 @@ func (p *Pending) Sync() error {
 	return p.err
 }
 
-// Commit publishes the file: first it makes the content durable, then the name. If it returns nil,
-// the file survives a power cut. After an error the destination is unchanged or, if only the last
-// step failed, is the whole new file.
+// Commit publishes the file: first it makes the content durable, then the name. If it returns nil, the file survives
+// a power cut. After an error the destination is unchanged or, if only the last step failed, is the whole new file.
 func (p *Pending) Commit() error { return CommitAll(p) }
 
 // CommitAs is Commit with another file name in the same folder.
@@ -77,9 +75,8 @@ func (p *Pending) CommitAs(name string) error {
 	return p.Commit()
 }
 
-// CommitAll publishes new files of one folder in order. The last becomes visible only when the
-// others are durable. After an error before that, it removes all files, so that none is visible
-// unless the removal fails too.
+// CommitAll publishes new files of one folder in order. The last becomes visible only when the others are durable.
+// After an error before that, it removes all files, so that none is visible unless the removal fails too.
 func CommitAll(files ...*Pending) (err error) {
 	defer func() {
 		if err == nil || files[len(files)-1].seen {

@@ -1,6 +1,5 @@
-// Package frame is the format of the program's own files: states of trainers, checkpoints, parts of
-// a pass. A frame is a line with format and version, the content, and the SHA-256 of both. Numbers
-// have 8 bytes, little endian.
+// Package frame is the format of the program's own files: states of trainers, checkpoints, parts of a pass. A frame
+// is a line with format and version, the content, and the SHA-256 of both. Numbers have 8 bytes, little endian.
 //
 // A frame may come from anyone, and the SHA-256 detects accidents, not forgeries. So a Reader never
 // allocates memory because of a length alone, and callers check each number.

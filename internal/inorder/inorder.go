@@ -14,10 +14,9 @@ type piece[R any] struct {
 	done chan struct{}
 }
 
-// Run takes items from give, calls work on up to workers of them at a time, and calls use with each
-// result, one at a time and in the order of the items. At most workers+2 items are in progress;
-// give blocks when there are that many. At the first error the context of all three is cancelled.
-// Run returns when no work is running.
+// Run takes items from give, calls work on up to workers of them at a time, and calls use with each result, one at a
+// time and in the order of the items. At most workers+2 items are in progress; give blocks when there are that many.
+// At the first error the context of all three is cancelled. Run returns when no work is running.
 func Run[T, R any](ctx context.Context, workers int, give func(ctx context.Context, hand func(T) error) error, work func(context.Context, T) (R, error), use func(context.Context, R) error) error {
 	all, ctx := errgroup.WithContext(ctx)
 	workers = max(workers, 1)

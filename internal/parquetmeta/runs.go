@@ -9,10 +9,9 @@ import (
 // packs 256 at a time.
 const groupFill = 255
 
-// Runs returns an error unless data, from index at, has n values of this many bits, as runs and as
-// packed groups of eight. Only the last group may have further values, as padding. The check is
-// needed since the library allocates what a run claims, and reads past the end. If the last group
-// is cut short, the result is data with zeros appended.
+// Runs returns an error unless data, from index at, has n values of this many bits, as runs and as packed groups of
+// eight. Only the last group may have further values, as padding. The check is needed since the library allocates
+// what a run claims, and reads past the end. If the last group is cut short, the result is data with zeros appended.
 func Runs(data []byte, at int, bits uint, n int) ([]byte, error) {
 	ends := fmt.Errorf("levels or indexes end early: %w", ErrMalformed)
 	have := 0

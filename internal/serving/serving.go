@@ -1,6 +1,5 @@
-// Package serving is the HTTP server of all commands: pages, metrics, liveness and readiness. Only
-// this machine can see the pages. Anyone who can reach the address can see metrics and readiness,
-// which are not secret.
+// Package serving is the HTTP server of all commands: pages, metrics, liveness and readiness. Only this machine can
+// see the pages. Anyone who can reach the address can see metrics and readiness, which are not secret.
 package serving
 
 import (

@@ -15,10 +15,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// value sets v to the value of a node. It leaves v unchanged if the node is null. The YAML
-// library's own decoder is not used: it stops at the first fault, truncates fractions to whole
-// numbers, and drops a section with a key that is not text, such as {step: 0,1}, where the comma is
-// meant as a decimal point.
+// value sets v to the value of a node. It leaves v unchanged if the node is null. The YAML library's own decoder is
+// not used: it stops at the first fault, truncates fractions to whole numbers, and drops a section with a key that is
+// not text, such as {step: 0,1}, where the comma is meant as a decimal point.
 func (t *File) value(key string, node ast.Node, v reflect.Value) {
 	if node == nil || node.Type() == ast.NullType {
 		return
@@ -43,11 +42,47 @@ func (t *File) value(key string, node ast.Node, v reflect.Value) {
 		} else {
 			v.SetUint(uint64(n)) //nolint:gosec // its bits
 		}
+	case reflect.Float64:
+		n, ok := number(node)
+		if v.SetFloat(n); !ok {
+			t.add(key, at(node, "want a number"))
+		}
+	case reflect.String:
+		text, ok := Written(node)
+		if v.SetString(text); !ok {
+			t.add(key, at(node, "want text"))
+		}
 	default:
 		if err := yaml.NodeToValue(node, v.Addr().Interface()); err != nil {
 			t.add(key, at(node, "want "+wanted(v.Type())))
 		}
 	}
+}
+
+// Written returns a scalar that is not null as it is written: 010 is the text "010", not "8".
+func Written(node ast.Node) (text string, ok bool) {
+	switch n := node.(type) {
+	case *ast.StringNode, *ast.LiteralNode:
+		return text, yaml.NodeToValue(node, &text) == nil
+	case *ast.NullNode:
+		return "", false
+	case ast.ScalarNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+// number returns the value of a node that is a number as people write it.
+func number(node ast.Node) (n float64, ok bool) {
+	switch t := node.(type) {
+	case *ast.NullNode, *ast.BoolNode:
+		return 0, false
+	case *ast.IntegerNode:
+		ok = decimal.MatchString(t.Token.Value)
+	default:
+		ok = !strings.Contains(node.GetToken().Value, "_")
+	}
+	return n, ok && yaml.NodeToValue(node, &n) == nil
 }
 
 // formed sets v by its form. It returns false if the value is a section to be read by its keys.
@@ -117,7 +152,10 @@ func (t *File) list(key string, node ast.Node, v reflect.Value) {
 	}
 	all := reflect.MakeSlice(v.Type(), len(list.Values), len(list.Values))
 	for i, one := range list.Values {
-		t.value(fmt.Sprintf("%s[%d]", key, i), one, all.Index(i))
+		at := fmt.Sprintf("%s[%d]", key, i)
+		if t.value(at, one, all.Index(i)); one.Type() == ast.NullType {
+			t.add(at, atToken(one.GetToken(), "is empty"))
+		}
 	}
 	v.Set(all)
 }
@@ -244,14 +282,10 @@ const shownKeys = 8
 // wanted describes the values that a key accepts.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
-	case reflect.Float64:
-		return "a number"
 	case reflect.Int, reflect.Uint64:
 		return "a whole number"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.String:
-		return "text"
 	case reflect.Slice:
 		return "a list, as in [a, b]"
 	case reflect.Struct:

@@ -91,7 +91,10 @@ func (f Form) Then(set func()) Form {
 
 // Number returns the form of a number.
 func Number(to *float64) Form {
-	return Accept(Schema{"type": "number"}, func(node ast.Node) bool { return yaml.NodeToValue(node, to) == nil })
+	return Accept(Schema{"type": "number"}, func(node ast.Node) (ok bool) {
+		*to, ok = number(node)
+		return ok
+	})
 }
 
 // Text returns the form of a text that does not read as a number.

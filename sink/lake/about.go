@@ -15,9 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// An About is the record in a folder of predictions of what they are about: the certificate of the
-// first model that predicted there. Readers of a lake skip its file. The file name has the
-// certificate's id, which reveals damage.
+// An About is the record in a folder of predictions of what they are about: the certificate of the first model that
+// predicted there. Readers of a lake skip its file. The file name has the certificate's id, which reveals damage.
 type About struct {
 	fs     durable.FS
 	folder string

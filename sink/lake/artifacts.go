@@ -85,10 +85,9 @@ func (o *Output) CheckCertificate(ctx context.Context, c certify.Certificate, mo
 	return err
 }
 
-// PutCertificate publishes a certificate, its signature if the output has a key, and its model if
-// [Output.PutModel] stored it. It returns the SHA-256 of the JSON document, which names both the
-// document and the row of Parquet. The document becomes visible last. If a file cannot be written,
-// none becomes visible.
+// PutCertificate publishes a certificate, its signature if the output has a key, and its model if [Output.PutModel]
+// stored it. It returns the SHA-256 of the JSON document, which names both the document and the row of Parquet. The
+// document becomes visible last. If a file cannot be written, none becomes visible.
 func (o *Output) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
 	return o.putSigned(ctx, c, nil)
 }

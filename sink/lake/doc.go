@@ -1,11 +1,9 @@
-// Package lake publishes artifacts in a directory of a file system. A file there is visible either
-// whole or not at all, as package durable writes it. A job that is killed, or meets a full disk,
-// leaves only hidden files, which the next [Open] removes. If it is run again, it writes the same
-// bytes.
+// Package lake publishes artifacts in a directory of a file system. A file there is visible either whole or not at
+// all, as package durable writes it. A job that is killed, or meets a full disk, leaves only hidden files, which the
+// next [Open] removes. If it is run again, it writes the same bytes.
 //
-// The directory can also be in an object store, as s3://bucket/prefix. A file is then an object,
-// and the lock does not keep other processes out: of two writers of one object the slower one fails
-// ([objects.Files]).
+// The directory can also be in an object store, as s3://bucket/prefix. A file is then an object, and the lock does
+// not keep other processes out: of two writers of one object the slower one fails ([objects.Files]).
 //
 // The directory of a job:
 //

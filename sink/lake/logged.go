@@ -27,9 +27,8 @@ type DeadLetters interface {
 	Commit(ctx context.Context, ends map[int]int64) error
 }
 
-// Logged writes predictions of rows of a topic to files, one file after the other for each
-// partition. File names have offsets, so that the published files show, even after a kill, up to
-// where rows are predicted. It must be closed.
+// Logged writes predictions of rows of a topic to files, one file after the other for each partition. File names have
+// offsets, so that the published files show, even after a kill, up to where rows are predicted. It must be closed.
 type Logged struct {
 	FS          durable.FS
 	Folder      string // locked by the caller

@@ -7,9 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A Gate is a proxy in front of a broker, which advertises the gate's address. It reports each
-// piece of the requests before it forwards it, so that a test can act at, say, the third one and
-// needs no timer.
+// A Gate is a proxy in front of a broker, which advertises the gate's address. It reports each piece of the requests
+// before it forwards it, so that a test can act at, say, the third one and needs no timer.
 type Gate struct {
 	Address string
 

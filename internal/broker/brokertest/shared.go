@@ -34,9 +34,8 @@ func (s *Shared) Main(m *testing.M) int {
 	return status
 }
 
-// Lend returns the broker and its gate for use until the test ends. It waits for other tests that
-// use it. The test may kill the broker. Without the jars the test is skipped, or fails with
-// CI=true.
+// Lend returns the broker and its gate for use until the test ends. It waits for other tests that use it. The test
+// may kill the broker. Without the jars the test is skipped, or fails with CI=true.
 func (s *Shared) Lend(t testing.TB) (*Server, *Gate) {
 	t.Helper()
 	s.lease.Lock()

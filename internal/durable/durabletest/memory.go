@@ -1,6 +1,5 @@
-// Package durabletest has file systems for tests of [durable.FS]: at a power cut [Memory] loses
-// what was not synced, [Hooked] calls a function before every change, and [Faulty] fails at a
-// chosen operation.
+// Package durabletest has file systems for tests of [durable.FS]: at a power cut [Memory] loses what was not synced,
+// [Hooked] calls a function before every change, and [Faulty] fails at a chosen operation.
 package durabletest
 
 import (
