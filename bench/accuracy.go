@@ -21,8 +21,7 @@ const (
 	accuracyDelta    = 0.01
 )
 
-// A variant is a way of training our model: by an objective, with or without a column of boosted trees as prior
-// mean.
+// A variant is a way of training our model: by an objective, with or without a column of boosted trees as prior mean.
 type variant struct {
 	objective string
 	trees     string // the rows that the trees are fitted on; empty means no trees

@@ -19,8 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// A set is a data set whose rows have no order in time, with its target and the largest number of keys of a
-// sweep.
+// A set is a data set whose rows have no order in time, with its target and the largest number of keys of a sweep.
 type set struct {
 	name, target string
 	keys         int

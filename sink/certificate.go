@@ -13,9 +13,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/digest"
 )
 
-// A certificateRow is a certificate as one row of Parquet: the numbers to select, sort and join by,
-// and the whole document. docs/reference/formats.md lists the columns. A value that the certificate
-// does not have is null.
+// A certificateRow is a certificate as one row of Parquet: the numbers to select, sort and join by, and the whole
+// document. docs/reference/formats.md lists the columns. A value that the certificate does not have is null.
 type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document
 	Format      string `parquet:"format"`

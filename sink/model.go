@@ -49,9 +49,8 @@ func EncodeModel(m pass.Model) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeModel reads a model file. It returns an error for what EncodeModel never writes: another
-// version, numbers that are not finite, sizes that disagree, a diagonal that is not positive. The
-// model shares no memory with data.
+// DecodeModel reads a model file. It returns an error for what EncodeModel never writes: another version, numbers
+// that are not finite, sizes that disagree, a diagonal that is not positive. The model shares no memory with data.
 func DecodeModel(data []byte) (pass.Model, error) {
 	if err := checkSeal(data); err != nil {
 		return pass.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)

@@ -263,9 +263,8 @@ func EndColumns() []Kept {
 	return []Kept{{"lower", node}, {"upper", node}}
 }
 
-// Ends returns the values of [EndColumns], in raw units, rounded outwards. They are below and above
-// away from the mean or, if deviations > 0, that many predictive deviations; null without a
-// prediction.
+// Ends returns the values of [EndColumns], in raw units, rounded outwards. They are below and above away from the
+// mean or, if deviations > 0, that many predictive deviations; null without a prediction.
 func Ends(rows []pipeline.Prediction, below, above, deviations float64) [][]parquet.Value {
 	lower, upper := make([]parquet.Value, len(rows)), make([]parquet.Value, len(rows))
 	for i, p := range rows {

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// Model files and certificate rows are sealed: one key of the footer has the SHA-256 of the whole
-// file, computed with zeros instead of that value. Parquet has checksums of pages, but none of the
-// footer: without the seal, one flipped bit made the Parquet library allocate 2 GiB, or changed a
-// lengthscale.
+// Model files and certificate rows are sealed: one key of the footer has the SHA-256 of the whole file, computed with
+// zeros instead of that value. Parquet has checksums of pages, but none of the footer: without the seal, one flipped
+// bit made the Parquet library allocate 2 GiB, or changed a lengthscale.
 const (
 	sealKey    = "pacsgp-sha256"
 	sealDigits = 2 * sha256.Size

@@ -15,10 +15,9 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// Model files and certificate rows are simple Parquet: flat columns or lists, encoding PLAIN, not
-// compressed. They can come from anybody: the seal detects damage, not forgery. Since the Parquet
-// library allocates whatever sizes a file claims, all sizes are checked against the size of the
-// file before that library reads a value.
+// Model files and certificate rows are simple Parquet: flat columns or lists, encoding PLAIN, not compressed. They
+// can come from anybody: the seal detects damage, not forgery. Since the Parquet library allocates whatever sizes a
+// file claims, all sizes are checked against the size of the file before that library reads a value.
 
 // A tableFile is a Parquet file whose footer has been read.
 type tableFile struct {

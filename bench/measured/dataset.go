@@ -13,8 +13,7 @@ type Dataset struct {
 	Columns [][]float64
 }
 
-// ReadDataset reads a data set from a file or from a folder of files. The columns are in the order of the first
-// file.
+// ReadDataset reads a data set from a file or from a folder of files. The columns are in the order of the first file.
 func ReadDataset(ctx context.Context, path string) (Dataset, error) {
 	files, _, err := lake.Files(ctx, []string{path})
 	if err != nil {

@@ -29,8 +29,7 @@ func readTable(ctx context.Context, data, name string) (measured.Dataset, error)
 	return t, nil
 }
 
-// standardised returns the standardised features, sorted by name and without constant ones, and then the
-// target.
+// standardised returns the standardised features, sorted by name and without constant ones, and then the target.
 func standardised(all measured.Dataset, target string) (measured.Dataset, error) {
 	names := slices.DeleteFunc(slices.Sorted(slices.Values(all.Names)), func(name string) bool { return name == target })
 	var t measured.Dataset
@@ -56,9 +55,8 @@ func standardised(all measured.Dataset, target string) (measured.Dataset, error)
 	return t, nil
 }
 
-// split returns the split of a seed as the paper's experiments draw it. The first ⌈n/5⌉ entries of the
-// permutation that numpy's RandomState(seed) makes are the test rows; the others, in its order, are the
-// training rows.
+// split returns the split of a seed as the paper's experiments draw it. The first ⌈n/5⌉ entries of the permutation
+// that numpy's RandomState(seed) makes are the test rows; the others, in its order, are the training rows.
 func split(t measured.Dataset, seed int) (train, test []int) {
 	order := mersenne.Permutation(t.Rows(), uint64(seed)) //nolint:gosec // not negative
 	cut := (len(order) + 4) / 5

@@ -14,8 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// more is a factor of the paper's number of inducing points. Rows of free-form Q also exist with so many
-// points.
+// more is a factor of the paper's number of inducing points. Rows of free-form Q also exist with so many points.
 var more = map[string]int{"pol": 3, "kin40k": 6}
 
 // tableRows returns the rows of a table: the paper's, the same after pre-training and by mini-batches, VFE with
@@ -123,8 +122,7 @@ func (o options) chosen(rows []row) ([]row, error) {
 	return rows, nil
 }
 
-// complete computes the missing units of rows, on the data that split returns, and sets the numbers of the
-// rows.
+// complete computes the missing units of rows, on the data that split returns, and sets the numbers of the rows.
 func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test measured.Dataset, err error)) error {
 	units, searches := filepath.Join(o.out, "units"), filepath.Join(o.out, "searches")
 	for _, dir := range []string{units, searches} {

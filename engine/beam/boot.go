@@ -15,8 +15,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 )
 
-// provisionEndpoint is the address from which a worker gets its settings. The engine that starts the worker
-// sets it.
+// provisionEndpoint is the address from which a worker gets its settings. The engine that starts the worker sets it.
 var provisionEndpoint = flag.String("provision_endpoint", "", "set by an engine that starts this program as a worker")
 
 // boot makes this process a worker. An engine has started it with --id and --provision_endpoint

@@ -30,9 +30,8 @@ func register() {
 	beamregister.Iter1[[]byte]()
 }
 
-// parts returns the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
-// of each in a folder. All elements are KV<int, []byte>, because engines have been seen to shift the fields of
-// structs.
+// parts returns the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy of
+// each in a folder. All elements are KV<int, []byte>, because engines have been seen to shift the fields of structs.
 func parts(pass passOf, folder string, numbers []int, total int) *beam.Pipeline {
 	p, s := beam.NewPipelineWithRoot()
 	made := beam.ParDo(s, &makePart{Pass: pass, Of: total}, beam.Reshuffle(s, beam.CreateList(s, numbers)))

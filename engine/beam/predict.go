@@ -144,8 +144,7 @@ func hold(folder string) (*location, error) {
 	return p, nil
 }
 
-// publish renames the staging folder to the final one, in one step. Workers that are still running fail from
-// now on.
+// publish renames the staging folder to the final one, in one step. Workers that are still running fail from now on.
 func (p *location) publish() error {
 	if err := os.Remove(p.folder); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty
 		return err

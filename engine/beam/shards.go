@@ -78,8 +78,7 @@ func (s Scoring) follows(p predictor) (string, error) {
 	return string(text), err
 }
 
-// same returns an error unless the predictor follows from the same things as the one for which the job was
-// started.
+// same returns an error unless the predictor follows from the same things as the one for which the job was started.
 func (s Scoring) same(p predictor) error {
 	found, err := s.follows(p)
 	if err == nil && found != s.Of {

@@ -22,9 +22,8 @@ const (
 	headBytes = 8  // the magic, then two zeros
 	// maxFooter bounds a footer, in bytes. A record batch needs 24.
 	maxFooter = 64 << 20
-	// An unpacked record batch may have up to the larger of packedMost times its stored bytes and
-	// twice the size of its rows, but at most unpackMost bytes. Equal values are stored in almost
-	// no bytes.
+	// An unpacked record batch may have up to the larger of packedMost times its stored bytes and twice the size of
+	// its rows, but at most unpackMost bytes. Equal values are stored in almost no bytes.
 	packedMost = 1 << 10
 	unpackMost = 1 << 30
 )

@@ -135,9 +135,8 @@ type fieldCount struct {
 	all     []Described // each before its children
 }
 
-// fields reports whether the columns of a schema, or the children of a column, are at most left.
-// They may share descriptions, so that a few bytes can describe any number of columns. Their other
-// lists must fit into the bytes.
+// fields reports whether the columns of a schema, or the children of a column, are at most left. They may share
+// descriptions, so that a few bytes can describe any number of columns. Their other lists must fit into the bytes.
 func (l *fieldCount) fields(t flatbuffers.Table, field, depth int) bool {
 	_, _, metadata := vector(t, field+1, 4)
 	at, n, ok := vector(t, field, 4)

@@ -72,7 +72,7 @@ func TestDecoderKeepsOfRejectedRows(t *testing.T) {
 		`{"x1":"0.5","x2":1,"id":4}`, `{"x1":{"id":9},"id":4,"in":{"id":5}}`, `{"x1":[1],"id":4}`, `{"x1":1,"x1":2,"x2":3,"id":4}`, `{"x1":1,"x2":3,"x2":3,"id":4}`,
 		`{"x1":1,"x2":2,"id":4,"id":4}`, `{"id":1,"id":2,"id":3,"x2":2}`, `{"in":{"id":1},"id":2,"in":{"id":3}}`,
 		"{\"x1\":1,\"x2\":2,\"id\":\"\xff\",\"in\":{\"id\":\"\xc3\xbc\"}}",
-		`{"x1":"0.5","x2":1,"id":4} x`, `{"x1":"0.5","x2":1,"id":4`, `{"x1":1,"x2":2}`,
+		`{"x1":"0.5","x2":1,"id":4} x`, `{"x1":"0.5","x2":1,"id":4`, `{"x1":1,"x2":2}`, `{"in":{"id":1},"in":null,"x1":1,"x2":2,"id":4}`,
 	}
 	const text = `column "x1" is the text "0.5"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read`
 	want := []found{
@@ -88,6 +88,7 @@ func TestDecoderKeepsOfRejectedRows(t *testing.T) {
 		{Fault: "1 bytes behind the JSON object"},
 		{Fault: "the JSON object is cut off"},
 		{"", "", "2", ""},
+		{"an object with columns occurs twice", "4", "2", "1"},
 	}
 	var records []Record
 	for _, text := range texts {

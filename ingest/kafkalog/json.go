@@ -155,6 +155,9 @@ func (r *jsonReader) value(node *jsonNode) error {
 	if node.keep > 0 {
 		r.hold(node.keep-1, text, again)
 	}
+	if again && node.members != nil {
+		r.note("an object with columns occurs twice")
+	}
 	return nil
 }
 

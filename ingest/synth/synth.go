@@ -112,9 +112,8 @@ func normal(rng *rand.Rand) float64 {
 	return float64(radius * cosTurns(rng.Float64()))
 }
 
-// cosTurns returns cos(2πt), for |t| < 2⁵⁰, with an error below 1e-15
-// (tested). With u = ¼ − |t − nearest integer|, in [−¼, ¼], it is sin(2πu), whose
-// Taylor polynomial is summed. The first omitted term is below 2e-18.
+// cosTurns returns cos(2πt), for |t| < 2⁵⁰, with an error below 1e-15 (tested). With u = ¼ − |t − nearest integer|,
+// in [−¼, ¼], it is sin(2πu), whose Taylor polynomial is summed. The first omitted term is below 2e-18.
 func cosTurns(t float64) float64 {
 	u := 0.25 - math.Abs(t-math.Floor(t+0.5))
 	z := float64(u * u)

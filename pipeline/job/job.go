@@ -154,8 +154,9 @@ func (j Job) WithDefaults() (Job, error) {
 		j.Kernel.Family = []string{certify.KernelSquaredExponential}
 	}
 	faults.of("kernel", certify.KernelFamilies(j.Kernel.Family))
-	for _, m := range j.Inducing {
+	for i, m := range j.Inducing {
 		faults.when(m < 1 || m > certify.MaxInducing, "inducing: want 1 to %d points, not %d", certify.MaxInducing, m)
+		faults.when(slices.Contains(j.Inducing[:i], m), "inducing: %d is twice in the list", m)
 	}
 	faults.when(j.Scaling != "" && j.Scaling != ScalingPrior && j.Scaling != ScalingNone,
 		"scaling: %q is neither %s nor %s%s", j.Scaling, ScalingPrior, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingPrior) + "?"}[j.Scaling == "prior"])

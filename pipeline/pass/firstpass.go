@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
@@ -210,6 +211,7 @@ func (s *FirstPass) scale(j job.Job) error {
 	encoded := s.encode.By(s.columns)
 	s.Prior, s.Start = s.Prior.Filled(encoded), s.Start.Filled(encoded)
 	s.warnings = s.filled()
+	filled := len(s.warnings)
 	for i, name := range s.columns {
 		if i < last && i >= last-len(j.NotAFeature())-len(j.Labels()) {
 			s.used = append(s.used, i)
@@ -252,7 +254,8 @@ func (s *FirstPass) scale(j job.Job) error {
 	}
 	s.Features = s.encode.Unscaled(s.Features)
 	if len(s.Features) == 0 {
-		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the prior rows", job.ErrData)
+		left := s.warnings[filled:]
+		return fmt.Errorf("%w: no feature is left: %s", job.ErrData, strings.Join(left[:min(3, len(left))], "; "))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 // Package sign signs certificates with ed25519 and checks such signatures: in-toto statements
 // (https://in-toto.io/Statement/v1) about a certificate and its model, in DSSE envelopes
-// (https://github.com/secure-systems-lab/dsse, version 1). docs/howto/sign.md says what a signature
-// adds.
+// (https://github.com/secure-systems-lab/dsse, version 1). docs/howto/sign.md says what a signature adds.
 package sign
 
 import (

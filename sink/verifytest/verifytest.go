@@ -14,9 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// Python runs the interpreter PACSGP_PYTHON with these arguments, and returns output and exit
-// status. The interpreter needs the packages in python/requirements.txt. If PACSGP_PYTHON is not
-// set, the test is skipped, or fails in CI.
+// Python runs the interpreter PACSGP_PYTHON with these arguments, and returns output and exit status. The interpreter
+// needs the packages in python/requirements.txt. If PACSGP_PYTHON is not set, the test is skipped, or fails in CI.
 func Python(t testing.TB, args ...string) (output string, status int) {
 	t.Helper()
 	if os.Getenv("PACSGP_PYTHON") == "" {
