@@ -78,7 +78,7 @@ func properties(s *Server, controller string, own map[string]string) string {
 		"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "1",
 		"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1", "transaction.state.log.num.partitions": "1",
 		"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1",
-		"group.initial.rebalance.delay.ms": "0",
+		"group.initial.rebalance.delay.ms": "0", "log.retention.ms": "-1", // records of tests have no time
 	}
 	maps.Copy(all, own)
 	var text strings.Builder
