@@ -21,13 +21,11 @@ class NotCertified(UserWarning):
 
 class PACSGPRegressor(RegressorMixin, BaseEstimator):
     """A sparse Gaussian process with a bound on how often it will be off by more than epsilon.
-    epsilon is the tolerance in the units of the target, delta the probability that the bound fails. job has further keys of a job file
-    (docs/reference/job.md), such as {"kernel": "matern-5/2"}; with a loss in it, as in {"loss": {"tolerance": "any"}}, leave epsilon out. output
-    is a directory for model and certificate; without one they are kept in memory alone. binary is the program pacsgp; else it is that of the
-    variable PACSGP_BINARY, or on PATH.
-    After fit, model_ is the model (pacsgp.Model), certificate_ its certificate as a dict, claim_ what it certifies of predictions (None:
-    nothing), and bound_ its bound on the share of new rows of the same source that they miss (1 without one). The rows are taken for
-    independent draws.
+    epsilon is the tolerance in the units of the target, delta the probability that the bound fails. job has further keys of a job file (docs/reference/job.md), such as
+    {"kernel": "matern-5/2"}; with a loss in it, as in {"loss": {"tolerance": "any"}}, leave epsilon out. output is a directory for model and certificate; without one they
+    are kept in memory alone. binary is the program pacsgp; else it is that of the variable PACSGP_BINARY, or on PATH. After fit, model_ is the model (pacsgp.Model),
+    certificate_ its certificate as a dict, claim_ what it certifies of predictions (None: nothing), and bound_ its bound on the share of new rows of the same source that
+    they miss (1 without one). The rows are taken for independent draws.
     """
 
     def __init__(self, epsilon=None, delta=0.01, job=None, output=None, binary=None):
@@ -95,6 +93,8 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
 
     def _table(self, X, reset):
         validate_data(self, X, reset=reset, skip_check_array=True)
+        if not hasattr(X, "columns"):
+            return pa.table({name: pa.array(v, from_pandas=True) for name, v in zip(self._names(), np.asarray(X, np.float64).T)})
         return X if isinstance(X, pa.Table) else pa.Table.from_pandas(X, preserve_index=False)
 
     def _train(self, path, job):
