@@ -125,7 +125,7 @@ func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
 			continue
 		}
 		if c.Nulls > 0 && !(float64(c.Nulls) <= j.Rejected.Limit*float64(rows)) {
-			hint, allow := map[bool]string{true: hintNoTarget, false: hintNull}[c.Column == j.Target], "allow some rejected rows, as in rejected: {limit: 1 %}"
+			hint, allow := map[bool]string{true: hintNoTarget, false: hintNull}[c.Column == j.Target], fmt.Sprintf("allow some rejected rows, as in rejected: {limit: %d %%}", 1+100*c.Nulls/max(1, rows))
 			text := "has " + words.Count(c.Nulls, "null")
 			if j.Rejected.Some() {
 				allow = "raise rejected.limit, if a promise about the other rows alone is enough"

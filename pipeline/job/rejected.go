@@ -32,5 +32,5 @@ func (d RejectedDecl) Stop(bad, rows int64, which string) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w; %s\nhint: correct the rows, or what writes them to a topic; leave such a column out, or raise rejected.limit if a promise about the other rows alone is enough", err, which)
+	return fmt.Errorf("%w; %s\nhint: correct the rows; leave such a column out, or raise rejected.limit if a promise about the other rows alone is enough", err, which)
 }
