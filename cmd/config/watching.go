@@ -306,7 +306,7 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 	case info.ModTime().Before(by.Since):
 		return "older than the model", nil
 	case f.counted[file.Name]: // it may contain counted rows
-		f.of.Warned(file.Path + " was written again since it was counted: its rows are not counted (hint: put the new ones into a file of another name; delay waits for labels that come later)")
+		f.of.Warned(file.Path + " was written again since it was read: its rows are not counted (hint: put the new ones alone into a file of another name, where counted ones would count again; delay waits for labels that come later)")
 		delete(f.digests, file.Path) // another file with these rows counts
 		return "in a file that was written again", nil
 	}

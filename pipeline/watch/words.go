@@ -48,7 +48,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	}{
 		{t.Unlabelled, "without a target"},
 		{t.Bad, "that break the row rules"},
-		{t.Known, "of training, of files older than the model, or counted before"},
+		{t.Known, "of training, of files older than the model, counted before, or in a file that was written again"},
 		{t.Open, "of units that have not ended"},
 		{t.Late, "of no unit: theirs had ended before, or has rows of two models"},
 	} {
