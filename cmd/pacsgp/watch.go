@@ -42,7 +42,7 @@ func watchCommand(w system) *cobra.Command {
 				c.Alarm = &alarm
 			}
 			if path == "" && c.State == "" {
-				return config.Argument(errors.New("--state: name the directory for the counts"))
+				return config.Argument(errors.New("--state: name the directory for the counts, such as that of the model"))
 			}
 			if err := c.Check(); err != nil {
 				return err
