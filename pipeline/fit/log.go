@@ -15,6 +15,7 @@ import (
 type Log struct {
 	Attempts []Attempt `json:"attempts"`
 	Uses     []Use     `json:"uses,omitempty"` // uses of held-out rows
+	Most     int       `json:"-"`              // the number of entries of each list that are kept, the last ones; zero means all
 }
 
 // Logs stores the log of an output. The caller of PutLog holds the output.
@@ -45,20 +46,26 @@ func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, 
 		env.Observer.ReportWarning("earlier jobs in this output have used these held-out rows up: they can certify no other model (hint: train on new rows, use guarantees: [pac-bayes], or use the interval of a job with tolerance: any)")
 	}
 	var all []Attempt
-	log.Attempts, all = upTo(log.Attempts, Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration})
+	log.Attempts, all = upTo(log.Attempts, Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration}, log.Most)
 	for _, o := range all {
-		n.InThisLog++
 		if o.Targets == s.Targets {
 			n.OnTheseRows++
+		} else if log.Most > 0 {
+			continue // which other windows a member had must not change a certificate
 		}
+		n.InThisLog++
 	}
 	return n, env.Log.PutLog(log)
 }
 
-// upTo adds an entry to a list, unless the list has it, and returns the whole list and the entries up to this one.
-func upTo[E comparable](list []E, entry E) (all, to []E) {
+// upTo adds an entry to a list, unless the list has it, and returns the whole list and the entries up to this one. With
+// the new entry the list has at most this many, unless most is zero: the first are dropped.
+func upTo[E comparable](list []E, entry E, most int) (all, to []E) {
 	at := slices.Index(list, entry)
 	if at < 0 {
+		if most > 0 && len(list) >= most {
+			list = list[len(list)-most+1:]
+		}
 		at, list = len(list), append(list, entry)
 	}
 	return list, list[:at+1]
@@ -96,7 +103,7 @@ func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *
 		return nil, err
 	}
 	var uses []Use
-	log.Uses, uses = upTo(log.Uses, u)
+	log.Uses, uses = upTo(log.Uses, u, log.Most)
 	return earlier(uses[:len(uses)-1], rows), in.PutLog(log)
 }
 

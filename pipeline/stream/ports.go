@@ -119,8 +119,8 @@ type Folders interface {
 	Left() ([]int64, error)
 	// Folder returns the folder of window n, which need not exist yet.
 	Folder(n int64) Folder
-	// Output returns the output of all windows. Its log is that of window n.
-	Output(n int64) pipeline.Output
+	// Output returns the output of all windows.
+	Output() pipeline.Output
 	// Put writes an artifact, whose hashes were checked, to the output. The caller holds the output.
 	Put(ctx context.Context, out pipeline.Output, a Artifact) error
 }

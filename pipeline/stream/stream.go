@@ -49,7 +49,7 @@ const manyWindows = 1 << 16
 
 // windows fills and certifies windows, from the group's offsets on.
 func (s *Stream) windows(ctx context.Context, windows Windows, log Log) error {
-	out := s.Folders.Output(0) // its pointer may be behind that of the member that had the partitions before
+	out := s.Folders.Output() // its pointer may be behind that of the member that had the partitions before
 	if _, err := pipeline.Holding(out, func() (Pointer, error) { return s.point(ctx, log, out) }); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 		}
 		return errors.Join(full.Rows.Release(true), folder.Remove())
 	}
-	out := w.Folders.Output(full.N)
+	out := w.Folders.Output()
 	release, err := out.Hold()
 	if err != nil {
 		return err

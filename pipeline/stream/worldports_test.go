@@ -72,7 +72,7 @@ func (p publisher) point(r *pipeline.Result, points []string) error {
 func (w *world) Folder(n int64) Folder { return folder{w, n} }
 
 // Output is the store, each change of which is one of the world.
-func (w *world) Output(int64) pipeline.Output {
+func (w *world) Output() pipeline.Output {
 	return output{&pipelinetest.Output{Store: w.store}, w}
 }
 

@@ -42,8 +42,7 @@ func (d logDocument) text(checked bool) ([]byte, error) {
 // Log reads the log of the directory. It is empty if there is no file. A log with other bytes than PutLog writes is an
 // error: an unknown or damaged entry must not hide a use.
 func (o *Output) Log() (fit.Log, error) {
-	var log logDocument
-	path := o.Path(o.log)
+	log, path := logDocument{Log: fit.Log{Most: o.logged}}, o.Path(LogFile)
 	data, err := readAtMost(o.fs, path, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return log.Log, nil
@@ -77,7 +76,7 @@ func (o *Output) PutLog(l fit.Log) error {
 	if err != nil {
 		return err
 	}
-	p, err := o.stage(o.log, text)
+	p, err := o.stage(LogFile, text)
 	if p == nil {
 		return err
 	}

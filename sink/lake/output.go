@@ -45,9 +45,9 @@ type Output struct {
 	// Sign names the key that signs certificates. Hold reads the key.
 	Sign sign.KeyFile
 
-	fs   durable.FS
-	path string
-	log  string // name of the log
+	fs     durable.FS
+	path   string
+	logged int // the number of entries of each list that the log keeps; zero means all
 
 	// Valid while the output is held:
 	holds int // calls of Hold minus calls of Close
@@ -61,7 +61,7 @@ var _ pipeline.Output = (*Output)(nil)
 
 // NewOutput returns the output in a folder, which may be absent. A nil FS means [durable.OS].
 func NewOutput(path string, fsys durable.FS) *Output {
-	return &Output{fs: objects.FilesOf(fsys, path), path: path, log: LogFile}
+	return &Output{fs: objects.FilesOf(fsys, path), path: path}
 }
 
 // Open returns the output in a folder and holds it until Close.

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// openPrefix begins the folder name of an open window, which has its spool and its log. The number
+// openPrefix begins the folder name of an open window, which has its spool. The number
 // after it counts windows on this disk.
 const openPrefix = "_window-"
 
@@ -35,10 +35,13 @@ func (w *Windows) Open(n int64) string { return filepath.Join(w.Path, openName(n
 // openName returns the folder name of window n, with twelve digits so that names sort by number.
 func openName(n int64) string { return fmt.Sprintf("%s%012d", openPrefix, n) }
 
-// Output returns the output of window n. Its log is in its folder: windows share no rows.
-func (w *Windows) Output(n int64) pipeline.Output {
+// mostLogged is how many entries of each list the log of a stream keeps: it must not grow for ever.
+const mostLogged = 1000
+
+// Output returns the output of all windows.
+func (w *Windows) Output() pipeline.Output {
 	out := NewOutput(w.Path, w.FS)
-	out.Sign, out.log = w.Sign, filepath.Join(openName(n), LogFile)
+	out.Sign, out.logged = w.Sign, mostLogged
 	return out
 }
 

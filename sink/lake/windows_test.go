@@ -38,7 +38,7 @@ func TestWindows(t *testing.T) {
 	}
 	var first pipeline.ArtifactRef
 	for n := range 4 {
-		out := w.Output(3)
+		out := w.Output()
 		release, err := out.Hold()
 		fatal.If(t, err)
 		if log, err := out.Log(); err != nil || (n > 0) != (len(log.Attempts) > 0) {
