@@ -16,10 +16,9 @@ const (
 	partUnits   = UnitsPerLoss / (spreadCells * spreadParts)
 )
 
-// A Spread is a histogram of losses at the 1,025 multiples of 1/1024 in [0, 1]. Each loss counts 4,096 parts:
-// it is rounded up to a multiple of 2⁻²² and its parts are divided between the two multiples next to it so that
-// their mean is the rounded loss. Spreads merge by adding their entries, in any order. The zero value has no
-// losses.
+// A Spread is a histogram of losses at the 1,025 multiples of 1/1024 in [0, 1]. Each loss counts 4,096 parts: it is
+// rounded up to a multiple of 2⁻²² and its parts are divided between the two multiples next to it so that their mean
+// is the rounded loss. Spreads merge by adding their entries, in any order. The zero value has no losses.
 type Spread [spreadCells + 1]uint64 // entry i is the number of parts at i/1024
 
 // Add adds the loss of one example. A loss outside [0, 1], NaN included, is an error and adds nothing.
@@ -59,8 +58,7 @@ func (s *Spread) validate(n int64) error {
 	return nil
 }
 
-// The stakes b are powers of two, 2⁻⁸ to 2⁷. The stake b keeps b/(1+b) of the wealth and bets the
-// rest.
+// The stakes b are powers of two, 2⁻⁸ to 2⁷. The stake b keeps b/(1+b) of the wealth and bets the rest.
 const (
 	boldestStake = -8 // exponent of the least b
 	stakes       = 16 // number of b
@@ -73,8 +71,7 @@ const (
 //	Π (b + (1 − X)/(1 − k/n)) / (b + 1),
 //
 // a product over the losses X, is proven to be at least 1/(δ·share); it is 1 if there is no such k
-// (docs/explanation/theory.md, 13). A spread without losses, and a share or δ out of range, NaN included, are
-// errors.
+// (docs/explanation/theory.md, 13). A spread without losses, and a share or δ out of range, NaN included, are errors.
 func BettingUpper(losses *Spread, delta float64, share Share) (float64, error) {
 	var parts uint64
 	for _, at := range losses {

@@ -130,10 +130,9 @@ func holdout() method {
 	}}
 }
 
-// pacBayes bounds the risk of a random draw from the posterior Q, from all training rows. It is the
-// PAC-Bayes-kl inequality (Maurer 2004) with the exact sum ξ(N) and a union bound over the declared families of
-// kernels and the grid of hyper-parameters. Without held-out rows, predictions are the mean of Q, whose risk
-// [Claim.twice] bounds.
+// pacBayes bounds the risk of a random draw from the posterior Q, from all training rows. It is the PAC-Bayes-kl
+// inequality (Maurer 2004) with the exact sum ξ(N) and a union bound over the declared families of kernels and the
+// grid of hyper-parameters. Without held-out rows, predictions are the mean of Q, whose risk [Claim.twice] bounds.
 func pacBayes() method {
 	return method{id: MethodPACBayes, needs: LossKey{PredictorDraw, SubsetTraining}, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		draw, err := ev.ofDraws(needs, share, ev.Model.KL)
@@ -144,9 +143,8 @@ func pacBayes() method {
 	}}
 }
 
-// pacBayesMean bounds the risk of predictions from all training rows where other rows are held out. The
-// inequality holds for all posteriors at once, so also for N(w, S), with the weights w of predictions and the
-// covariance S of Q.
+// pacBayesMean bounds the risk of predictions from all training rows where other rows are held out. The inequality
+// holds for all posteriors at once, so also for N(w, S), with the weights w of predictions and the covariance S of Q.
 func pacBayesMean() method {
 	return method{id: MethodMean, needs: LossKey{PredictorAround, SubsetTraining}, with: MethodPACBayes, claims: func(ev Evidence, needs LossKey, share Share) ([]Claim, error) {
 		draw, err := ev.ofDraws(needs, share, ev.Model.KLAround)

@@ -137,9 +137,8 @@ func curveTolerance(epsilon float64, i int) float64 {
 	return math.Ldexp(epsilon, i/perTwo-10) * (1 + float64(i%perTwo)/perTwo)
 }
 
-// AddError counts a row at each tolerance that its error may exceed. within is an upper bound on the error, in
-// the units of epsilon; NaN and +Inf exceed every tolerance. At epsilon itself the row counts if and only if it
-// is lost.
+// AddError counts a row at each tolerance that its error may exceed. within is an upper bound on the error, in the
+// units of epsilon; NaN and +Inf exceed every tolerance. At epsilon itself the row counts if and only if it is lost.
 func (t *LossSum) AddError(within, epsilon float64, lost bool) {
 	if t.Beyond == nil {
 		t.Beyond = make([]int64, curveTolerances)

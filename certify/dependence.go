@@ -40,8 +40,7 @@ func (s Series) Correlation(lag int64) (correlation float64, beyond bool) {
 	return max(-1, min(1, covariance/variance)) + 0, math.Abs(covariance*pairs) > limit // −0 becomes 0
 }
 
-// Strongest returns the strongest correlation among those beyond their limits, and its lag; 0 and 0 if there is
-// none.
+// Strongest returns the strongest correlation among those beyond their limits, and its lag; 0 and 0 if there is none.
 func (s Series) Strongest() (at int64, correlation float64) {
 	for lag := int64(1); lag <= Lags; lag++ {
 		if r, beyond := s.Correlation(lag); beyond && math.Abs(r) > math.Abs(correlation) {

@@ -33,8 +33,7 @@ const (
 	PredictorAround Predictor = "draw-around-prediction"
 	// PredictorConstant is the constant of the baseline. No claim is about it.
 	PredictorConstant Predictor = "constant"
-	// PredictorColumn is the column of the mean. Its loss sum adds up distances from the target ([Mean]), not
-	// losses.
+	// PredictorColumn is the column of the mean. Its loss sum adds up distances from the target ([Mean]), not losses.
 	PredictorColumn Predictor = "column"
 )
 
@@ -48,9 +47,8 @@ const (
 	StatusVoid      Status = "void"      // an assumption of the theorem is known to fail
 )
 
-// A Certificate is the document. [Certify] makes it: claims, assumptions and warnings follow from
-// the evidence, and [Recompute] checks that they do. It holds no times, host names or paths: the
-// same evidence gives the same bytes.
+// A Certificate is the document. [Certify] makes it: claims, assumptions and warnings follow from the evidence, and
+// [Recompute] checks that they do. It holds no times, host names or paths: the same evidence gives the same bytes.
 type Certificate struct {
 	Format      string       `json:"format"`
 	Claims      []Claim      `json:"claims"`

@@ -27,8 +27,7 @@ const flatShare = 0.125
 // digits. A wider prior, which would be flat in effect, is refused.
 const maxWidthSteps = 1 << 40
 
-// A Grid declares the values that one hyper-parameter may take, and their weights before any certified row is
-// seen.
+// A Grid declares the values that one hyper-parameter may take, and their weights before any certified row is seen.
 //
 // Value i, 0 ≤ i < Count, is Min + i·Step. The flat prior weights all values alike, with 1/Count. The peaked
 // prior weights value i with

@@ -2,8 +2,7 @@ package certify
 
 import "slices"
 
-// Families of covariance functions of rows x and x', with r² = Σ ((x_j−x'_j)/l_j)², lengthscales l_j and
-// variance σ².
+// Families of covariance functions of rows x and x', with r² = Σ ((x_j−x'_j)/l_j)², lengthscales l_j and variance σ².
 const (
 	KernelSquaredExponential = "squared-exponential" // σ²·exp(−r²/2)
 	KernelMatern32           = "matern-3/2"          // σ²·(1 + a)·exp(−a), a = √3·r

@@ -5,8 +5,7 @@ import (
 	"math/big"
 )
 
-// klError bounds the error of relativeEntropy: |computed − exact| < 2⁻²²⁰
-// (docs/explanation/theory.md, 4).
+// klError bounds the error of relativeEntropy: |computed − exact| < 2⁻²²⁰ (docs/explanation/theory.md, 4).
 const klError = -220
 
 // relativeEntropy returns the relative entropy of two Bernoulli distributions, in nats,

@@ -68,8 +68,7 @@ func LossKinds() []LossKind {
 	return all
 }
 
-// Counts reports whether the loss is 0 or 1 for each row, so that its expectation
-// is a probability.
+// Counts reports whether the loss is 0 or 1 for each row, so that its expectation is a probability.
 func (k LossKind) Counts() bool { return k.form().counts }
 
 // Tolerances returns which tolerances the loss takes.
@@ -78,8 +77,7 @@ func (k LossKind) Tolerances() Tolerances { return k.form().tolerances }
 // Relative reports whether the loss is relative to the size of the target.
 func (k LossKind) Relative() bool { return k == LossRelative || k == LossRelativeZeroOne }
 
-// A Loss is a loss with its tolerances, in raw units of the target. Tolerances that the kind does not take are
-// 0.
+// A Loss is a loss with its tolerances, in raw units of the target. Tolerances that the kind does not take are 0.
 type Loss struct {
 	Kind    LossKind `json:"kind"`
 	Epsilon float64  `json:"epsilon,omitempty"` // > 0; for relative-zero-one a share of |y|, at most [MostShare]

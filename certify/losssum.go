@@ -109,8 +109,7 @@ func (ev Evidence) claim(key LossKey, id ClaimID, shown LossSum, share Share) Cl
 	return g
 }
 
-// with returns t with the counts by tolerance and by group that only other has, a loss sum of the same rows or
-// nil.
+// with returns t with the counts by tolerance and by group that only other has, a loss sum of the same rows or nil.
 func (t LossSum) with(other *LossSum) LossSum {
 	if other != nil && t.Beyond == nil {
 		t.Beyond = other.Beyond

@@ -132,8 +132,7 @@ func (j lossSumJSON) readInto(all LossSums) (*LossSum, error) {
 // MarshalPart returns the JSON form in a part of a pass: that of MarshalJSON, with spreads.
 func (all LossSums) MarshalPart() ([]byte, error) { return json.Marshal(all.list(true)) }
 
-// ReadPart reads the form of MarshalPart. A loss sum of more than so many rows, and any other bytes, are an
-// error.
+// ReadPart reads the form of MarshalPart. A loss sum of more than so many rows, and any other bytes, are an error.
 func ReadPart(data []byte, rows int64) (LossSums, error) {
 	var list []lossSumJSON
 	if err := unmarshalStrict(data, &list); err != nil {

@@ -13,9 +13,8 @@ type method struct {
 	claims func(ev Evidence, needs LossKey, share Share) ([]Claim, error)
 }
 
-// weight returns the weight of the method when δ is divided. A bound from training rows pays thousands of nats
-// for the KL, so that a tenth of δ costs it little more (ln 10 nats); a bound from held-out rows pays for δ
-// alone.
+// weight returns the weight of the method when δ is divided. A bound from training rows pays thousands of nats for
+// the KL, so that a tenth of δ costs it little more (ln 10 nats); a bound from held-out rows pays for δ alone.
 func (m method) weight() int64 {
 	switch {
 	case m.with != "":

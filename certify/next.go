@@ -60,8 +60,7 @@ func NextBound(losses RiskSum, delta float64) (float64, error) {
 // A nextTerm has, for one λ < 0, a lower bound on 1 − e^λ and λS.
 type nextTerm struct{ gain, spent *big.Float }
 
-// nextReaches reports, for 0 < p ≤ 1, whether ln Σ_j exp(λ_j S − n ln(1 − p(1 − e^λ_j))) is proven to reach the
-// goal.
+// nextReaches reports, for 0 < p ≤ 1, whether ln Σ_j exp(λ_j S − n ln(1 − p(1 − e^λ_j))) is proven to reach the goal.
 func nextReaches(terms []nextTerm, n int64, p float64, goal *big.Float) bool {
 	exponents := make([]*big.Float, len(terms))
 	var most *big.Float

@@ -69,8 +69,7 @@ func (c Certificate) Seen() []Span {
 	return merged
 }
 
-// HasSeen reports whether the parent, or one of its own parents, may have been trained on a row of the
-// segments.
+// HasSeen reports whether the parent, or one of its own parents, may have been trained on a row of the segments.
 func (a *Parent) HasSeen(segments []Segment) bool {
 	return slices.ContainsFunc(segments, func(g Segment) bool {
 		return slices.ContainsFunc(a.Rows, func(s Span) bool {

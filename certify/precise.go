@@ -5,9 +5,8 @@ import (
 	"math/big"
 )
 
-// precision is the number of mantissa bits of every intermediate big.Float.
-// Each operation +, −, ×, ÷, √ of math/big is correctly rounded, so that its
-// relative error is at most u = 2⁻²⁵⁶ (docs/explanation/theory.md, 1).
+// precision is the number of mantissa bits of every intermediate big.Float. Each operation +, −, ×, ÷, √ of math/big
+// is correctly rounded, so that its relative error is at most u = 2⁻²⁵⁶ (docs/explanation/theory.md, 1).
 const precision = 256
 
 // ln2Text is ln 2 to 288 bits; as a big.Float it is off by at most u ln 2.
@@ -36,9 +35,8 @@ func upward(x *big.Float) float64 {
 
 // ln returns the natural logarithm of x > 0 with a relative error below 2⁻²⁴⁰.
 //
-// With x = m·2^e and √½ ≤ m < √2 it is e ln 2 + 2 artanh z, z = (m−1)/(m+1), by
-// the series of artanh, whose terms have one sign and fall by z² < 0.0295
-// (docs/explanation/theory.md, 2).
+// With x = m·2^e and √½ ≤ m < √2 it is e ln 2 + 2 artanh z, z = (m−1)/(m+1), by the series of artanh, whose terms
+// have one sign and fall by z² < 0.0295 (docs/explanation/theory.md, 2).
 func ln(x *big.Float) *big.Float {
 	m := empty()
 	e := x.MantExp(m) // ½ ≤ m < 1

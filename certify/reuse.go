@@ -2,11 +2,10 @@ package certify
 
 import "math/big"
 
-// Reuse lists the uses of the held-out rows before this one. A use shows how many of n rows are missed, which
-// is one of n+1 answers. If training rows, random numbers and the analyst's strategy are fixed, the possible
-// jobs form a tree with n+1 branches at each use. The first use spends 19/20 of δ. Use j ≥ 2 spends the part
-// 1/(10j(j+1)), divided by the number of paths to it. Together they spend at most δ
-// (docs/explanation/theory.md, 14).
+// Reuse lists the uses of the held-out rows before this one. A use shows how many of n rows are missed, which is one
+// of n+1 answers. If training rows, random numbers and the analyst's strategy are fixed, the possible jobs form a
+// tree with n+1 branches at each use. The first use spends 19/20 of δ. Use j ≥ 2 spends the part 1/(10j(j+1)),
+// divided by the number of paths to it. Together they spend at most δ (docs/explanation/theory.md, 14).
 //
 // Verification cannot check the list, which comes from the log of the output. That log counts uses of identical
 // rows only.

@@ -10,18 +10,14 @@ import (
 	"math/bits"
 )
 
-// UnitsPerLoss is the number of units in a loss of 1: a [RiskSum] counts losses
-// in units of 2⁻⁶⁰.
+// UnitsPerLoss is the number of units in a loss of 1: a [RiskSum] counts losses in units of 2⁻⁶⁰.
 const UnitsPerLoss = 1 << 60
 
-// A RiskSum is the exact sum of the losses of a number of examples, each
-// rounded to a multiple of 2⁻⁶⁰: up by [RiskSum.Add], down by
-// [RiskSum.AddLower]. With Add alone it is an upper bound, with AddLower alone
-// a lower one. It does not depend on order, sharding or number of workers. The
-// zero value is an empty sum.
+// A RiskSum is the exact sum of the losses of a number of examples, each rounded to a multiple of 2⁻⁶⁰: up by
+// [RiskSum.Add], down by [RiskSum.AddLower]. With Add alone it is an upper bound, with AddLower alone a lower one. It
+// does not depend on order, sharding or number of workers. The zero value is an empty sum.
 //
-// As JSON it is {"n": examples, "sum": 32 hexadecimal digits}, the 128-bit sum
-// in units of 2⁻⁶⁰.
+// As JSON it is {"n": examples, "sum": 32 hexadecimal digits}, the 128-bit sum in units of 2⁻⁶⁰.
 type RiskSum struct {
 	hi, lo uint64 // the sum in units of 2⁻⁶⁰, at most count·2⁶⁰
 	count  int64
@@ -78,8 +74,7 @@ func (s *RiskSum) Merge(other RiskSum) error {
 // Count returns the number of examples.
 func (s RiskSum) Count() int64 { return s.count }
 
-// Upper returns the mean loss rounded up: the smallest float64 that is not
-// below it. It is NaN for an empty sum.
+// Upper returns the mean loss rounded up: the smallest float64 that is not below it. It is NaN for an empty sum.
 func (s RiskSum) Upper() float64 {
 	f, side := s.mean()
 	if side < 0 {
@@ -88,8 +83,7 @@ func (s RiskSum) Upper() float64 {
 	return f
 }
 
-// Lower returns the mean loss rounded down: the largest float64 that is not
-// above it. It is NaN for an empty sum.
+// Lower returns the mean loss rounded down: the largest float64 that is not above it. It is NaN for an empty sum.
 func (s RiskSum) Lower() float64 {
 	f, side := s.mean()
 	if side > 0 {
@@ -142,8 +136,7 @@ func (s RiskSum) form() riskSumJSON {
 // MarshalJSON writes the count and the exact sum.
 func (s RiskSum) MarshalJSON() ([]byte, error) { return json.Marshal(s.form()) }
 
-// UnmarshalJSON reads the form of MarshalJSON. A sum above its count, or of
-// another form, is an error.
+// UnmarshalJSON reads the form of MarshalJSON. A sum above its count, or of another form, is an error.
 func (s *RiskSum) UnmarshalJSON(data []byte) error {
 	var j riskSumJSON
 	if err := unmarshalStrict(data, &j); err != nil {

@@ -28,14 +28,12 @@ func LnXi(n int64) float64 {
 // xiBits is the position of the binary point of the terms that xi adds.
 const xiBits = 62
 
-// xi returns an upper bound on ξ(n), 1 ≤ n ≤ XiLimit. By Cauchy's identity
-// (docs/explanation/theory.md, 6)
+// xi returns an upper bound on ξ(n), 1 ≤ n ≤ XiLimit. By Cauchy's identity (docs/explanation/theory.md, 6)
 //
 //	ξ(n) = Σ_{i=0}^{n} t_i,  t_0 = 1,  t_{i+1} = t_i (n−i)/n
 //
-// whose terms are kept as integers in units of 2⁻⁶², each rounded up. The
-// ratios fall, so that the terms from t_i on add up to at most t_i·n/i. That
-// bound ends the sum once rounding up keeps the terms from falling.
+// whose terms are kept as integers in units of 2⁻⁶², each rounded up. The ratios fall, so that the terms from t_i on
+// add up to at most t_i·n/i. That bound ends the sum once rounding up keeps the terms from falling.
 func xi(n uint64) *big.Float {
 	var hi, lo, carry uint64 // 128-bit sum in units of 2⁻⁶²
 	t := uint64(1) << xiBits

@@ -7,11 +7,10 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// Coarse to fine: if a quarter of the inducing points already carries most of the information, all but the last
-// steps of the joint phase move only this quarter, at a sixteenth of the cost of a step, and there are twice as
-// many of them. Then the other points are added, and the last steps move all. On the data sets pol and bike this
-// halves the time, and the bound is the same or lower. Where a quarter carries less (kin8nm, kin40k), it would
-// lead θ astray.
+// Coarse to fine: if a quarter of the inducing points already carries most of the information, all but the last steps
+// of the joint phase move only this quarter, at a sixteenth of the cost of a step, and there are twice as many of
+// them. Then the other points are added, and the last steps move all. On the data sets pol and bike this halves the
+// time, and the bound is the same or lower. Where a quarter carries less (kin8nm, kin40k), it would lead θ astray.
 const (
 	coarseQuarter = 4
 	coarseLeast   = 400 // least number of inducing points: with fewer, training is short anyway
@@ -19,8 +18,7 @@ const (
 	fineSteps     = 6   // 1/fineSteps of the joint steps, the last ones, move all points
 )
 
-// startCoarse starts with a quarter of the inducing points, if that is worthwhile, and keeps all of them in
-// later.
+// startCoarse starts with a quarter of the inducing points, if that is worthwhile, and keeps all of them in later.
 func (t *Trainer) startCoarse(rows Rows, theta []float64) error {
 	if !t.mayStartCoarse(t.z.Rows) {
 		return nil

@@ -43,8 +43,7 @@ const (
 	finished
 )
 
-// collapsedState is the state of a [Collapsed] between two evaluations. Replaying its answers restores the
-// search.
+// collapsedState is the state of a [Collapsed] between two evaluations. Replaying its answers restores the search.
 type collapsedState struct {
 	start     position
 	stage     stage
@@ -96,8 +95,7 @@ func (c *Collapsed) allocate(m int) {
 	c.eval = newEvaluator(m, d, c.cfg.Parameters())
 }
 
-// launch starts the search and replays the answers so far. It reports whether the search needs another
-// evaluation.
+// launch starts the search and replays the answers so far. It reports whether the search needs another evaluation.
 func (c *Collapsed) launch() bool {
 	c.descent = c.newSearch()
 	for _, a := range c.answers {
@@ -119,8 +117,7 @@ func (c *Collapsed) aim() bool {
 }
 
 // answer gives the search the evaluation of its point. Without a gradient the value counts as high, so that the
-// search goes back. Values of different mini-batches cannot be compared: there the last point counts as the
-// best.
+// search goes back. Values of different mini-batches cannot be compared: there the last point counts as the best.
 func (c *Collapsed) answer(e evaluation) {
 	last := c.batching() && e.gradient != nil
 	if e = e.orUnusable(len(c.point)); last || e.value < c.best.value {

@@ -17,8 +17,7 @@ const (
 	// Evidence is −ln N(y; 0, K_NZ K_ZZ⁻¹ K_ZN + D)/N, D the diagonal of αΛ + σ_n²: that of
 	// FITC for α = 1, of DTC for α = 0, and of the exact process if Z = X.
 	Evidence
-	// EvidenceBound is Evidence with α = 0 and tr Λ/(2σ_n²N) added: the negative
-	// variational lower bound of VFE.
+	// EvidenceBound is Evidence with α = 0 and tr Λ/(2σ_n²N) added: the negative variational lower bound of VFE.
 	EvidenceBound
 )
 
@@ -39,13 +38,11 @@ type CollapsedConfig struct {
 	// Exact makes all start rows inducing points, which stay fixed: the exact process. All training rows must
 	// be among the start rows.
 	Exact bool
-	// Starts are start values. If there are several, each is tried on some of the start rows, and the search on
-	// all rows begins where the best trial ended. None means two: lengthscales, variance and noise of 1, and
-	// the result of [Estimate] or, if a bound is minimised over Z, of a [Trainer] on mini-batches of the start
-	// rows.
+	// Starts are start values. If there are several, each is tried on some of the start rows, and the search on all
+	// rows begins where the best trial ended. None means two: lengthscales, variance and noise of 1, and the result
+	// of [Estimate] or, if a bound is minimised over Z, of a [Trainer] on mini-batches of the start rows.
 	Starts []Start
-	// Z are the inducing points with which all Starts begin, [M×Dim] in scaled units. Nil means k-means
-	// centres.
+	// Z are the inducing points with which all Starts begin, [M×Dim] in scaled units. Nil means k-means centres.
 	Z []float64
 	// Evaluations is the greatest number of gradients on all rows. Zero means 1,000.
 	Evaluations int

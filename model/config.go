@@ -21,8 +21,7 @@ type Config struct {
 	// that each row is an example.
 	Examples int64
 
-	// Kernel is the family of the covariance function. Nil means the first of
-	// [kernel.Families].
+	// Kernel is the family of the covariance function. Nil means the first of [kernel.Families].
 	Kernel *kernel.Family
 	// Choice is the price of choosing the kernel, in nats, in addition to that of the Grids. Zero means that
 	// there was no choice.

@@ -15,9 +15,8 @@ type evaluation struct {
 	gradient []float64
 }
 
-// A descent is a minimisation by L-BFGS in a goroutine of its own. It sends a point and waits for the
-// evaluation of the objective there. It depends on its start and the answers alone, so that the same answers
-// restore it.
+// A descent is a minimisation by L-BFGS in a goroutine of its own. It sends a point and waits for the evaluation of
+// the objective there. It depends on its start and the answers alone, so that the same answers restore it.
 type descent struct {
 	points  chan []float64  // to evaluate; closed at the end
 	answers chan evaluation // closed by stop

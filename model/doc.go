@@ -17,8 +17,7 @@
 //	                     a = L⁻ᵀm, A = L⁻ᵀ(S−I)L⁻¹
 //	g, w    [B]          derivatives of the expected loss: dE/dmean, dE/dvariance
 //
-// The predictive distribution at x is N(μ, s²) with μ = φᵀm = kᵀa and s² = k(x,x) − |φ|² + φᵀSφ = σ² + kᵀA k,
-// and
+// The predictive distribution at x is N(μ, s²) with μ = φᵀm = kᵀa and s² = k(x,x) − |φ|² + φᵀSφ = σ² + kᵀA k, and
 //
 //	KL(Q‖P) = ½(|m|² + tr S − M − ln det S)
 //

@@ -13,8 +13,7 @@ import (
 
 const (
 	roundoff = 0x1p-53
-	// outwards covers the rounding of the bounds themselves, which take a few operations on positive numbers
-	// each.
+	// outwards covers the rounding of the bounds themselves, which take a few operations on positive numbers each.
 	outwards = 1 + 0x1p-30
 	// tail is a further error of each kernel value, in units of σ².
 	tail = 0x1p-400

@@ -194,8 +194,7 @@ func (c *Collapsed) prepull() {
 	white.solveBothSidesTrans(c.pool, f.pullA)
 }
 
-// pulled completes the gradient after the last pass. It forms half the lower triangle of X: see
-// [hyperGradient].
+// pulled completes the gradient after the last pass. It forms half the lower triangle of X: see [hyperGradient].
 func (c *Collapsed) pulled() evaluation {
 	e, f, white := &c.eval, c.fold, c.prior.white
 	c.pool.GemmLower(false, false, 1, e.byA, e.precision, 0, e.work)

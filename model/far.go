@@ -7,9 +7,8 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// A fill value such as 10⁹ lies so far from all true values that sums of squares lose all other digits.
-// Training may choose its rows: it leaves such a row out and counts its loss as 1. The certificate counts it
-// like every other row.
+// A fill value such as 10⁹ lies so far from all true values that sums of squares lose all other digits. Training may
+// choose its rows: it leaves such a row out and counts its loss as 1. The certificate counts it like every other row.
 const (
 	// farFactor is the distance from the median beyond which a feature is far, in spreads of most rows. A
 	// spread below 1, the standard deviation of the rows that the scaling comes from, counts as 1.
@@ -17,8 +16,7 @@ const (
 	farTarget = 1e6 // the size of a target, in scaled units, beyond which it is far
 )
 
-// quantile returns, for each column of z, the element at position share·(rows−1), rounded down, of the sorted
-// column.
+// quantile returns, for each column of z, the element at position share·(rows−1), rounded down, of the sorted column.
 func quantile(z linalg.Mat, share float64) []float64 {
 	c, column := make([]float64, z.Cols), make([]float64, z.Rows)
 	for k := range c {

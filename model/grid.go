@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// A Grid is the declared set of values of one hyper-parameter, a logarithm, with the cost of each value in
-// nats.
+// A Grid is the declared set of values of one hyper-parameter, a logarithm, with the cost of each value in nats.
 type Grid struct {
 	Min, Step float64
 	Count     int

@@ -16,15 +16,13 @@ func (t *Trainer) value(p Progress) float64 {
 	return p.Bound
 }
 
-// squared is the exponent of squared errors in the joint phase. While θ and Z move, squared errors count in
-// addition to the losses: what falls is the bound of risk·squares^(squared/2). The losses alone cannot
-// distinguish an exact prediction from one that is just within the tolerance, and predictions would suffer. The
-// last steps of q are by the bound alone. Of values from 0.3 to 1 this one gains most for at most a few percent
-// of the bound.
+// squared is the exponent of squared errors in the joint phase. While θ and Z move, squared errors count in addition
+// to the losses: what falls is the bound of risk·squares^(squared/2). The losses alone cannot distinguish an exact
+// prediction from one that is just within the tolerance, and predictions would suffer. The last steps of q are by the
+// bound alone. Of values from 0.3 to 1 this one gains most for at most a few percent of the bound.
 const squared = 0.5
 
-// weigh sets weight, the price of a unit of loss in nats, and likelihood, the price of E(f−y)²/2 in units of
-// loss.
+// weigh sets weight, the price of a unit of loss in nats, and likelihood, the price of E(f−y)²/2 in units of loss.
 func (t *Trainer) weigh(p Progress) {
 	squares := max(leastNoise, p.squares)
 	if t.byEvidence() {

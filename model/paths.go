@@ -12,11 +12,10 @@ import (
 //	exact:  σ² − |φ|² + |Cᵀφ|²,  φ = L⁻¹k
 //	fast:   σ² − ΣᵢDᵢ(Vk)ᵢ²,     V = UᵀL⁻¹,  UDUᵀ = I − CCᵀ
 //
-// with U upper triangular and D of plus and minus ones, all plus where Q is sharper
-// than the prior in every direction. The exact path solves with one triangle and
-// multiplies by another; the fast path multiplies by one triangle, in half the
-// time. But V is as large as L⁻¹, and so are its rounding errors; and U can be large
-// where D has minus ones. The mean is kᵀα, α = L⁻ᵀm, in both.
+// with U upper triangular and D of plus and minus ones, all plus where Q is sharper than the prior in every
+// direction. The exact path solves with one triangle and multiplies by another; the fast path multiplies by one
+// triangle, in half the time. But V is as large as L⁻¹, and so are its rounding errors; and U can be large where D
+// has minus ones. The mean is kᵀα, α = L⁻ᵀm, in both.
 
 // exactPath computes the variance by the exact way.
 type exactPath struct {

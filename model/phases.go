@@ -161,8 +161,7 @@ func (p Plan) flatSteps() int { return min(30, max(15, p.Joint/4)) }
 
 func (p Plan) windSteps() int { return min(30, max(8, p.Joint/4)) }
 
-// jointSteps returns the length of the joint phase in steps: the planned one, unless detectFlat has shortened
-// it.
+// jointSteps returns the length of the joint phase in steps: the planned one, unless detectFlat has shortened it.
 func (t *Trainer) jointSteps() int {
 	switch {
 	case t.flatAt > 0:
@@ -197,10 +196,9 @@ const (
 	chance = 4
 )
 
-// restart returns to the best state and continues more slowly, without negative curvature: with heavy tails it
-// can cancel the positive one, and then Newton's step of the mean has no bounded length. Each restart lets the
-// bound rise a little further before the next one, since otherwise a lucky mini-batch would cause restarts for
-// ever.
+// restart returns to the best state and continues more slowly, without negative curvature: with heavy tails it can
+// cancel the positive one, and then Newton's step of the mean has no bounded length. Each restart lets the bound rise
+// a little further before the next one, since otherwise a lucky mini-batch would cause restarts for ever.
 func (t *Trainer) restart() {
 	const slower, slowest, relief = 0.5, 0.05, 1.05
 	t.restoreBest()
@@ -218,8 +216,7 @@ func (t *Trainer) restart() {
 	t.slowed = max(slowest, slower*t.slowed)
 }
 
-// keepBest copies the present θ, Z and q to the best ones, restoreBest copies them back, and swapBest exchanges
-// them.
+// keepBest copies the present θ, Z and q to the best ones, restoreBest copies them back, and swapBest exchanges them.
 func (t *Trainer) keepBest() {
 	copy(t.bestTheta, t.theta)
 	copy(t.bestZ.Data, t.z.Data)

@@ -13,8 +13,7 @@ type parameters struct {
 	z       linalg.Mat
 }
 
-// logarithms are the limits of v, the logarithm of a positive parameter. A search moves a free number u
-// instead,
+// logarithms are the limits of v, the logarithm of a positive parameter. A search moves a free number u instead,
 //
 //	exp v = exp least + ln(1 + exp u),
 //

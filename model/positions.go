@@ -149,8 +149,7 @@ func (c *Collapsed) try(p position, rows Rows) (least float64, end position) {
 	return least, end
 }
 
-// evaluate computes objective and gradient from rows in memory. The result has no gradient if the computation
-// failed.
+// evaluate computes objective and gradient from rows in memory. The result has no gradient if the computation failed.
 func (c *Collapsed) evaluate(point []float64, rows Rows) evaluation {
 	c.point, c.at, c.pass = point, c.parametersAt(point), gatherPass
 	c.fold.rowWeight = float64(c.cfg.N) / float64(rows.Len())

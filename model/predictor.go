@@ -12,9 +12,8 @@ import (
 // predictBlock is the number of rows that a worker predicts at once, so that they fit into its cache.
 const predictBlock = 256
 
-// A Predictor computes the distribution of f(x) under Q. The result of a row depends on the posterior and on
-// that row alone: not on its neighbours, its position, the number of rows of a call, the number of workers or
-// the machine.
+// A Predictor computes the distribution of f(x) under Q. The result of a row depends on the posterior and on that row
+// alone: not on its neighbours, its position, the number of rows of a call, the number of workers or the machine.
 //
 // Several goroutines may use it at the same time; they share its workers and their memory. It shares the
 // posterior, which must not change meanwhile.
@@ -54,8 +53,7 @@ type predictScratch struct {
 	losses           loss.Upper
 }
 
-// NewPredictor returns a predictor that computes on the given number of workers, at least one. Close it after
-// use.
+// NewPredictor returns a predictor that computes on the given number of workers, at least one. Close it after use.
 func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -103,9 +101,8 @@ func (r *Predictor) use(w way) {
 // Close ends the predictor's workers.
 func (r *Predictor) Close() { r.pool.Close() }
 
-// Predict writes the mean and the variance of f(x) under Q for each row of x [n×d] to mean [n] and variance
-// [n], in scaled units. Rounding can make a variance negative; package loss raises it then. A row with a NaN gives
-// NaN.
+// Predict writes the mean and the variance of f(x) under Q for each row of x [n×d] to mean [n] and variance [n], in
+// scaled units. Rounding can make a variance negative; package loss raises it then. A row with a NaN gives NaN.
 func (r *Predictor) Predict(x, mean, variance []float64) error {
 	return r.blocks(x, loss.Laws{Mean: mean, Variance: variance}, func(*predictScratch, int, int) {})
 }

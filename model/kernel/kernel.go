@@ -28,10 +28,9 @@ func (f Family) Equal(other Family) bool { return f.Name == other.Name }
 // Errors are the constants of bounds on the rounding of values: docs/explanation/theory.md, section 10. A
 // distance p is √(Stretch·t), with the profile's stretch.
 type Errors struct {
-	// For blocks. A distance that is off by Δ + δp moves a value v by at most (Shift·Δ + Scale·δ)·√v. Root and
-	// Last count roundings in units of 2⁻⁵³: Root those of the distance, without those of the sum of squares,
-	// and Last those of the value, without those of the distance. At distances beyond Vanish all values are
-	// below 2⁻⁴⁰⁰.
+	// For blocks. A distance that is off by Δ + δp moves a value v by at most (Shift·Δ + Scale·δ)·√v. Root and Last
+	// count roundings in units of 2⁻⁵³: Root those of the distance, without those of the sum of squares, and Last
+	// those of the value, without those of the distance. At distances beyond Vanish all values are below 2⁻⁴⁰⁰.
 	Shift, Scale, Root, Last, Vanish float64
 	// For [Kernel.Row]. At variance 1 a value is off by at most RowScale·(d + RowRoot) + RowLast units of 2⁻⁵³.
 	RowScale, RowRoot, RowLast float64

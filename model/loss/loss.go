@@ -80,8 +80,7 @@ func New(kind Kind, epsilon, below, above, offset float64) (Loss, error) {
 	}
 }
 
-// clampVariance raises a variance to MinVariance and reports whether that was necessary. NaN
-// stays NaN.
+// clampVariance raises a variance to MinVariance and reports whether that was necessary. NaN stays NaN.
 func clampVariance(v float64) (s2 float64, clamped bool) {
 	if v < MinVariance {
 		return MinVariance, true

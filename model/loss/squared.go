@@ -26,8 +26,7 @@ func (l squared) Expected(y, m, variance float64) float64 {
 	return e
 }
 
-// Gradient uses dE/dm = (2/ε²)(gD + s(φ(A)−φ(C))) and
-// dE/ds = 2sD/ε² − (2/ε)(φ(A)+φ(C)), divided by 2s.
+// Gradient uses dE/dm = (2/ε²)(gD + s(φ(A)−φ(C))) and dE/ds = 2sD/ε² − (2/ε)(φ(A)+φ(C)), divided by 2s.
 func (l squared) Gradient(y, m, variance float64) (e, dm, dv float64) {
 	v, _ := clampVariance(variance)
 	s := math.Sqrt(v)

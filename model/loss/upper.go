@@ -6,8 +6,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// Laws are the distributions N(m, s²) of the predictions of some rows, in scaled units, known up to proven
-// errors.
+// Laws are the distributions N(m, s²) of the predictions of some rows, in scaled units, known up to proven errors.
 type Laws struct {
 	Mean, Variance []float64
 	// MeanError and VarianceError are upper bounds on |Mean − m| and |Variance − s²|. NaN and infinities mean
@@ -26,10 +25,9 @@ func (l Laws) Slice(i, j int) Laws {
 }
 
 // An Upper computes upper bounds on losses. They hold for the stored numbers in exact arithmetic
-// (docs/explanation/theory.md, 10). A target is (y − centre)/scale, both operations rounded: it is off by at
-// most 2.01u of itself, u = 2⁻⁵³. The accuracy ≥ 0, in scaled units, is the greatest error of a reader's
-// predictions: bounds hold for every prediction within it. The zero value is ready to use. Not for concurrent
-// use.
+// (docs/explanation/theory.md, 10). A target is (y − centre)/scale, both operations rounded: it is off by at most
+// 2.01u of itself, u = 2⁻⁵³. The accuracy ≥ 0, in scaled units, is the greatest error of a reader's predictions:
+// bounds hold for every prediction within it. The zero value is ready to use. Not for concurrent use.
 type Upper struct {
 	accuracy float64
 	scratch  [3][]float64 // arguments and values of Φ and φ
@@ -88,8 +86,7 @@ func (r *Upper) bounds(
 	}
 }
 
-// proven reports whether row i has a mean with an error within the accuracy, and a variance with a finite
-// error.
+// proven reports whether row i has a mean with an error within the accuracy, and a variance with a finite error.
 func (r *Upper) proven(laws Laws, i int) bool {
 	return r.near(laws, i) && laws.VarianceError[i] <= math.MaxFloat64 && !math.IsNaN(laws.Variance[i])
 }
@@ -105,8 +102,7 @@ func (r *Upper) take(which, n int) []float64 {
 	return r.scratch[which][:n]
 }
 
-// reach returns the least and the largest size of a distance, given its computed value and a bound on its
-// error.
+// reach returns the least and the largest size of a distance, given its computed value and a bound on its error.
 func reach(distance, room float64) (least, largest float64) {
 	g := math.Abs(distance)
 	return max(0, g-room), g + room

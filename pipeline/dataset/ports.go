@@ -11,9 +11,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Shard is the unit of reading: one (file, row group) of a lake, or one
-// (topic, partition, offset range) of a log. The order of shards is fixed, so
-// that every row has an ordinal.
+// A Shard is the unit of reading: one (file, row group) of a lake, or one (topic, partition, offset range) of a log.
+// The order of shards is fixed, so that every row has an ordinal.
 type Shard struct {
 	First    int64    // ordinal of the shard's first row
 	Rows     int64    // number of rows, as the source declares it (footer, offsets)

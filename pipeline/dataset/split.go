@@ -14,8 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Rank is a row's position in the keyed order of all rows: by hash, and by
-// ordinal where two hashes are equal.
+// A Rank is a row's position in the keyed order of all rows: by hash, and by ordinal where two hashes are equal.
 type Rank struct {
 	Hash    uint64
 	Ordinal int64

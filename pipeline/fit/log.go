@@ -26,8 +26,7 @@ type Logs interface {
 	PutLog(l Log) error
 }
 
-// An Attempt is a job on rows. The same job on the same rows, run again or
-// resumed, is the same attempt.
+// An Attempt is a job on rows. The same job on the same rows, run again or resumed, is the same attempt.
 type Attempt struct {
 	Targets       job.Digest `json:"targets"`       // of the multiset of the target's values; attempts with the same one are counted together
 	Sample        job.Digest `json:"dataset"`       // of the rows, in their order and row groups

@@ -16,9 +16,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Job is everything that decides what a run computes. Two runs of equal jobs
-// on equal samples give the same bytes. Its JSON form is the configuration in
-// the certificate. Where rows come from, where artifacts go, workers and memory
+// A Job is everything that decides what a run computes. Two runs of equal jobs on equal samples give the same bytes.
+// Its JSON form is the configuration in the certificate. Where rows come from, where artifacts go, workers and memory
 // are in [Resources]: they do not change a result.
 type Job struct {
 	Target     string         `json:"target"`

@@ -12,8 +12,7 @@ import (
 // A Method is a form of Q and the objective that chooses it. The guarantee holds for any choice of Q.
 type Method string
 
-// The methods. All but the first are those of Reeb et al. 2018, and the baselines of
-// its tables.
+// The methods. All but the first are those of Reeb et al. 2018, and the baselines of its tables.
 const (
 	MethodFreeForm    Method = ""             // any Gaussian at the inducing points, by the bound or another of [Objectives]; the default
 	MethodKLPACSGP    Method = "kl-PAC-SGP"   // Q in the form of FITC, by the bound

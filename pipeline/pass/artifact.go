@@ -66,9 +66,8 @@ func (m ModelMeta) Lacks(err error) error {
 // A Sink stores what a job produces. What a method has stored without an error is durable and complete. The same thing
 // may be stored twice.
 type Sink interface {
-	// PutModel encodes and stores a model and returns the SHA-256 of its
-	// bytes, in hexadecimal. A sink may publish it only with its first
-	// certificate.
+	// PutModel encodes and stores a model and returns the SHA-256 of its bytes, in hexadecimal. A sink may publish it
+	// only with its first certificate.
 	PutModel(ctx context.Context, m Model) (digest string, err error)
 	// GetModel reads the model with this digest back from its stored bytes.
 	GetModel(ctx context.Context, digest string) (Model, error)

@@ -167,10 +167,9 @@ func halfWidth(targets []float64) float64 {
 	return width / 2
 }
 
-// bestConstant returns the prediction, in raw units, that has the lowest loss
-// on the given targets among 512 candidates: 256 of the sorted targets at evenly
-// spaced positions, and each of them plus its tolerance, which puts it on the lower
-// edge of what the constant covers. Losses are added in the given order.
+// bestConstant returns the prediction, in raw units, that has the lowest loss on the given targets among 512
+// candidates: 256 of the sorted targets at evenly spaced positions, and each of them plus its tolerance, which puts
+// it on the lower edge of what the constant covers. Losses are added in the given order.
 func bestConstant(targets []float64, spec certify.Loss) float64 {
 	sorted := slices.Sorted(slices.Values(targets))
 	width, loses := max(spec.Epsilon, spec.Above), constantLoss(spec)

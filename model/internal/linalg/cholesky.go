@@ -2,10 +2,9 @@ package linalg
 
 import "math"
 
-// Cholesky overwrites the lower triangle of the symmetric matrix a with its Cholesky
-// factor L, a = L·Lᵀ, and the strictly upper triangle, which is not used, with zeros.
-// It reports whether a is positive definite to working precision; if not (NaN and
-// infinities included), the contents of a are undefined.
+// Cholesky overwrites the lower triangle of the symmetric matrix a with its Cholesky factor L, a = L·Lᵀ, and the
+// strictly upper triangle, which is not used, with zeros. It reports whether a is positive definite to working
+// precision; if not (NaN and infinities included), the contents of a are undefined.
 func (p *Pool) Cholesky(a Mat) bool {
 	a.check("a", a.Rows, a.Rows)
 	return p.cholesky(a)

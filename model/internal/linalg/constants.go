@@ -11,11 +11,10 @@ import "math"
 //
 // With t = |x|, φ(x) = exp(−t²/2)/√(2π), where the rounding error of t² goes into r.
 //
-// Φ(−t) = exp(−t²/2)·g(s)/(t + 4), where s = (t−4)/(t+4) and g is a polynomial for (t +
-// 4)·erfc(t/√2)·exp(t²/2)/2 with relative error 2.2e-17 on 0 ≤ t ≤ 40 (after Shepherd and Laframboise, Math.
-// Comp. 36, 1981); then Φ(t) = 1 − Φ(−t). The terms of g from s³ on are summed as four chains in s⁴, for speed.
-// The last three terms, which matter for the error, are added one by one, and only for them is s corrected for
-// the rounding of the quotient.
+// Φ(−t) = exp(−t²/2)·g(s)/(t + 4), where s = (t−4)/(t+4) and g is a polynomial for (t + 4)·erfc(t/√2)·exp(t²/2)/2
+// with relative error 2.2e-17 on 0 ≤ t ≤ 40 (after Shepherd and Laframboise, Math. Comp. 36, 1981); then Φ(t) = 1 −
+// Φ(−t). The terms of g from s³ on are summed as four chains in s⁴, for speed. The last three terms, which matter for
+// the error, are added one by one, and only for them is s corrected for the rounding of the quotient.
 //
 // Both polynomials are best approximations by the Remez exchange, at 40 digits.
 //

@@ -14,12 +14,10 @@ func newCurrent() *atomic.Pointer[kernelSet] {
 	return p
 }
 
-// InstructionSet names the set in use, the best that the processor has: "avx512",
-// "avx2" or "portable".
+// InstructionSet names the set in use, the best that the processor has: "avx512", "avx2" or "portable".
 func InstructionSet() string { return current.Load().name }
 
-// InstructionSets names the sets that this build and processor can run, best first. The
-// last is "portable".
+// InstructionSets names the sets that this build and processor can run, best first. The last is "portable".
 func InstructionSets() []string {
 	var names []string
 	for _, s := range available() {

@@ -124,8 +124,7 @@ func (p *Pool) pieceCount(m, n, k int, lower bool) int {
 	return pieces
 }
 
-// steps returns the steps k in [from, to) of q at which the panel of columns at j may be nonzero; none if from
-// ≥ to.
+// steps returns the steps k in [from, to) of q at which the panel of columns at j may be nonzero; none if from ≥ to.
 func (q *product) steps(j int) (from, to int) {
 	from, to = q.k0, q.k1
 	switch q.right {
@@ -138,8 +137,7 @@ func (q *product) steps(j int) (from, to int) {
 	return from, to
 }
 
-// firstStep returns the first step k, of any block, at which both operands may be nonzero for the tile at (i,
-// j).
+// firstStep returns the first step k, of any block, at which both operands may be nonzero for the tile at (i, j).
 func (q *product) firstStep(i, j int) int {
 	first := 0
 	if q.right == lowerTriangular {
@@ -273,14 +271,12 @@ func prescale(beta float64, c Mat, lower bool, steps int) {
 	}
 }
 
-// Gemm computes c = alpha·op(a)·op(b) + beta·c, where op transposes if tA or tB is set.
-// With beta = 0, c is not read.
+// Gemm computes c = alpha·op(a)·op(b) + beta·c, where op transposes if tA or tB is set. With beta = 0, c is not read.
 func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 	p.gemm(tA, tB, alpha, a, b, beta, c, false)
 }
 
-// GemmLower is [Pool.Gemm] for the lower triangle of a square c. It does not change the strictly upper
-// triangle.
+// GemmLower is [Pool.Gemm] for the lower triangle of a square c. It does not change the strictly upper triangle.
 func (p *Pool) GemmLower(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 	c.check("c", c.Rows, c.Rows)
 	p.gemm(tA, tB, alpha, a, b, beta, c, true)
@@ -324,8 +320,7 @@ func (p *Pool) SyrkWeighted(w []float64, a Mat, beta float64, c Mat) {
 	p.multiplyAdd(product{alpha: 1, a: source{m: a, w: w}, b: source{m: a}, c: c, lower: true}, beta, a.Rows)
 }
 
-// TrmmRightLower computes dst = b·c, where c is square and lower triangular; its
-// strictly upper part is not used.
+// TrmmRightLower computes dst = b·c, where c is square and lower triangular; its strictly upper part is not used.
 func (p *Pool) TrmmRightLower(c, b, dst Mat) {
 	p.trmmRight(b, dst, c, product{b: source{m: c}, right: lowerTriangular})
 }

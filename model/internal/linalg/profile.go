@@ -54,8 +54,7 @@ func rootDecay(sum float64) (p, e float64) {
 // kernelGroup is the number of rows that a set's kernel computes in one step.
 const kernelGroup = 4
 
-// squaresCols divides the width of a panel of a kernel block. Loops of a constant length need no checks of
-// bounds.
+// squaresCols divides the width of a panel of a kernel block. Loops of a constant length need no checks of bounds.
 const squaresCols = 8
 
 // squares sets a panel of dst to −Σ(x−z)², from packed rows of x and a packed panel of z.

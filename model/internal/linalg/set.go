@@ -37,8 +37,7 @@ type kernelSet struct {
 	dot func(x, y []float64) float64
 	sum func(x []float64) float64
 
-	// exp, cdf and cdfPDF are the functions of constants.go, for slices of the
-	// same length > 0.
+	// exp, cdf and cdfPDF are the functions of constants.go, for slices of the same length > 0.
 	exp, cdf func(dst, x []float64)
 	cdfPDF   func(cdf, pdf, x []float64)
 

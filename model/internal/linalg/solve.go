@@ -35,12 +35,10 @@ func (p *Pool) solveChunks(t *triangle, b Mat) {
 	})
 }
 
-// TrsmRightLowerTrans overwrites b with b·l⁻ᵀ. l is square and lower triangular; its strictly upper part is not
-// read.
+// TrsmRightLowerTrans overwrites b with b·l⁻ᵀ. l is square and lower triangular; its strictly upper part is not read.
 func (p *Pool) TrsmRightLowerTrans(l, b Mat) { p.solveRight(l, b, true) }
 
-// TrsmRightLower overwrites b with b·l⁻¹. l is square and lower triangular; its strictly upper part is not
-// read.
+// TrsmRightLower overwrites b with b·l⁻¹. l is square and lower triangular; its strictly upper part is not read.
 func (p *Pool) TrsmRightLower(l, b Mat) { p.solveRight(l, b, false) }
 
 // TrsmLeftLower overwrites b with l⁻¹·b. l is square and lower triangular; its strictly upper part is not read.

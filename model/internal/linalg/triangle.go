@@ -1,9 +1,8 @@
 package linalg
 
-// diagonalBlock is the number of columns that a triangular solve takes at a time, by substitution. It divides
-// kBlock. The computed solution x of x·lᵀ = b has, row by row, a residual |b − x·lᵀ| ≤ γ_{n+3}·|x|·|l|ᵀ,
-// whatever the condition of l: every element is a sum in some order, and Higham (2002), theorem 8.5, holds for
-// any order.
+// diagonalBlock is the number of columns that a triangular solve takes at a time, by substitution. It divides kBlock.
+// The computed solution x of x·lᵀ = b has, row by row, a residual |b − x·lᵀ| ≤ γ_{n+3}·|x|·|l|ᵀ, whatever the
+// condition of l: every element is a sum in some order, and Higham (2002), theorem 8.5, holds for any order.
 const diagonalBlock = 24
 
 // zeroStep is the grain with which products omit the zeros of triangles. It is a multiple of every nr, so that
