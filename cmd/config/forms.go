@@ -37,6 +37,9 @@ func (s *Share) read(text string) error {
 	if m := sharePattern.FindStringSubmatch(text); m != nil && m[2] == "%" {
 		text = m[1] + "e-2" // read as decimals, so that 1 % is 0.01
 	}
+	if strings.ContainsAny(text, "_xX") {
+		text = "" // of Go, such as 1_0 and 0x1p-4
+	}
 	x, err := strconv.ParseFloat(text, 64)
 	*s = Share(x)
 	return err

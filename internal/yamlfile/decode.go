@@ -80,7 +80,7 @@ func number(node ast.Node) (n float64, ok bool) {
 	case *ast.IntegerNode:
 		ok = decimal.MatchString(t.Token.Value)
 	default:
-		ok = !strings.Contains(node.GetToken().Value, "_")
+		ok = !strings.ContainsAny(node.GetToken().Value, "_xX")
 	}
 	return n, ok && yaml.NodeToValue(node, &n) == nil
 }

@@ -37,7 +37,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         if self.epsilon is None and "loss" not in (self.job or {}):
             raise ValueError("epsilon: say by how much a prediction may be off, as only you know which error matters; or job={'loss': {'tolerance': 'any'}}")
         if self._raw():
-            rows, y = self._table(X, True), column_or_1d(y).astype(float)
+            rows, y = self._table(X, True), column_or_1d(y)
         else:
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
             rows = pa.table({name: np.ascontiguousarray(v) for name, v in zip(self._names(), X.T)})
