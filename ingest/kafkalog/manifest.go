@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -80,7 +81,11 @@ func readManifest(folder string) (manifest, error) {
 // parseManifest parses a manifest. It returns an error for files in other folders or named twice.
 func parseManifest(text []byte) (manifest, error) {
 	var m manifest
-	if err := json.Unmarshal(text, &m); err != nil {
+	text, err := digest.Unseal(text)
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
 		return manifest{}, err
 	}
 	if m.Format != spoolFormat {
@@ -157,7 +162,7 @@ func (s *spool) save() error {
 		return err
 	}
 	return s.write(manifestName, func(p *durable.Pending) error {
-		_, err := p.Write(text)
+		_, err := p.Write(digest.Seal(text))
 		return err
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -72,6 +73,9 @@ func (j *Job) state(ctx context.Context) (*jobState, error) {
 	}
 	s := &jobState{}
 	if err == nil {
+		text, err = digest.Unseal(text)
+	}
+	if err == nil {
 		err = certify.Unmarshal(text, s)
 	}
 	switch k := s.number(); {
@@ -110,7 +114,7 @@ func (j *Job) put(s *jobState) error {
 	if err != nil {
 		return err
 	}
-	return j.Output.PutNote(StateFile, append(text, '\n'))
+	return j.Output.PutNote(StateFile, digest.Seal(text))
 }
 
 // certified returns the ids of the job's certificates by their numbers, and the largest number.

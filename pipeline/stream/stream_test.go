@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -333,11 +334,11 @@ func (s second) Left() ([]int64, error) {
 	return append([]int64{2}, left...)[:1], err
 }
 
-// TestDamagedNote: a note that cannot be read ends the stream, and says where it is.
+// TestDamagedNote: a note that was changed ends the stream, and says where it is.
 func TestDamagedNote(t *testing.T) {
 	w := newWorld(windowRows)
-	w.notes[1] = map[string][]byte{windowNote: []byte("{}")}
-	if err := w.process(t, nil); err == nil || len(w.published) > 0 || !strings.HasPrefix(err.Error(), windowNote+": it holds no number (hint: remove it, and the window gets a new one)") {
+	w.notes[1] = map[string][]byte{windowNote: bytes.Replace(digest.Seal([]byte(`{"run":3}`)), []byte("3"), []byte("4"), 1)}
+	if err := w.process(t, nil); err == nil || len(w.published) > 0 || !strings.HasPrefix(err.Error(), windowNote+": it is damaged (hint: remove it, and the window gets a new number)") {
 		t.Errorf("it says %v", err)
 	}
 }

@@ -41,8 +41,11 @@ func (s *Stream) reserve(ctx context.Context, log Log, w *Window, out pipeline.O
 		return r, err
 	}
 	if text != nil {
-		if err := json.Unmarshal(text, &r); err != nil || r.Number < 1 {
-			return r, fmt.Errorf("%s: it holds no number (hint: remove it, and the window gets a new one)", where)
+		if text, err = digest.Unseal(text); err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil || r.Number < 1 {
+			return r, fmt.Errorf("%s: it is damaged (hint: remove it, and the window gets a new number)", where)
 		}
 		if r.For == of && s.load(ctx, &r, out) == nil {
 			return r, nil
@@ -63,7 +66,7 @@ func (s *Stream) reserve(ctx context.Context, log Log, w *Window, out pipeline.O
 	if text, err = json.Marshal(r); err != nil {
 		return r, err
 	}
-	return r, folder.PutNote(windowNote, text)
+	return r, folder.PutNote(windowNote, digest.Seal(text))
 }
 
 // load reads the parent's model, if there is a parent.

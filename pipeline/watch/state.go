@@ -6,7 +6,6 @@
 package watch
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +32,6 @@ type State struct {
 	Units   *unitSet `json:"units,omitempty"`   // nil until a unit is counted
 	Files   []string `json:"files,omitempty"`   // counted files, each by name and footer, and by its values
 	Log     *Log     `json:"log,omitempty"`     // for rows of a topic
-	Sum     string   `json:"sha256,omitempty"`  // of the text of a stored state without this member; older programs wrote none
 }
 
 // A Log says up to which offsets a topic was counted.
@@ -65,25 +63,20 @@ const StateFile = "watch.json"
 // Parse returns a stored state. A state with faults is an error.
 func Parse(text []byte) (*State, error) {
 	s := &State{}
-	if err := certify.Unmarshal(text, s); err != nil {
-		return nil, err
+	text, err := digest.Unseal(text)
+	if err == nil {
+		err = certify.Unmarshal(text, s)
 	}
-	sum := s.Sum
-	if _, err := s.Text(); err != nil || sum != "" && sum != s.Sum {
-		return nil, cmp.Or(err, errors.New("it was changed: its checksum is that of another text"))
+	if err != nil {
+		return nil, err
 	}
 	return s, s.Validate()
 }
 
-// Text sets the checksum of a state, and returns the text to store.
+// Text returns the text to store.
 func (s *State) Text() ([]byte, error) {
-	s.Sum = ""
 	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	s.Sum = digest.Of(text)
-	return json.Marshal(s)
+	return digest.Seal(text), err
 }
 
 // Validate reports the faults of a stored state.

@@ -129,6 +129,9 @@ func readAtMost(fsys durable.FS, path string, limit int64) (data []byte, err err
 
 func readJSON(fsys durable.FS, path string, limit int64, to any) error {
 	data, err := readAtMost(fsys, path, limit)
+	if err == nil {
+		data, err = digest.Unseal(data)
+	}
 	if err != nil {
 		return err
 	}

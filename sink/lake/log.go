@@ -24,19 +24,6 @@ const (
 type logDocument struct {
 	Format string `json:"format"`
 	fit.Log
-
-	Sum string `json:"sha256,omitempty"` // of the text without this member; older programs wrote none
-}
-
-// text returns the bytes of the file, with the checksum if checked is set.
-func (d logDocument) text(checked bool) ([]byte, error) {
-	d.Sum = ""
-	text, err := json.Marshal(d)
-	if err == nil && checked {
-		d.Sum = digest.Of(text)
-		text, err = json.Marshal(d)
-	}
-	return append(text, '\n'), err
 }
 
 // Log reads the log of the directory. It is empty if there is no file. A log with other bytes than PutLog writes is an
@@ -46,6 +33,9 @@ func (o *Output) Log() (fit.Log, error) {
 	data, err := readAtMost(o.fs, path, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return log.Log, nil
+	}
+	if err == nil {
+		data, err = digest.Unseal(data)
 	}
 	if err == nil {
 		err = certify.Unmarshal(data, &log)
@@ -60,8 +50,8 @@ func (o *Output) Log() (fit.Log, error) {
 	}
 	if err == nil {
 		var again []byte
-		if again, err = log.text(log.Sum != ""); err == nil && !bytes.Equal(again, data) {
-			err = errors.New("it was changed: its checksum is that of another text, or it has members that no log has")
+		if again, err = json.Marshal(log); err == nil && !bytes.Equal(again, bytes.TrimSuffix(data, []byte("\n"))) {
+			err = errors.New("it was changed: it has other members than a log has")
 		}
 	}
 	if err != nil {
@@ -72,11 +62,11 @@ func (o *Output) Log() (fit.Log, error) {
 
 // PutLog replaces the log.
 func (o *Output) PutLog(l fit.Log) error {
-	text, err := logDocument{Format: logFormat, Log: l}.text(true)
+	text, err := json.Marshal(logDocument{logFormat, l})
 	if err != nil {
 		return err
 	}
-	p, err := o.stage(LogFile, text)
+	p, err := o.stage(LogFile, digest.Seal(text))
 	if p == nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
@@ -265,7 +266,7 @@ func (w *Logged) keepTopic() error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(w.FS, filepath.Join(w.Folder, topicName(w.Topic)), append(text, '\n')); err != nil {
+	if err := durable.WriteFile(w.FS, filepath.Join(w.Folder, topicName(w.Topic)), digest.Seal(text)); err != nil {
 		return err
 	}
 	w.noted = true

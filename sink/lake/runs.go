@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -25,7 +27,13 @@ func RunStateName(r *pipeline.RunState) string {
 func IsRunState(name string) bool { return runStateName.MatchString(name) }
 
 // PutRun stores the record of a run.
-func (o *Output) PutRun(r *pipeline.RunState) error { return o.putJSON(RunStateName(r), r) }
+func (o *Output) PutRun(r *pipeline.RunState) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return o.Put(RunStateName(r), digest.Seal(text))
+}
 
 // Runs returns the run records of the output, newest first. Each is read on demand; unreadable ones are skipped.
 func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) {
