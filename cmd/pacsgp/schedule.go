@@ -278,7 +278,7 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 	if o != nil {
 		c, reuse := o.Result.Certificate, ""
 		if l := c.Delta.Reuse; l != nil && !l.Ended {
-			reuse = fmt.Sprintf(" This is use %d of these held-out rows, which makes the bound larger; a run with new rows has new ones.", len(l.Earlier)+1)
+			reuse = " These held-out rows were used before, which makes the bound larger; a run with new rows has new ones."
 		}
 		show.event(j.Name + ": " + report.Headline(c, c.About(p.Require.Of)) + reuse)
 	}

@@ -91,12 +91,12 @@ func TestReuseIsCountedInTheOutput(t *testing.T) {
 	train("0", "one", 1, "first use of exactly these held-out rows in this output")
 	interrupted(t, `"`+string(job.PhaseLastPass)+`"`, args("1", "one")...).says(t, exitInterrupted, "interrupted")
 	interrupted(t, `"`+string(job.PhaseTrain)+`"`, args("2", "one")...).says(t, exitInterrupted, "interrupted")
-	train("3", "one", 4, "use 3 of the held-out rows")
-	train("1", "one", 2, "use 2 of the held-out rows")
-	train("2", "one", 3, "use 4 of the held-out rows")
+	train("3", "one", 4, "pays for 2 earlier use")
+	train("1", "one", 2, "pays for 1 earlier use")
+	train("2", "one", 3, "pays for 3 earlier use")
 	train("3", "two", 1, "first use of exactly these held-out rows in this output")
 	loss = "{kind: squared, epsilon: 100}" // a bound that stands alone
-	train("4", "one", 5, "use 5 of the held-out rows")
+	train("4", "one", 5, "pays for 4 earlier use")
 }
 
 // Delays of flights have heavy tails, and their files follow the calendar: full

@@ -15,7 +15,7 @@ import (
 type Log struct {
 	Attempts []Attempt `json:"attempts"`
 	Uses     []Use     `json:"uses,omitempty"` // uses of held-out rows
-	Most     int       `json:"-"`              // the number of entries of each list that are kept, the last ones; zero means all
+	Most     int       `json:"-"`              // for a stream, the number of windows' entries of each list that are kept, the last ones; else zero
 }
 
 // Logs stores the log of an output. The caller of PutLog holds the output.
@@ -28,9 +28,10 @@ type Logs interface {
 
 // An Attempt is a job on rows. The same job on the same rows, run again or resumed, is the same attempt.
 type Attempt struct {
-	Targets       job.Digest `json:"targets"`       // of the multiset of the target's values; attempts with the same one are counted together
-	Sample        job.Digest `json:"dataset"`       // of the rows, in their order and row groups
-	Configuration job.Digest `json:"configuration"` // of the job
+	Targets       job.Digest `json:"targets"`          // of the multiset of the target's values; attempts with the same one are counted together
+	Sample        job.Digest `json:"dataset"`          // of the rows, in their order and row groups
+	Configuration job.Digest `json:"configuration"`    // of the job
+	Window        bool       `json:"window,omitempty"` // whether a stream made it
 }
 
 // attempt records the attempt of a job on the rows of its first pass, unless it is recorded, and returns the counts of
@@ -45,7 +46,7 @@ func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, 
 		env.Observer.ReportWarning("earlier jobs in this output have used these held-out rows up: they can certify no other model (hint: train on new rows, use guarantees: [pac-bayes], or use the interval of a job with tolerance: any)")
 	}
 	var all []Attempt
-	log.Attempts, all = upTo(log.Attempts, Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration}, log.Most)
+	log.Attempts, all = upTo(log.Attempts, Attempt{s.Targets, s.Digest, configuration, log.Most > 0}, log.Most, func(a Attempt) bool { return a.Window })
 	for _, o := range all {
 		if o.Targets == s.Targets {
 			n.OnTheseRows++
@@ -57,15 +58,26 @@ func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, 
 	return n, env.Log.PutLog(log)
 }
 
-// upTo adds an entry to a list, unless the list has it, and returns the whole list and the entries up to this one. With
-// the new entry the list has at most this many, unless most is zero: the first are dropped.
-func upTo[E comparable](list []E, entry E, most int) (all, to []E) {
+// upTo adds an entry to a list, unless the list has it, and returns the whole list and the entries up to this one.
+// Unless most is zero, the first entries of windows are dropped until there are at most this many with the new one.
+func upTo[E comparable](list []E, entry E, most int, window func(E) bool) (all, to []E) {
 	at := slices.Index(list, entry)
 	if at < 0 {
-		if most > 0 && len(list) >= most {
-			list = list[len(list)-most+1:]
+		over := -most
+		list = append(list, entry)
+		for _, e := range list {
+			if window(e) {
+				over++
+			}
 		}
-		at, list = len(list), append(list, entry)
+		list = slices.DeleteFunc(list, func(e E) bool {
+			if most == 0 || over <= 0 || !window(e) {
+				return false
+			}
+			over--
+			return true
+		})
+		at = len(list) - 1
 	}
 	return list, list[:at+1]
 }
@@ -77,6 +89,7 @@ type Use struct {
 	Count  int64      `json:"n"`                // number of the rows
 	Groups int        `json:"groups,omitempty"` // number of groups whose rows and misses the result shows
 	Curve  bool       `json:"curve,omitempty"`  // whether the result shows a curve, after which no further use can be paid for
+	Window bool       `json:"window,omitempty"` // whether a stream made it
 	Shown  job.Digest `json:"shown"`            // of the model and the sample, and of its part of δ if the bound is shown without a count
 }
 
@@ -102,7 +115,8 @@ func reuse(j job.Job, s *pass.FirstPass, h *pass.TrainingState, in Logs) (paid *
 		return nil, err
 	}
 	var uses []Use
-	log.Uses, uses = upTo(log.Uses, u, log.Most)
+	u.Window = log.Most > 0
+	log.Uses, uses = upTo(log.Uses, u, log.Most, func(u Use) bool { return u.Window })
 	return earlier(uses[:len(uses)-1], rows), in.PutLog(log)
 }
 

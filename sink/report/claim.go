@@ -206,7 +206,7 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 	case certify.AssumeJobFixed:
 		text, checked = "the job was not tuned on training or held-out rows", "first use of exactly these held-out rows in this output"
 		if l := c.Delta.Reuse; l != nil {
-			checked = fmt.Sprintf("use %d of the held-out rows, which makes their bound larger", len(l.Earlier)+1)
+			checked = "the held-out bound pays for " + words.Count(len(l.Earlier), "earlier use")
 		} else if c.Counts.Holdout == 0 {
 			text, checked = "the job was not tuned on the training rows", ""
 		}
