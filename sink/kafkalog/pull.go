@@ -72,7 +72,8 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 	if value == nil {
 		return p, fmt.Errorf("topic %q: model %q: %w (hint: where members of a group share the name, each partition of their rows has a model of its own, as in %s)", t.Current, name, ErrNotFound, NameOf(name, 0))
 	}
-	if err := json.Unmarshal(value, &p); err != nil || p.Format != PointerFormat || !digest.Is(p.Certificate) {
+	if err := json.Unmarshal(value, &p); err != nil || p.Format != PointerFormat || !digest.Is(p.Certificate) ||
+		!slices.Contains([]certify.Predictor{"", certify.PredictorMean, certify.PredictorDraw}, p.Predictor) {
 		return p, fmt.Errorf("topic %q: model %q: its value is no pointer of format %s", t.Current, name, PointerFormat)
 	}
 	return p, nil

@@ -165,6 +165,9 @@ func PutFiles(ctx context.Context, fsys durable.FS, folder string, a stream.Arti
 // putModel stores the model of an artifact and returns the artifact's certificate.
 func putModel(ctx context.Context, to pass.Sink, a stream.Artifact) (certify.Certificate, error) {
 	c, err := certify.Parse(a.Document)
+	if err == nil {
+		err = certify.Recompute(c)
+	}
 	if err != nil {
 		return c, err
 	}
