@@ -158,7 +158,7 @@ func (j Job) WithDefaults() (Job, error) {
 		faults.when(slices.Contains(j.Inducing[:i], m), "inducing: %d is twice in the list", m)
 	}
 	faults.when(j.Scaling != "" && j.Scaling != ScalingPrior && j.Scaling != ScalingNone,
-		"scaling: %q is neither %s nor %s%s", j.Scaling, ScalingPrior, ScalingNone, map[bool]string{true: "; did you mean " + string(ScalingPrior) + "?"}[j.Scaling == "prior"])
+		"scaling: %q is neither %s nor %s", j.Scaling, ScalingPrior, ScalingNone)
 	j.Scaling = cmp.Or(j.Scaling, ScalingPrior)
 	j = j.withEncodings(faults)
 	j.Grid = j.Grid.withDefaults(j.Scaling == ScalingPrior, faults)
