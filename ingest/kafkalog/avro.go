@@ -165,8 +165,14 @@ const (
 	maxAvroTypes  = 1 << 16
 )
 
-// parseAvro parses a schema. behind has the schemas that it may refer to, and types how many types their names stand for.
-func parseAvro(schema string, behind *avro.SchemaCache, types map[string]int) (*avro.Schema, error) {
+// An avroType is what a type of a schema stands for.
+type avroType struct {
+	types int  // number of types in it, at most maxAvroTypes; a type within itself counts once
+	empty bool // whether its values have no bytes
+}
+
+// parseAvro parses a schema. behind has the schemas that it may refer to, and named what their names stand for.
+func parseAvro(schema string, behind *avro.SchemaCache, named map[string]avroType) (*avro.Schema, error) {
 	if len(schema) > maxAvroSchema {
 		return nil, fmt.Errorf("an Avro schema of %d bytes, want at most %d", len(schema), maxAvroSchema)
 	}
@@ -174,33 +180,44 @@ func parseAvro(schema string, behind *avro.SchemaCache, types map[string]int) (*
 	if err != nil {
 		return nil, fmt.Errorf("the Avro schema: %w", err)
 	}
-	if avroTypes(s.Root(), types) >= maxAvroTypes {
-		return nil, fmt.Errorf("the Avro schema has %d types or more, with each name replaced by what it names", maxAvroTypes)
+	all, err := avroTypeOf(s.Root(), named)
+	if err == nil && all.types >= maxAvroTypes {
+		err = fmt.Errorf("the Avro schema has %d types or more, with each name replaced by what it names", maxAvroTypes)
 	}
-	return s, nil
+	return s, err
 }
 
-// avroTypes returns the number of types in n, at most maxAvroTypes. A type within itself counts once. The numbers of the
-// named types so far are in named, by the ends of their names.
-func avroTypes(n *avro.SchemaNode, named map[string]int) int {
+// avroTypeOf returns what n stands for. A list whose values have no bytes is an error: three bytes could claim 4,096 of
+// them, and the library makes each. The named types so far are in named, by the ends of their names.
+func avroTypeOf(n *avro.SchemaNode, named map[string]avroType) (of avroType, err error) {
 	end := func(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
-	types, within := max(1, named[end(n.Type)]), slices.Clone(n.Branches)
+	of = named[end(n.Type)]
+	of.types = max(1, of.types)
+	of.empty = of.empty || n.Type == "null" || n.Type == "record"
+	within := slices.Clone(n.Branches)
 	for _, f := range n.Fields {
 		within = append(within, f.Type)
 	}
-	for _, of := range []*avro.SchemaNode{n.Items, n.Values} {
-		if of != nil {
-			within = append(within, *of)
+	for _, items := range []*avro.SchemaNode{n.Items, n.Values} {
+		if items != nil {
+			within = append(within, *items)
 		}
 	}
 	for i := range within {
-		types += avroTypes(&within[i], named)
+		inner, err := avroTypeOf(&within[i], named)
+		if err != nil {
+			return of, err
+		}
+		if inner.empty && n.Items != nil {
+			return of, errors.New("the Avro schema has a list of values without bytes")
+		}
+		of.types, of.empty = min(of.types+inner.types, maxAvroTypes), of.empty && inner.empty
 	}
-	types = min(types, maxAvroTypes)
 	if n.Name != "" {
-		named[end(n.Name)] = max(named[end(n.Name)], types)
+		was := named[end(n.Name)]
+		named[end(n.Name)] = avroType{max(was.types, of.types), was.empty || of.empty}
 	}
-	return types
+	return of, nil
 }
 
 // wantRecord returns an error unless the schema describes a record.

@@ -57,7 +57,7 @@ func encoded(t testing.TB, i int64) (value []byte, row []float64) {
 // Rows that another library wrote are the rows that went in.
 func TestAvro(t *testing.T) {
 	r, err := newAvroReader(avroColumns), error(nil)
-	r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]int{})
+	r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]avroType{})
 	fatal.If(t, err)
 	columns := make([][]float64, len(avroColumns))
 	for i := range int64(8) {
@@ -168,8 +168,9 @@ func TestAvroFaults(t *testing.T) {
 		`{"type":"record","name":"R","fields":[` + doubled + `]}`: "65536 types or more",
 		`"int"`: "want a record",
 		`{`:     "Avro schema",
-		`{"type":"record","name":"R","fields":[` + strings.Repeat(" ", maxAvroSchema) + `{"name":"x","type":"int"}]}`:                  "want at most",
-		`{"type":"record","name":"R","fields":[{"name":"x","type":` + strings.Repeat(`{"type":"array","items":`, 100_000) + `"int"}]}`: "Avro schema",
+		`{"type":"record","name":"R","fields":[` + strings.Repeat(" ", maxAvroSchema) + `{"name":"x","type":"int"}]}`:                                                                     "want at most",
+		`{"type":"record","name":"R","fields":[{"name":"x","type":` + strings.Repeat(`{"type":"array","items":`, 100_000) + `"int"}]}`:                                                    "Avro schema",
+		`{"type":"record","name":"R","fields":[{"name":"e","type":{"type":"record","name":"E","fields":[{"name":"n","type":"null"}]}},{"name":"x","type":{"type":"array","items":"E"}}]}`: "without bytes",
 	} {
 		if _, err := (Config{Format: FormatAvro, Schema: schema}).decoder(t.Context(), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want an error with %q", schema, err, want)
@@ -190,17 +191,17 @@ func TestAvroFaults(t *testing.T) {
 		{`{"type":"record","name":"S","fields":[]}`, "", "name a member"},
 		{`{"type":"array","items":"int"}`, "\x00", "a list"},
 	} {
-		r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"x","type":`+c.schema+`}]}`, &avro.SchemaCache{}, map[string]int{})
+		r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"x","type":`+c.schema+`}]}`, &avro.SchemaCache{}, map[string]avroType{})
 		fatal.If(t, err)
 		if err := r.read([]byte(c.value), make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q as %s: %v, want an error with %q", c.value, c.schema, err, c.want)
 		}
 	}
-	// A list of 2⁶⁰ nulls, and records that hold each other without end.
-	r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"l","type":{"type":"array","items":"null"}},{"name":"r","type":["null","R"]},{"name":"x","type":"int"}]}`, &avro.SchemaCache{}, map[string]int{})
+	// A list of 2⁶⁰ integers, and records that hold each other without end.
+	r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"l","type":{"type":"array","items":"int"}},{"name":"r","type":["null","R"]},{"name":"x","type":"int"}]}`, &avro.SchemaCache{}, map[string]avroType{})
 	fatal.If(t, err)
 	for want, value := range map[string][]byte{
-		"limit":     binary.AppendVarint(nil, 1<<60),
+		"exceeds":   binary.AppendVarint(nil, 1<<60),
 		"recursion": bytes.Repeat([]byte{0, 2}, 10000),
 	} {
 		if err := r.read(value, make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), want) {
@@ -213,7 +214,7 @@ func TestAvroFaults(t *testing.T) {
 func TestDamagedAvro(t *testing.T) {
 	value, _ := encoded(t, 5)
 	r, err := newAvroReader(avroColumns), error(nil)
-	r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]int{})
+	r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]avroType{})
 	fatal.If(t, err)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {
@@ -231,7 +232,7 @@ func FuzzAvro(f *testing.F) {
 	f.Add(value)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := newAvroReader(avroColumns)
-		r.declared, _ = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]int{})
+		r.declared, _ = parseAvro(avroSchema, &avro.SchemaCache{}, map[string]avroType{})
 		columns := make([][]float64, len(avroColumns))
 		if err := r.read(data, columns); err == nil && len(columns[0]) != 1 {
 			t.Errorf("a record is %d rows", len(columns[0]))

@@ -39,7 +39,7 @@ func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) 
 		return r, nil
 	}
 	var err error
-	if r.declared, err = parseAvro(cfg.Schema, &avro.SchemaCache{}, map[string]int{}); err == nil {
+	if r.declared, err = parseAvro(cfg.Schema, &avro.SchemaCache{}, map[string]avroType{}); err == nil {
 		err = wantRecord(r.declared)
 	}
 	return r, err

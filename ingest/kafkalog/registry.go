@@ -108,7 +108,7 @@ func (s *schemas) ask(ctx context.Context, id uint32) (*avro.Schema, error) {
 	if err != nil {
 		return nil, answered(err)
 	}
-	f := references{schemas: s, types: map[string]int{}, seen: map[sr.SchemaReference]bool{}}
+	f := references{schemas: s, named: map[string]avroType{}, seen: map[sr.SchemaReference]bool{}}
 	parsed, err := f.parse(ctx, found)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ type references struct {
 	*schemas
 
 	cache avro.SchemaCache
-	types map[string]int
+	named map[string]avroType
 	seen  map[sr.SchemaReference]bool
 }
 
@@ -158,5 +158,5 @@ func (f *references) parse(ctx context.Context, s sr.Schema) (*avro.Schema, erro
 			return nil, fmt.Errorf("%s: %w", ref.Name, err)
 		}
 	}
-	return parseAvro(s.Schema, &f.cache, f.types)
+	return parseAvro(s.Schema, &f.cache, f.named)
 }
