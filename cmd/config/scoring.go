@@ -154,6 +154,9 @@ func (s *Scoring) reading(r ingestlake.Unpredicted, once bool) *ingestlake.Unpre
 	r.Paths, r.Decoders, r.Pages = s.Source.Paths, res.Workers, res.PageMemory()/filesAtOnce
 	r.Name = func(f ingestlake.File) (name, version string) {
 		file := f.ListedFile(s.Folder)
+		if f.Arrow {
+			return file.Path, digest.OfValues(file, f.Modified)[:16]
+		}
 		return file.Path, digest.OfValues(file)[:16]
 	}
 	return &r

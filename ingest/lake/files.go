@@ -27,6 +27,7 @@ type File struct {
 	dataset.File
 
 	Columns []ingest.Column // of the file, then the keys of its path
+	Arrow   bool            // whether it is an Arrow file, whose footer may be the same with other values
 }
 
 // Files lists the data files of declared files, directories and globs, in the order of their rows, and reads their
@@ -37,7 +38,7 @@ func Files(ctx context.Context, paths []string) (files []File, warnings []string
 		return nil, nil, err
 	}
 	for _, f := range found {
-		summary := File{File: f.File}
+		summary := File{File: f.File, Arrow: f.arrow}
 		for _, c := range f.columns {
 			summary.Columns = append(summary.Columns, c.Column)
 		}
