@@ -33,11 +33,11 @@ type Stream struct {
 }
 
 // Run fills, certifies and publishes the windows of a member until ctx is done or an error occurs. After
-// [ErrOvertaken] it continues after the published rows.
+// [ErrOvertaken] it continues after the published rows, unless it has certified no window since the last one.
 func (s *Stream) Run(ctx context.Context, windows Windows, log Log) error {
-	for {
-		err := s.windows(ctx, windows, log)
-		if ctx.Err() != nil || !errors.Is(err, ErrOvertaken) {
+	for again := false; ; again = true {
+		certified, err := s.windows(ctx, windows, log)
+		if ctx.Err() != nil || !errors.Is(err, ErrOvertaken) || again && certified == 0 {
 			return err
 		}
 		s.How.Observer.ReportWarning(fmt.Sprintf("%v: the spooled rows are dropped, and reading goes on behind the published ones", err))
@@ -47,17 +47,17 @@ func (s *Stream) Run(ctx context.Context, windows Windows, log Log) error {
 // manyWindows is the largest number of full windows that wait, more than a disk has room for.
 const manyWindows = 1 << 16
 
-// windows fills and certifies windows, from the group's offsets on.
-func (s *Stream) windows(ctx context.Context, windows Windows, log Log) error {
+// windows fills and certifies windows, from the group's offsets on, and returns how many it has certified.
+func (s *Stream) windows(ctx context.Context, windows Windows, log Log) (certified int, err error) {
 	out := s.Folders.Output() // its pointer may be behind that of the member that had the partitions before
 	if _, err := pipeline.Holding(out, func() (Pointer, error) { return s.point(ctx, log, out) }); err != nil {
-		return err
+		return 0, err
 	}
 	both, ctx := errgroup.WithContext(ctx)
 	w := &work{Stream: s, rows: windows, log: log, full: make(chan *Window, manyWindows)}
 	both.Go(func() error { return w.fill(ctx) })
 	both.Go(func() error {
-		for {
+		for ; ; certified++ {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -68,7 +68,8 @@ func (s *Stream) windows(ctx context.Context, windows Windows, log Log) error {
 			}
 		}
 	})
-	return both.Wait()
+	err = both.Wait()
+	return certified, err
 }
 
 // point moves the output's pointer to what is current on the log and returns it. The pointer is zero if nothing is
@@ -98,12 +99,8 @@ func (w *work) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n := int64(1)
-	if len(left) > 0 {
-		n = left[0]
-	}
 	var behind *Window
-	for ; ; n++ {
+	for n := append(left, 1)[0]; ; n++ {
 		window, err := w.rows.Fill(ctx, n, behind, w.Events.Fills)
 		if errors.Is(err, ErrOther) {
 			if err = w.discard(left, n); err == nil {

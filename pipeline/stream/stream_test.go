@@ -104,19 +104,18 @@ func TestWindowsThatOthersCertified(t *testing.T) {
 }
 
 // TestOvertaken: a window that somebody else publishes while it is trained is spooled again from
-// where the group has come to.
+// where the group has come to. If that happens each time, it ends the stream.
 func TestOvertaken(t *testing.T) {
 	w := newWorld(3 * windowRows)
-	w.inTraining = func() { // while the next window is filled
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.committed == 0 {
-			w.committed = 20
-		}
-	}
+	w.inTraining = func() { _ = w.change(func() error { w.committed = max(w.committed, 20); return nil }) } // while the next window is filled
 	fatal.If(t, w.process(t, nil))
 	if g := w.published[0].Sample.Segments[0]; len(w.published) != 2 || g.First != 20 || !w.says("goes on behind the published ones") {
 		t.Errorf("%d certificates, the first from %d: %q", len(w.published), g.First, w.said)
+	}
+	w.grow(9 * windowRows)
+	w.inTraining = func() { _ = w.change(func() error { w.committed++; return nil }) }
+	if err := w.process(t, nil); !errors.Is(err, ErrOvertaken) || len(w.published) != 2 {
+		t.Errorf("overtaken each time, it says %v, and has published %d windows", err, len(w.published))
 	}
 }
 
