@@ -190,7 +190,7 @@ func refuseDurations(columns []column, description []byte) error {
 			break
 		}
 		if c := &columns[i]; d.Duration {
-			c.Type, c.Use, c.Why = "a duration", ingest.Unusable, "Parquet has no unit for it: store it as a number, such as seconds"
+			c.Type, c.Use, c.Why = aDuration, ingest.Unusable, "Parquet has no unit for it: store it as a number, such as seconds"
 		}
 		i++
 	}
@@ -200,8 +200,8 @@ func refuseDurations(columns []column, description []byte) error {
 	return err
 }
 
-// aGroup is the type of a group whose leaves are columns.
-const aGroup = "a nested group"
+// Types: of a group whose leaves are columns, and of an integer that Arrow describes as a duration.
+const aGroup, aDuration = "a nested group", "a duration"
 
 func groupType(e *parquetmeta.Element) string {
 	switch {

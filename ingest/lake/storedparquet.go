@@ -20,7 +20,7 @@ func (c *column) node() (parquet.Node, error) {
 	switch {
 	case c.depth > 1:
 		return nil, fmt.Errorf("%w: it is a column of a nested group", ErrNotKept)
-	case e.Name == "" || e.Repetition == int32(format.Repeated) || contradiction(e) != "":
+	case e.Name == "" || e.Repetition == int32(format.Repeated) || contradiction(e) != "", c.Type == aDuration:
 		return nil, fmt.Errorf("%w: it is %s", ErrNotKept, c.Type)
 	}
 	plain, err := plainType(e)
