@@ -275,7 +275,7 @@ func (b Budget) Resources() job.Resources {
 	return job.Resources{Workers: cmp.Or(int(b.Workers), runtime.GOMAXPROCS(0)), Memory: int64(b.Memory)}.WithDefaults()
 }
 
-// Workers is a number of goroutines; 0 means one for each processor.
+// Workers is a number of goroutines; 0, if none is declared, means one for each processor.
 type Workers int
 
 // maxWorkers bounds Workers, since each worker has its own buffers.
@@ -283,17 +283,17 @@ const maxWorkers = 1024
 
 const wantWorkers = "want a number of workers from 1 to 1024"
 
-// Form returns the form of a whole number from 0 to maxWorkers.
+// Form returns the form of a whole number from 1 to maxWorkers.
 func (n *Workers) Form() (yamlfile.Form, string) {
-	return yamlfile.Accept(schema{"type": "integer", "minimum": 0, "maximum": maxWorkers}, func(node ast.Node) bool {
-		return yamlfile.Int((*int)(n)).Read(node) == nil && 0 <= *n && *n <= maxWorkers
+	return yamlfile.Accept(schema{"type": "integer", "minimum": 1, "maximum": maxWorkers}, func(node ast.Node) bool {
+		return yamlfile.Int((*int)(n)).Read(node) == nil && 1 <= *n && *n <= maxWorkers
 	}), wantWorkers
 }
 
 // Set parses the number from a flag.
 func (n *Workers) Set(text string) error {
 	v, err := strconv.Atoi(text)
-	if *n = Workers(v); err != nil || v < 0 || v > maxWorkers {
+	if *n = Workers(v); err != nil || v < 1 || v > maxWorkers {
 		return errors.New(wantWorkers)
 	}
 	return nil
