@@ -120,8 +120,10 @@ func Useless(c certify.Certificate, g certify.Claim) string {
 		return "earlier jobs in this output have used these held-out rows up: train on new rows, or use the interval of a job with tolerance: any"
 	case g.Status == certify.StatusVoid:
 		return "an assumption fails, see FAILS among those of the certificate"
+	case c.Loss.Tolerance == certify.AnyTolerance || c.Loss.Kind.Tolerances() == certify.NoTolerance:
+		return "use more rows or better features"
 	}
-	return "use more rows, better features, or a larger epsilon (docs/howto/tolerance.md)"
+	return "use more rows, better features, or a larger " + map[bool]string{true: "below or above", false: "epsilon"}[c.Loss.Kind == certify.LossBand] + " (docs/howto/tolerance.md)"
 }
 
 // Exit statuses of a run.
