@@ -2,13 +2,23 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// DidYouMean returns a question with the [Nearest] candidate, to end an error with; "" if none is near.
-func DidYouMean(name string, candidates []string) string {
-	if best := Nearest(name, candidates); best != "" {
+// NoColumn returns the fault that a table lacks a column, with those that it has.
+func NoColumn(t Table, name string, taken ...map[string]bool) string {
+	names := columnNames(t.Columns)
+	return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(names), didYouMean(name, names, taken...))
+}
+
+// didYouMean returns a question with the [Nearest] name that is no key of taken, to end an error with; "" if none is near.
+func didYouMean(name string, names []string, taken ...map[string]bool) string {
+	free := slices.DeleteFunc(slices.Clone(names), func(of string) bool {
+		return slices.ContainsFunc(taken, func(m map[string]bool) bool { _, found := m[of]; return found })
+	})
+	if best := Nearest(name, free); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	return ""
@@ -26,10 +36,8 @@ func Nearest(name string, candidates []string) string {
 			best, least = c, d
 		}
 	}
-	for _, c := range candidates {
-		if best == "" && len(name) >= 3 && strings.HasPrefix(c, name) {
-			best = c // eps for epsilon
-		}
+	if i := slices.IndexFunc(candidates, func(c string) bool { return strings.HasPrefix(c, name) }); best == "" && len(name) >= 3 && i >= 0 {
+		best = candidates[i] // eps for epsilon
 	}
 	return best
 }
@@ -52,11 +60,10 @@ func editDistance(from, to string) int {
 		next := make([]int, len(b)+1)
 		next[0] = i + 1
 		for j := range b {
-			cost := 1
+			next[j+1] = min(row[j], row[j+1], next[j]) + 1
 			if a[i] == b[j] {
-				cost = 0
+				next[j+1] = row[j]
 			}
-			next[j+1] = min(row[j]+cost, row[j+1]+1, next[j]+1)
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
 				next[j+1] = min(next[j+1], before[j-1]+1)
 			}

@@ -46,6 +46,7 @@ type choice struct {
 	dataset.Choice
 
 	encoded map[string]bool // features whatever their type; true: text too
+	named   map[string]bool // the other columns that the job names
 }
 
 // OrLeaveOut returns a second remedy for an unusable feature: a job can leave it out, predictions
@@ -71,7 +72,10 @@ func (e *ChoiceError) Error() string { return "" + e.Text }
 // order, or the default ones, sorted bytewise; then the target. The warnings say which columns
 // the default leaves out and why. The error reports all faults of the choice.
 func Select(tables []Table, want dataset.Choice) (names, warnings []string, err error) {
-	c := choice{want, want.Encoded.Types()}
+	c := choice{want, want.Encoded.Types(), map[string]bool{want.Target: true}}
+	for _, name := range slices.Concat(want.Features, want.Exclude, want.Behind, want.Labels) {
+		c.named[name] = true
+	}
 	index := make([]map[string][]Column, len(tables))
 	for i, t := range tables {
 		index[i] = make(map[string][]Column, len(t.Columns))
@@ -99,21 +103,17 @@ func Select(tables []Table, want dataset.Choice) (names, warnings []string, err 
 		case i >= len(features):
 			key, at = "behind", -1
 		}
-		if seen[name] {
-			if name != c.Target || key != "target" {
-				errs = append(errs, &ChoiceError{key, at, fmt.Sprintf("column %q is declared twice", name)})
-			}
-			continue
-		}
-		seen[name] = true
 		fault, of, in := c.fault(tables, index, name)
 		switch {
-		case fault == "":
+		case seen[name] && key != "target":
+			errs = append(errs, &ChoiceError{key, at, fmt.Sprintf("column %q is declared twice", name)})
+		case seen[name] || fault == "":
 		case in == "":
 			errs = append(errs, &ChoiceError{key, at, fault})
 		default:
 			errs = append(errs, fmt.Errorf("%s (hint: %s has it as numbers; write %s again, or take it out of the source)", fault, in, of))
 		}
+		seen[name] = true
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
@@ -145,7 +145,7 @@ func (c choice) fault(tables []Table, index []map[string][]Column, name string) 
 func (c choice) unusable(t Table, found []Column, name string) string {
 	switch {
 	case len(found) == 0:
-		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(columnNames(t.Columns)), DidYouMean(name, columnNames(t.Columns)))
+		return NoColumn(t, name, c.named, c.encoded)
 	case len(found) > 1:
 		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
 	case found[0].Text && (slices.Contains(c.Labels, name) || c.encoded[name]):
@@ -199,7 +199,7 @@ func (c choice) features(tables []Table, index []map[string][]Column) (features,
 	all = slices.Compact(all)
 	find := func(key string, at int, name string) {
 		if !slices.ContainsFunc(index, func(m map[string][]Column) bool { return len(m[name]) > 0 }) {
-			errs = append(errs, &ChoiceError{key, at, fmt.Sprintf("no file has column %q%s", name, DidYouMean(name, all))})
+			errs = append(errs, &ChoiceError{key, at, fmt.Sprintf("no file has column %q%s", name, didYouMean(name, all, c.named, c.encoded))})
 		}
 	}
 	for i, name := range c.Exclude {
@@ -208,12 +208,8 @@ func (c choice) features(tables []Table, index []map[string][]Column) (features,
 	for _, e := range c.Encoded {
 		find(e.Key(), -1, e.Column)
 	}
-	excluded := make(map[string]bool, len(c.Exclude))
-	for _, name := range slices.Concat(c.Exclude, c.Behind, c.Labels) {
-		excluded[name] = true
-	}
 	for _, name := range all {
-		if name == c.Target || excluded[name] {
+		if c.named[name] {
 			continue
 		}
 		switch why := c.leftOut(tables, index, name); why {

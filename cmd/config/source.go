@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -88,7 +89,7 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 	k.spool = s.Spool
 	k.check(key, faults)
 	config := kafkalog.Config{
-		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, Tolerant: job.Rejected.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit),
+		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, Tolerant: job.Rejected.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit), DeadLetters: s.deadLetters != "",
 	}
 	if s.scheduled {
 		k.firstWindow(key, &config, faults)
@@ -96,12 +97,8 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 		k.window(key, &config, faults)
 	}
 	faults.Unless(s.deadLetters == "" || s.deadLetters != k.Topic, "rejected.to", "%s is the topic of the rows; name another topic", s.deadLetters)
-	config.DeadLetters = s.deadLetters != ""
 	config.Columns = spooledColumns(job, faults)
-	config.Folder = s.Spool.Folder
-	if config.Folder == "" {
-		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
-	}
+	config.Folder = cmp.Or(s.Spool.Folder, filepath.Join(output, spoolPrefix+k.digest(config)))
 	return &Topic{KafkaSection: k, Config: config, file: s.file, DeadLetters: s.deadLetters}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
@@ -72,7 +73,7 @@ func (s *Stored) add(name string) error {
 	path := s.file.Path
 	at, ok := s.file.positions[name]
 	if !ok {
-		return fmt.Errorf("%s has no column %q", path, name)
+		return errors.New(ingest.NoColumn(tables([]*dataFile{s.file})[0], name))
 	}
 	if n, key := s.file.named(name); n > 1 {
 		of := ""
