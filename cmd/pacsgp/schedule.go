@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -126,7 +127,7 @@ func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask, asJSO
 	return nil
 }
 
-// tabulate prints a line for each run, cut where the terminal ends: --json has it all.
+// tabulate prints a line for each run, and its reason below where the terminal is too narrow for both.
 func tabulate(w system, runs []*pipeline.RunState) error {
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(w.stdout, "no run yet")
@@ -134,7 +135,8 @@ func tabulate(w system, runs []*pipeline.RunState) error {
 	}
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "run\tbegan (UTC)\tjob\tstate\tpromise\treason")
+	_, _ = fmt.Fprintln(table, "run\tbegan (UTC)\tjob\tstate\tpromise\t")
+	reasons := []string{"reason"}
 	for _, r := range runs {
 		promise := ""
 		if r.Record != nil && r.Record.Status == certify.StatusCertified {
@@ -142,14 +144,15 @@ func tabulate(w system, runs []*pipeline.RunState) error {
 		} else if r.Record != nil {
 			promise = string(r.Record.Status)
 		}
-		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", r.Scheduled.Number, r.Began.UTC().Format("2006-01-02 15:04"), r.Scheduled.Job, r.State, promise, report.Escape(r.Reason()))
+		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t\n", r.Scheduled.Number, r.Began.UTC().Format("2006-01-02 15:04"), r.Scheduled.Job, r.State, promise)
+		reasons = append(reasons, report.Escape(r.Reason()))
 	}
 	_ = table.Flush() // into memory
-	for line := range strings.Lines(text.String()) {
-		if line = strings.TrimRight(line, " \n"); utf8.RuneCountInString(line) > w.style.Width {
-			line = fmt.Sprintf("%.*s…", w.style.Width-1, line)
+	for i, row := range strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n") {
+		if utf8.RuneCountInString(row+reasons[i]) > w.style.Width {
+			row = strings.TrimRight(row, " ") + "\n     "
 		}
-		_, _ = fmt.Fprintln(w.stdout, line)
+		_, _ = fmt.Fprintln(w.stdout, strings.TrimRight(row+reasons[i], " \n"))
 	}
 	return nil
 }
@@ -248,12 +251,8 @@ func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask,
 
 // trainScheduled runs a job within the time limit of its schedule.
 func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job job.Job, rows dataset.Rows, as pipeline.RunConfig) (*pipeline.Outcome, error) {
-	within := ctx
-	if j.Time > 0 {
-		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, j.Time)
-		defer cancel()
-	}
+	within, cancel := context.WithTimeout(ctx, cmp.Or(j.Time, math.MaxInt64))
+	defer cancel()
 	log := *w.log
 	log.run, w.log = as.Run, &log
 	show := newDisplay(w)
