@@ -91,6 +91,4 @@ def inducing_most(job, n, d):
     """The largest number of inducing points that the job allows for n training rows and d inputs (formats.md, 2)."""
     if (method := job["train"].get("method")) in EXACT:
         return 4000
-    if "inducing" in job:
-        return max(job["inducing"])
-    return 500 if method else math.floor(min(n, 2000, 9 * math.sqrt(n), 300 * d) + 0.5)
+    return max(job["inducing"]) if "inducing" in job else 500 if method else math.floor(min(n, 2000, 9 * math.sqrt(n), 300 * d) + 0.5)

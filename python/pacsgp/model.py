@@ -96,9 +96,7 @@ class Model:
 
 def tolerance(loss, target):
     """The tolerance that accuracy is a part of, in raw units."""
-    if loss["kind"] == "band":
-        return min(loss["below"], loss["above"])
-    return loss.get("epsilon", 1.0) * (target["scale"] if KINDS[loss["kind"]].relative else 1.0)
+    return min(loss["below"], loss["above"]) if loss["kind"] == "band" else loss.get("epsilon", 1.0) * (target["scale"] if KINDS[loss["kind"]].relative else 1.0)
 
 
 def fine_enough(target, loss):

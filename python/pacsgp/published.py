@@ -120,8 +120,14 @@ class Model:
             return []
         with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
             path = os.path.join(folder, "rows.parquet")
-            pq.write_table(rows.select(self.features), path)
+            pq.write_table(without_periods(rows.select(self.features)), path)
             return self._blocks(path)
+
+
+def without_periods(table):
+    """The table. Periods of pandas are refused: they are stored as numbers of days, months or others."""
+    periods = [f.name for f in table.schema if b"pandas.period" in (getattr(f.type, "extension_name", "").encode(), (f.metadata or {}).get(b"ARROW:extension:name"))]
+    return need(not periods, f"the columns {periods} are periods, and a model does not state whether it counts days or months: give times, as by to_timestamp, or numbers, or leave them out") or table
 
 
 def share_of(text):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from .published import Model, need
+from .published import Model, content, need, without_periods
 
 
 class NotCertified(UserWarning):
@@ -50,8 +50,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             few = {"scaling": "none"} if len(y) < 100 and not self._raw() else {}  # of so few no tenth can be spared
             found = self._train(os.path.join(folder, "job.yaml"), {
                 "source": path, "target": target, **({} if self.epsilon is None else {"loss": {"epsilon": float(self.epsilon)}}), "delta": float(self.delta), "output": out, **few, **(self.job or {})})
-            with open(os.path.join(out, "run.json"), "rb") as f:
-                run = json.load(f)
+            run = json.loads(content(os.path.join(out, "run.json"), 16 << 20))
             self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))
         self.certificate_, self.claim_ = self.model_.certificate, self.model_.claim
         self.bound_ = self.claim_["bound"] if self.claim_ else 1.0
@@ -62,27 +61,24 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
 
     def predict(self, X, return_std=False):
         """Predictions for rows, and with return_std standard deviations: those of Model.predict."""
-        rows = self._rows(X)  # refused if not fitted
-        return self.model_.predict(rows, return_std)
+        return Model.predict(*self._rows(X), return_std)
 
     def interval(self, X, share=0.9):
         """The ends of intervals that cover this share of new rows, as Model.interval returns them."""
-        rows = self._rows(X)
-        return self.model_.interval(rows, share)
+        return Model.interval(*self._rows(X), share)
 
     def plot(self, X, y, share=0.9, axes=None):
         """Predictions with their intervals against observed targets: Model.plot."""
-        rows = self._rows(X)
-        return self.model_.plot(rows, y, share, axes)
+        return Model.plot(*self._rows(X), y, share, axes)
 
     def _rows(self, X):
-        """The rows as inputs of the model."""
+        """The model, if there is one, and the rows as its inputs."""
         check_is_fitted(self)
         exact(X)
         if self._raw():
-            return self._table(X, False)
+            return self.model_, self._table(X, False)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return X[:, [self._names().index(name) for name in self.model_.features]]  # constant ones are none of the model
+        return self.model_, X[:, [self._names().index(name) for name in self.model_.features]]  # constant ones are none of the model
 
     def _names(self):
         return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])]
@@ -95,7 +91,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         if not hasattr(X, "columns"):
             return pa.table({name: pa.array(v, from_pandas=True) for name, v in zip(self._names(), np.asarray(X, np.float64).T)})
-        return X if isinstance(X, pa.Table) else pa.Table.from_pandas(X, preserve_index=False)
+        return without_periods(X if isinstance(X, pa.Table) else pa.Table.from_pandas(X, preserve_index=False))
 
     def _train(self, path, job):
         """Trains, and returns the warnings of the run."""
