@@ -202,7 +202,7 @@ func (ev Evidence) validateDeclared() error {
 	d, a := ev.Publisher, ev.Publisher.Attempt
 	var faults faultList
 	faults.when(a.OnTheseRows < 1 || a.InThisLog < a.OnTheseRows, "attempt %d on these rows, %d in this log: they count from 1", a.OnTheseRows, a.InThisLog)
-	faults.add(word("software", d.Software, maxColumnName), word("machine", d.Training.Machine, maxColumnName))
+	faults.add(Name("software", d.Software), Name("machine", d.Training.Machine))
 	faults.when(d.Training.StoppedAfter < 0, "training reached its time limit after %d steps", d.Training.StoppedAfter)
 	faults.add(d.Training.Parent.validate(ev.Sample, ev.Counts.Holdout))
 	return faults.err()

@@ -63,8 +63,8 @@ var (
 	inkless = blocks{{0x34F, 0x34F}, {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x2800, 0x2800}, {0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xE0100, 0xE01EF}}
 )
 
-// SplitKey returns an error unless the key of the split has the form of [ColumnName].
-func SplitKey(key string) error { return word("key of the split", key, maxColumnName) }
+// Name returns an error unless the name of what is stated has the form of [ColumnName].
+func Name(what, name string) error { return word(what, name, maxColumnName) }
 
 // lookalikes are characters that look much like a quotation mark.
 var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ⁗᾽᾿῾\u1fef\u1ffd΄¨Ꞌ")

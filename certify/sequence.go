@@ -34,10 +34,7 @@ func (s *Sequence) validate() error {
 	if s == nil {
 		return nil
 	}
-	faults := faultList{SequenceName(s.Name)}
+	faults := faultList{Name("name of the sequence", s.Name)}
 	faults.when(s.Number < 1 || s.Number > MaxNumber, "number %d of a sequence: they count from 1 to %d", s.Number, int64(MaxNumber))
 	return faults.err()
 }
-
-// SequenceName returns an error unless the name of a sequence has the form of [ColumnName].
-func SequenceName(name string) error { return word("name of the sequence", name, maxColumnName) }

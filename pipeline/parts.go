@@ -24,7 +24,7 @@ func Certify(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env fit
 // certifyPass is [Certify] in a run that began at began.
 func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env fit.Environment, began time.Time) (*Result, error) {
 	j, err := h.Job()
-	if err := errors.Join(err, job.Needs("Sink of the environment", env.Sink != nil), job.Needs("Software of the environment", env.Software != "")); err != nil {
+	if err := errors.Join(err, job.Needs("Sink of the environment", env.Sink != nil), job.Needs("Software of the environment", env.Software != "", certify.Name("software", env.Software))); err != nil {
 		return nil, err
 	}
 	if h.First() {

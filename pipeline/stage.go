@@ -124,7 +124,7 @@ type stage struct {
 func newStage(j job.Job, rows dataset.Rows, out Output, how RunConfig) (*stage, error) {
 	how.Required = cmp.Or(how.Required, certify.PredictorMean)
 	how.Resources = how.Resources.WithDefaults()
-	err := errors.Join(j.Complete(), job.Needs("Rows", rows != nil), job.Needs("Output", out != nil), job.Needs("Software", how.Software != ""))
+	err := errors.Join(j.Complete(), job.Needs("Rows", rows != nil), job.Needs("Output", out != nil), job.Needs("Software", how.Software != "", certify.Name("software", how.Software)))
 	return &stage{how: how, job: j, rows: rows, out: out, began: time.Now()}, err
 }
 

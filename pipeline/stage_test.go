@@ -18,7 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// What a run lacks is reported before rows are opened or the output is held: all of it at once.
+// What a run lacks, or cannot state, is reported before rows are opened or the output is held: all of it at once.
 func TestTrainNeedsItsPorts(t *testing.T) {
 	ctx, declared := t.Context(), job.Job{Target: "y", Loss: job.LossDecl{EpsilonStd: 0.6}, Delta: 0.01}
 	want := []string{"its defaults are not filled in", "Rows is not set", "Output is not set", "Software is not set"}
@@ -26,9 +26,9 @@ func TestTrainNeedsItsPorts(t *testing.T) {
 	demandFaults(t, "CertifyParts", err, want)
 	_, err = pipeline.Train(ctx, declared, nil, nil, pipeline.RunConfig{})
 	demandFaults(t, "Train", err, want)
-	demandFaults(t, "TrainForParts", pipeline.TrainForParts(ctx, declared, nil, nil, pipeline.RunConfig{}), want)
-	_, err = pipeline.Run(ctx, declared, fit.Environment{})
-	demandFaults(t, "Run", err, []string{"its defaults are not filled in", "Open of", "Sink of", "Log of", "Checkpoints of", "Software of"})
+	demandFaults(t, "TrainForParts", pipeline.TrainForParts(ctx, declared, nil, nil, pipeline.RunConfig{Software: "a\nb"}), append(want[:3:3], `Software: software "a\nb" holds U+000A`))
+	_, err = pipeline.Run(ctx, declared, fit.Environment{Software: "a\nb"})
+	demandFaults(t, "Run", err, []string{"its defaults are not filled in", "Open of", "Sink of", "Log of", "Checkpoints of", `Software of the environment: software "a\nb" holds U+000A`})
 }
 
 // A trial is runs of Train on columns in memory, to an output in memory.

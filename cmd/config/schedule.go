@@ -115,7 +115,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	outputs := map[string]string{}
 	for i := range c.Jobs {
 		at, j := fmt.Sprintf("jobs[%d]", i), &c.Jobs[i]
-		faults.Unless(certify.SequenceName(j.Name) == nil, at+".name", "%q: want a name for the certificates", j.Name)
+		faults.Unless(certify.Name("job", j.Name) == nil, at+".name", "%q: want a name for the certificates", j.Name)
 		faults.Unless(!names[j.Name], at+".name", "%q is the name of two jobs", j.Name)
 		names[j.Name] = true
 		j.check(at, &faults)

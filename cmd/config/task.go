@@ -222,7 +222,7 @@ func (p Task) checkStream(faults *yamlfile.Faults) {
 	faults.Unless(from.spool.Folder == "", "source.spool.folder", "the spools of a stream are in its output")
 	faults.Unless(!p.Stream.Shared() || from.Partitions == nil, key+".partitions", "leave it out: a shared group divides all partitions of the topic among its members")
 	if from.Group != "" {
-		err := certify.SequenceName(from.Topic + "/" + from.Group)
+		err := certify.Name("name of the sequence", from.Topic+"/"+from.Group)
 		faults.Unless(err == nil, key+".group", "%v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -21,7 +22,7 @@ func Fit(ctx context.Context, j job.Job, env Environment) (*pass.TrainingState, 
 	env.Resources = env.Resources.WithDefaults()
 	err := errors.Join(
 		j.Complete(), j.Sequenced(), job.Needs("Open of the environment", env.Open != nil), job.Needs("Sink of the environment", env.Sink != nil),
-		job.Needs("Log of the environment", env.Log != nil), job.Needs("Checkpoints of the environment", env.Checkpoints != nil), job.Needs("Software of the environment", env.Software != ""),
+		job.Needs("Log of the environment", env.Log != nil), job.Needs("Checkpoints of the environment", env.Checkpoints != nil), job.Needs("Software of the environment", env.Software != "", certify.Name("software", env.Software)),
 	)
 	if err != nil {
 		return nil, err

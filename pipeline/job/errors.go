@@ -15,12 +15,15 @@ var ErrConfig = errors.New("bad job")
 // ErrChanged marks rows, or bytes of the model, that have changed since training. Nothing is published then.
 var ErrChanged = errors.New("changed since training")
 
-// Needs returns an error that names the setting unless it is there.
-func Needs(setting string, there bool) error {
-	if there {
-		return nil
+// Needs returns an error that names the setting unless it is there and has no fault.
+func Needs(setting string, there bool, faults ...error) error {
+	switch fault := errors.Join(faults...); {
+	case !there:
+		return fmt.Errorf("%w: %s is not set", ErrConfig, setting)
+	case fault != nil:
+		return fmt.Errorf("%w: %s: %w", ErrConfig, setting, fault)
 	}
-	return fmt.Errorf("%w: %s is not set", ErrConfig, setting)
+	return nil
 }
 
 // The lengths above which [Shortened] cuts a quoted text, a word (such as a path) and the line, in bytes.

@@ -167,7 +167,7 @@ func (j Job) WithDefaults() (Job, error) {
 	faults.when(j.Loss.EpsilonStd != 0 && j.Scaling == ScalingNone,
 		"loss.epsilon: std means standard deviations over prior rows; without scaling give epsilon in raw units")
 	j.Split.Key = cmp.Or(j.Split.Key, DefaultKey)
-	faults.of("split.key", certify.SplitKey(j.Split.Key))
+	faults.of("split.key", certify.Name("key of the split", j.Split.Key))
 	faults.when(j.Split.Last && j.Split.Holdout == 0, "split.holdout: how many of the last rows are held-out rows?")
 	j = j.withMethods(faults)
 	j.setDuplicates(faults)
