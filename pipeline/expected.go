@@ -12,14 +12,20 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// Expected opens shard i of a source. At the end of the shard, Next returns an error that wraps [job.ErrRefused] and names
-// the shard if the digest over all columns is not the given one.
-func Expected(ctx context.Context, src dataset.Source, i int, digest string) (dataset.Batches, error) {
-	b, err := src.Open(ctx, i)
+// Expected is a source with the expected digest over all columns of each shard. At the end of another shard, Next
+// returns an error that wraps [job.ErrRefused] and names the shard.
+type Expected struct {
+	dataset.Opened
+	Digests []string
+}
+
+// Open reads a shard.
+func (e Expected) Open(ctx context.Context, i int) (dataset.Batches, error) {
+	b, err := e.Opened.Open(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	return expected{b, src.Shards()[i], digest}, nil
+	return expected{b, e.Shards()[i], e.Digests[i]}, nil
 }
 
 type expected struct {

@@ -27,21 +27,10 @@ func (o sampleOrigin) Open(ctx context.Context, want dataset.Choice) (dataset.Op
 	if err != nil || !slices.Equal(src.Columns(), o.columns) {
 		return src, err
 	}
-	digests := o.manifest.Digests()
-	if len(src.Shards()) != len(digests) {
-		return src, nil
+	if digests := o.manifest.Digests(); len(digests) == len(src.Shards()) {
+		src = pipeline.Expected{Opened: src, Digests: digests}
 	}
-	return sampleRows{src, digests}, nil
-}
-
-type sampleRows struct {
-	dataset.Opened
-	digests []string
-}
-
-// Open reads a shard. At its end it compares the digest with the manifest.
-func (s sampleRows) Open(ctx context.Context, i int) (dataset.Batches, error) {
-	return pipeline.Expected(ctx, s.Opened, i, s.digests[i])
+	return src, nil
 }
 
 // Sampled finds the files of a certificate's dataset among data, by the manifest next to the
