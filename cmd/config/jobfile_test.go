@@ -194,7 +194,7 @@ func TestListedOnce(t *testing.T) {
 	for _, day := range []string{"day=1", "day=2"} {
 		fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, day), 2, 0, 40))
 	}
-	rows := Task{Source: Lake{dir}}.Rows()
+	rows := Task{Source: Lake{[]string{dir}}}.Rows()
 	want := dataset.Choice{Features: []string{"x1", "day"}, Target: "y"}
 	first, err := rows.Open(t.Context(), want)
 	fatal.If(t, err)

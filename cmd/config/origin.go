@@ -22,17 +22,12 @@ type Origin interface {
 }
 
 // A Lake is a list of files, directories and globs.
-type Lake []string
-
-// Open opens the files.
-func (l Lake) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
-	return ingestlake.Rows(l).Open(ctx, want)
-}
+type Lake struct{ ingestlake.Rows }
 
 // A listed lake always has the files of its first opening: a file that appears during training belongs to no pass.
 type listed struct {
 	Lake
-	files Lake
+	files ingestlake.Rows
 }
 
 func (l *listed) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
@@ -54,17 +49,11 @@ func Paths(src dataset.Opened) (paths []string) {
 	return paths
 }
 
-// Finds returns the path in l that would read this file if the data were opened again, or "".
-func (l Lake) Finds(path string) string { return ingestlake.Finds(l, path) }
-
 // Arguments returns how a command line names these rows.
-func (l Lake) Arguments() []string { return l }
+func (l Lake) Arguments() []string { return l.Rows }
 
 // Replay returns l: the files must have the rows of the certificate.
 func (l Lake) Replay(certify.Certificate) (Origin, error) { return l, nil }
-
-// Release does nothing: files are only read.
-func (l Lake) Release(bool) error { return nil }
 
 // A Generator makes the rows of a demo.
 type Generator = synth.Generator

@@ -36,7 +36,7 @@ func (p Task) Into(job job.Job, rows dataset.Rows, out pipeline.Output) (Task, *
 	p.Job, p.Output = job, to.Folder()
 	switch rows := rows.(type) {
 	case ingestlake.Rows:
-		p.Source = Lake(rows)
+		p.Source = Lake{rows}
 	case Origin:
 		p.Source = rows
 	}

@@ -48,22 +48,22 @@ func Sampled(ctx context.Context, data Origin, certificate string, c certify.Cer
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	found, err := ingestlake.Find(ctx, lake, list.Files)
+	found, err := ingestlake.Find(ctx, lake.Rows, list.Files)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
 	if len(found.Missing) > 0 {
 		// The same rows may have been written to other files, in as many row groups.
 		rows := int64(0)
-		files, _, err := ingestlake.Files(ctx, lake)
+		files, _, err := ingestlake.Files(ctx, lake.Rows)
 		for _, f := range files {
 			rows += f.Rows
 		}
 		if err == nil && rows == c.Counts.Rows {
-			return data, nil, nil, found.Err(lake), nil
+			return data, nil, nil, found.Err(lake.Rows), nil
 		}
-		return nil, nil, nil, nil, found.Err(lake)
+		return nil, nil, nil, nil, found.Err(lake.Rows)
 	}
 	lines, warnings = found.Lines()
-	return sampleOrigin{found.Paths, list, c.Sample.Columns}, lines, warnings, nil, nil
+	return sampleOrigin{Lake{found.Paths}, list, c.Sample.Columns}, lines, warnings, nil, nil
 }

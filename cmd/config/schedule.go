@@ -216,7 +216,7 @@ func scheduled(entry ScheduledJob, t Task, fsys durable.FS, software string) *Sc
 	}
 	switch from := t.Source.(type) {
 	case Lake:
-		j.Lake = ingestlake.Listing{Paths: ingestlake.Rows(from), Folder: t.Folder}
+		j.Lake = ingestlake.Listing{Paths: from.Rows, Folder: t.Folder}
 	case *Topic:
 		j.Topic = from
 	}

@@ -42,14 +42,14 @@ func (s SourceSection) origin(job job.Job, output string, faults *yamlfile.Fault
 	faults.Unless(len(s.Paths) > 0, "source.paths", "name Parquet or Arrow files, directories or globs")
 	if len(s.Paths) > maxPaths {
 		faults.Add("source.paths", "%d paths, want at most "+strconv.Itoa(maxPaths)+"; name folders or globs", len(s.Paths))
-		return Lake(nil)
+		return Lake{}
 	}
 	for i, path := range s.Paths {
 		if shown, err := ingestlake.CheckPath(path); err != nil {
 			faults.Add(fmt.Sprintf("source.paths[%d]", i), "%s: "+err.Error(), shown)
 		}
 	}
-	return Lake(s.Paths)
+	return Lake{ingestlake.Rows(s.Paths)}
 }
 
 // OriginOf returns the origin that the arguments DATA name.
@@ -59,7 +59,7 @@ func OriginOf(arguments []string) (Origin, error) {
 			return nil, Argument(fmt.Errorf("%s: %w", shown, err))
 		}
 	}
-	return Lake(arguments), nil
+	return Lake{arguments}, nil
 }
 
 // MakeTemporary gives a spooled origin a temporary folder. If asked is set, the spool has the

@@ -86,7 +86,7 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 		return err
 	}
 	m := o.Result.Model
-	src, err := config.Lake{dir}.Open(ctx, dataset.Choice{Features: generator.Columns()[:len(m.Meta.Features)], Target: m.Meta.Target.Name})
+	src, err := config.Lake{Rows: []string{dir}}.Open(ctx, dataset.Choice{Features: generator.Columns()[:len(m.Meta.Features)], Target: m.Meta.Target.Name})
 	if err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func replaces(ctx context.Context, output string, warning func(string)) error {
 
 // holdsPredictions reports whether a Parquet file has the columns of predictions.
 func holdsPredictions(ctx context.Context, path string) bool {
-	_, err := config.Lake{path}.Open(ctx, dataset.Choice{Features: []string{"row", "mean", "deviation"}})
+	_, err := config.Lake{Rows: []string{path}}.Open(ctx, dataset.Choice{Features: []string{"row", "mean", "deviation"}})
 	return err == nil
 }
 

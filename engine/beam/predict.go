@@ -201,9 +201,9 @@ func artifacts(ctx context.Context, args []string) (model, certificate string, d
 func (s Scoring) into(folder string) (string, error) {
 	err := absolute(&folder)
 	if err == nil {
-		err = config.MayCreate(folder, config.Lake(s.Data))
+		err = config.MayCreate(folder, config.Lake{Rows: s.Data})
 	}
-	if found := config.Lake(s.Data).Finds(filepath.Join(folder, "shard.parquet")); err == nil && found != "" {
+	if found := (config.Lake{Rows: s.Data}).Finds(filepath.Join(folder, "shard.parquet")); err == nil && found != "" {
 		err = fmt.Errorf("%s is inside the data %s; choose a location outside", folder, found)
 	}
 	if err != nil {

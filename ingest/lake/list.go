@@ -272,16 +272,16 @@ func hidden(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
 }
 
-// Finds returns the first of the declared paths under which a file at the resolved would be read,
+// Finds returns the first of the paths under which a file at the resolved would be read,
 // or "". It compares locations as they are written, and with their links followed as far as they
 // exist; it does not search for links below a declared path.
-func Finds(paths []string, file string) string {
+func (r Rows) Finds(file string) string {
 	far := objects.IsAddress(file)
 	ways := []func(string) string{absolute, resolved}
 	if far {
 		ways = []func(string) string{func(address string) string { return strings.TrimPrefix(objects.Clean(address), "s3:/") }}
 	}
-	for _, p := range paths {
+	for _, p := range r {
 		for _, way := range ways {
 			if p != "" && objects.IsAddress(p) == far && reaches(way(p), way(file), far) {
 				return p

@@ -108,7 +108,7 @@ func TestFinds(t *testing.T) {
 		dir := tree(t, "lake/p.parquet", "lake/_own/p.parquet")
 		fatal.If(t, os.Symlink("lake", filepath.Join(dir, "link")))
 		declared, file := filepath.Join(dir, c.declared), filepath.Join(dir, c.file)
-		if got := lake.Finds([]string{filepath.Join(dir, "other"), declared}, file); (got == declared) != c.want || got != "" && !c.want {
+		if got := (lake.Rows{filepath.Join(dir, "other"), declared}).Finds(file); (got == declared) != c.want || got != "" && !c.want {
 			t.Errorf("%s below %s: Finds = %q", c.file, c.declared, got)
 		}
 		content, err := os.ReadFile(filepath.Join(dir, "lake", "p.parquet"))
@@ -128,7 +128,7 @@ func TestFinds(t *testing.T) {
 			t.Errorf("%s below %s is read: %v, want %v", c.file, c.declared, read, c.want)
 		}
 	}
-	if got := lake.Finds([]string{""}, "new.parquet"); got != "" {
+	if got := (lake.Rows{""}).Finds("new.parquet"); got != "" {
 		t.Errorf("an empty path finds it: %q", got)
 	}
 }
