@@ -26,9 +26,7 @@ def for_rows(job, n):
     job = {**job}
     if not job["grid"]["step"]:
         job["grid"] = {**job["grid"], "step": 0.25 if n < 30_000 or "unit" in job else 0.05}
-    if "guarantees" not in job:
-        methods = ["pac-bayes", "holdout"]
-        job["guarantees"] = methods[:1] if "unit" not in job and n < 300 else methods
+    job.setdefault("guarantees", ["pac-bayes"] if "unit" not in job and n < 300 else ["pac-bayes", "holdout"])
     if any(METHODS[m].subset == "holdout" for m in job["guarantees"]) and "holdout" not in job["split"]:
         job["split"] = {**job["split"], "holdout": 0.2 if "unit" in job else 0.1 if n >= 5000 else 0.2 if n >= 1000 else 0.3}
     return job

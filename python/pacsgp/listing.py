@@ -60,8 +60,7 @@ def under(path, above, searched):
 
 def unescaped(text):
     """Undoes the %-escapes that writers put into folder names."""
-    other = re.search("%(?![0-9a-fA-F]{2})", text)
-    return text if other else urllib.parse.unquote_to_bytes(os.fsencode(text)).decode("utf-8", "surrogateescape")
+    return text if re.search("%(?![0-9a-fA-F]{2})", text) else urllib.parse.unquote_to_bytes(os.fsencode(text)).decode("utf-8", "surrogateescape")
 
 
 def hive_keys(path):
@@ -77,8 +76,6 @@ def hive_keys(path):
 
 def hive_number(value):
     """The value of a key: NaN if it is bad, None if it is text or a date."""
-    if value == NULL_KEY:
-        return math.nan
     if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", value, re.ASCII) or math.isinf(number := float(value)):
-        return None
+        return math.nan if value == NULL_KEY else None
     return math.nan if abs(number) >= 1 << 53 and Decimal(value).copy_abs() > 1 << 53 else number  # abs would round

@@ -51,7 +51,7 @@ class Model:
 
     def predict(self, X, return_std=False):
         """Predictions [n] of the target for rows X: an array [n, features] in the order of
-        features, an Arrow table or a data frame of pandas with columns of these names, or a path of files. Text,
+        features, an Arrow table or a data frame of pandas or polars with columns of these names, or a path of files. Text,
         times and missing values of a table are read as those of a file. The prediction is NaN for a row that
         breaks the row rules of the certificate, and for one so far away that it cannot be computed
         accurately. Warnings say how many, what else takes rows out of the certificate, and, once, what its own are.
@@ -103,10 +103,9 @@ class Model:
 
     def _blocks(self, rows):
         """The rows as inputs of the model, [inputs, n] each."""
-        if hasattr(rows, "columns") and hasattr(rows, "iloc"):
-            rows = pa.Table.from_pandas(rows, preserve_index=False)
         if isinstance(rows, (str, os.PathLike)):
             return [block for _, block in rows_for(self._predictor.model, [os.fspath(rows)])]
+        rows = named(rows, self.features)
         if not isinstance(rows, pa.Table):
             array = np.ma.filled(rows, np.nan)
             need(array.ndim == 2 and array.shape[1] == len(self.features), f"the rows have the shape {array.shape}, want [n, {len(self.features)}]: {self.features}")
@@ -120,14 +119,20 @@ class Model:
             return []
         with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
             path = os.path.join(folder, "rows.parquet")
-            pq.write_table(without_periods(rows.select(self.features)), path)
+            pq.write_table(rows.select(self.features), path)
             return self._blocks(path)
 
 
-def without_periods(table):
-    """The table. Periods of pandas are refused: they are stored as numbers of days, months or others."""
-    periods = [f.name for f in table.schema if b"pandas.period" in (getattr(f.type, "extension_name", "").encode(), (f.metadata or {}).get(b"ARROW:extension:name"))]
-    return need(not periods, f"the columns {periods} are periods, and a model does not state whether it counts days or months: give times, as by to_timestamp, or numbers, or leave them out") or table
+def named(rows, features=None):
+    """Rows whose columns have names as an Arrow table, others as they are. Periods of pandas in features, or anywhere, are refused: they are numbers of days, months or others."""
+    need(not isinstance(rows, (list, tuple)) or not any(hasattr(row, "iloc") for row in rows), "a list of series has lost the names of its columns: give a data frame")
+    if hasattr(rows, "iloc") and hasattr(rows, "columns"):
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
+    elif hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
+        rows = pa.table(rows)  # Parquet has no levels that are views, as those of polars are
+        rows = rows.cast(pa.schema([f.with_type(pa.dictionary(f.type.index_type, pa.string())) if "<values=string_view" in str(f.type) else f for f in rows.schema]))
+    periods = [f.name for f in (rows.schema if isinstance(rows, pa.Table) else ()) if (features is None or f.name in features) and b"pandas.period" in (getattr(f.type, "extension_name", "").encode(), (f.metadata or {}).get(b"ARROW:extension:name"))]
+    return need(not periods, f"the columns {periods} are periods, and a model does not state whether it counts days or months: give times, as by to_timestamp, or numbers, or leave them out") or rows
 
 
 def share_of(text):

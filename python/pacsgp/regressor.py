@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from .published import Model, content, need, without_periods
+from .published import Model, content, named, need
 
 
 class NotCertified(UserWarning):
@@ -33,17 +33,12 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
 
     def fit(self, X, y):
         """Trains and certifies. X has numbers, or is a data frame whose other columns are in job["encode"]; of fill in job missing values are allowed."""
-        exact(X), exact(y)
+        exact(y)
         if self.epsilon is None and "loss" not in (self.job or {}):
             raise ValueError("epsilon: say by how much a prediction may be off, as only you know which error matters; or job={'loss': {'tolerance': 'any'}}")
-        if self._raw():
-            rows, y = self._table(X, True), column_or_1d(y)
-        else:
-            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-            rows = pa.table({name: np.ascontiguousarray(v) for name, v in zip(self._names(), X.T)})
-        target = "target"
-        while target in rows.column_names:
-            target += "_"
+        X, y = self._read(X, y=y, y_numeric=True, ensure_min_samples=2)
+        rows, y = self._table(X), column_or_1d(y)
+        target = next(name for i in range(rows.num_columns + 1) if (name := "target" + "_" * i) not in rows.column_names)
         with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
             path, out = os.path.join(folder, "rows.parquet"), os.path.abspath(self.output or os.path.join(folder, "out"))
             pq.write_table(rows.append_column(target, pa.array(y)), path)
@@ -74,11 +69,15 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
     def _rows(self, X):
         """The model, if there is one, and the rows as its inputs."""
         check_is_fitted(self)
-        exact(X)
-        if self._raw():
-            return self.model_, self._table(X, False)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        return self.model_, X[:, [self._names().index(name) for name in self.model_.features]]  # constant ones are none of the model
+        X = self._read(X, reset=False)
+        return self.model_, self._table(X) if self._raw() else X[:, [self._names().index(name) for name in self.model_.features]]  # constant ones are none of the model
+
+    def _read(self, X, **how):
+        """What scikit-learn makes of the rows, which are a table if their columns have names: an array, unless the job reads more than numbers."""
+        X = named(X)
+        for v in X.columns if isinstance(X, pa.Table) else [X]:
+            exact(v)
+        return validate_data(self, X, **how, **({"skip_check_array": True} if self._raw() else {"dtype": np.float64}))
 
     def _names(self):
         return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])]
@@ -87,11 +86,8 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         """Whether the job encodes columns that are not numeric, or fills missing values."""
         return any((self.job or {}).get(key) for key in ("encode", "fill"))
 
-    def _table(self, X, reset):
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if not hasattr(X, "columns"):
-            return pa.table({name: pa.array(v, from_pandas=True) for name, v in zip(self._names(), np.asarray(X, np.float64).T)})
-        return without_periods(X if isinstance(X, pa.Table) else pa.Table.from_pandas(X, preserve_index=False))
+    def _table(self, X):
+        return X if isinstance(X, pa.Table) else pa.table({name: pa.array(v, from_pandas=True) for name, v in zip(self._names(), np.asarray(X, np.float64).T)})
 
     def _train(self, path, job):
         """Trains, and returns the warnings of the run."""
@@ -108,9 +104,9 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
 
 def exact(values):
     need(not np.ma.is_masked(values), "masked values are missing ones: write NaN for them")
-    for array in map(np.asarray, [values[c] for c in getattr(values, "column_names", getattr(values, "columns", []))] or [values]):
-        if array.dtype.kind in "iu" and array.size and (array.max() > 1 << 53 or array.min() < -(1 << 53)):
-            raise ValueError("integers beyond 2^53 are no float64: give quantities as float, and leave identifiers out")
+    array = np.asarray(values)
+    if array.dtype.kind in "iu" and array.size and (array.max() > 1 << 53 or array.min() < -(1 << 53)):
+        raise ValueError("integers beyond 2^53 are no float64: give quantities as float, and leave identifiers out")
 
 
 def said(log, level):
