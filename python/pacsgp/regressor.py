@@ -75,7 +75,9 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
     def _read(self, X, **how):
         """What scikit-learn makes of the rows, which are a table if their columns have names: an array, unless the job reads more than numbers."""
         X = named(X)
-        for v in X.columns if isinstance(X, pa.Table) else [X]:
+        names = X.column_names if isinstance(X, pa.Table) else []
+        need(len({*names}) == len(names), f"columns have one name: {sorted(name for name in {*names} if names.count(name) > 1)}")
+        for v in X.columns if names else [X]:
             exact(v)
         return validate_data(self, X, **how, **({"skip_check_array": True} if self._raw() else {"dtype": np.float64}))
 
