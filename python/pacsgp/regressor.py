@@ -77,8 +77,8 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         X = named(X)
         names = X.column_names if isinstance(X, pa.Table) else []
         need(len({*names}) == len(names), f"columns have one name: {sorted(name for name in {*names} if names.count(name) > 1)}")
-        for v in X.columns if names else [X]:
-            exact(v)
+        times = [name for name, v in zip(names or ["an array"], X.columns if names else [X]) if exact(v).dtype.kind in "mM"]
+        need(not times or names and self._raw(), f"{times}: the unit of times and durations would be lost: give numbers, or times in a data frame with fill or encode in job")
         return validate_data(self, X, **how, **({"skip_check_array": True} if self._raw() else {"dtype": np.float64}))
 
     def _names(self):
@@ -109,6 +109,7 @@ def exact(values):
     array = np.asarray(values)
     if array.dtype.kind in "iu" and array.size and (array.max() > 1 << 53 or array.min() < -(1 << 53)):
         raise ValueError("integers beyond 2^53 are no float64: give quantities as float, and leave identifiers out")
+    return array
 
 
 def said(log, level):
