@@ -45,9 +45,7 @@ class Losses:
 
     def inner(self, y):
         """At most half the width of a band, less tau."""
-        if self.share is None:
-            return (self.below + self.above) / 2 - self.tau
-        return self.share * (np.abs(y + self.offset) - 8 * U * (np.abs(y) + abs(self.offset))) - self.tau
+        return ((self.below + self.above) / 2 if self.share is None else self.share * (np.abs(y + self.offset) - 8 * U * (np.abs(y) + abs(self.offset)))) - self.tau
 
     def points(self, y, mean, mean_error):
         """The same of the means: of every prediction that is within tau of the exact one."""

@@ -34,8 +34,8 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X, y):
         """Trains and certifies. X has numbers, or is a data frame whose other columns are in job["encode"]; of fill in job missing values are allowed."""
         exact(y)
-        if self.epsilon is None and "loss" not in (self.job or {}):
-            raise ValueError("epsilon: say by how much a prediction may be off, as only you know which error matters; or job={'loss': {'tolerance': 'any'}}")
+        job = self.job or {}
+        need(self.epsilon is not None or "loss" in job, "epsilon: say by how much a prediction may be off, as only you know which error matters; or job={'loss': {'tolerance': 'any'}}")
         X, y = self._read(X, y=y, y_numeric=True, ensure_min_samples=2)
         rows, y = self._table(X), column_or_1d(y)
         target = next(name for i in range(rows.num_columns + 1) if (name := "target" + "_" * i) not in rows.column_names)
@@ -43,10 +43,12 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             path, out = os.path.join(folder, "rows.parquet"), os.path.abspath(self.output or os.path.join(folder, "out"))
             pq.write_table(rows.append_column(target, pa.array(y)), path)
             few = {"scaling": "none"} if len(y) < 100 and not self._raw() else {}  # of so few no tenth can be spared
-            found = self._train(os.path.join(folder, "job.yaml"), {
-                "source": path, "target": target, **({} if self.epsilon is None else {"loss": {"epsilon": float(self.epsilon)}}), "delta": float(self.delta), "output": out, **few, **(self.job or {})})
-            run = json.loads(content(os.path.join(out, "run.json"), 16 << 20))
-            self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))
+            own = {"source": path, "target": target, **({} if self.epsilon is None else {"loss": {"epsilon": float(self.epsilon)}}), "delta": float(self.delta), "output": out}
+            need(not own.keys() & job, f"job: leave out {sorted(own.keys() & job)}, which the regressor has from y and its arguments epsilon, delta and output")
+            result = lambda path=os.path.join(out, "run.json"): os.path.exists(path) and content(path, 16 << 20)
+            before, found = result(), self._train(os.path.join(folder, "job.yaml"), {**own, **few, **job})
+            need((run := result()) != before, f"{out}: the program has written no new run.json")
+            self.model_ = Model(*(os.path.join(out, json.loads(run)[name]) for name in ("model", "certificate")))
         self.certificate_, self.claim_ = self.model_.certificate, self.model_.claim
         self.bound_ = self.claim_["bound"] if self.claim_ else 1.0
         found = found if self.claim_ else ["nothing is certified about predictions", *found]
