@@ -125,7 +125,7 @@ class Model:
 
 def named(rows, features=None):
     """Rows whose columns have names as an Arrow table, others as they are. Periods of pandas in features, or anywhere, are refused: they are numbers of days, months or others."""
-    need(not isinstance(rows, (list, tuple)) or not any(hasattr(row, "iloc") for row in rows), "a list of series has lost the names of its columns: give a data frame")
+    need(not isinstance(rows, (list, tuple)) or not any(hasattr(row, name) for row in rows for name in ("iloc", "__arrow_c_stream__", "__arrow_c_array__")), "a list of series has lost the names of its columns: give a data frame")
     if hasattr(rows, "iloc") and hasattr(rows, "columns"):
         rows = pa.Table.from_pandas(rows, preserve_index=False)
     elif hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):

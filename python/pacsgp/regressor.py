@@ -79,7 +79,8 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         X = named(X)
         names = X.column_names if isinstance(X, pa.Table) else []
         need(len({*names}) == len(names), f"columns have one name: {sorted(name for name in {*names} if names.count(name) > 1)}")
-        times = [name for name, v in zip(names or ["an array"], X.columns if names else [X]) if exact(v).dtype.kind in "mM"]
+        timed = lambda array: array.dtype.kind in "mM" or array.dtype == object and any(isinstance(v, np.timedelta64) for v in array.flat)
+        times = [name for name, v in zip(names or ["an array"], X.columns if names else [X]) if timed(exact(v))]
         need(not times or names and self._raw(), f"{times}: the unit of times and durations would be lost: give numbers, or times in a data frame with fill or encode in job")
         return validate_data(self, X, **how, **({"skip_check_array": True} if self._raw() else {"dtype": np.float64}))
 
