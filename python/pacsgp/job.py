@@ -87,6 +87,5 @@ def reference_count(n, job):
 
 def inducing_most(job, n, d):
     """The largest number of inducing points that the job allows for n training rows and d inputs (formats.md, 2)."""
-    if (method := job["train"].get("method")) in EXACT:
-        return 4000
-    return max(job["inducing"]) if "inducing" in job else 500 if method else math.floor(min(n, 2000, 9 * math.sqrt(n), 300 * d) + 0.5)
+    method = job["train"].get("method")
+    return 4000 if method in EXACT else max(job["inducing"]) if "inducing" in job else 500 if method else math.floor(min(n, 2000, 9 * math.sqrt(n), 300 * d) + 0.5)

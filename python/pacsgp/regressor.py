@@ -76,11 +76,12 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
 
     def _read(self, X, **how):
         """What scikit-learn makes of the rows, which are a table if their columns have names: an array, unless the job reads more than numbers."""
-        X = named(X)
-        names = X.column_names if isinstance(X, pa.Table) else []
+        frame = hasattr(X, "iloc") and hasattr(X, "columns") and not self._raw()  # scikit-learn reads more columns of pandas than Arrow does
+        X = X.set_axis([str(name) for name in X.columns], axis=1) if frame else named(X)
+        names = [*X.columns] if frame else X.column_names if isinstance(X, pa.Table) else []
         need(len({*names}) == len(names), f"columns have one name: {sorted(name for name in {*names} if names.count(name) > 1)}")
         timed = lambda array: array.dtype.kind in "mM" or array.dtype == object and any(isinstance(v, np.timedelta64) for v in array.flat)
-        times = [name for name, v in zip(names or ["an array"], X.columns if names else [X]) if timed(exact(v))]
+        times = [name for name, v in zip(names or ["an array"], [X[name] for name in names] or [X]) if timed(exact(v))]
         need(not times or names and self._raw(), f"{times}: the unit of times and durations would be lost: give numbers, or times in a data frame with fill or encode in job")
         return validate_data(self, X, **how, **({"skip_check_array": True} if self._raw() else {"dtype": np.float64}))
 
