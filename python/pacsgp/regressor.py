@@ -45,8 +45,10 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             few = {"scaling": "none"} if len(y) < 100 and not self._raw() else {}  # of so few no tenth can be spared
             own = {"source": path, "target": target, **({} if self.epsilon is None else {"loss": {"epsilon": float(self.epsilon)}}), "delta": float(self.delta), "output": out}
             need(not own.keys() & job, f"job: leave out {sorted(own.keys() & job)}, which the regressor has from y and its arguments epsilon, delta and output")
-            result = lambda path=os.path.join(out, "run.json"): os.path.exists(path) and content(path, 16 << 20)
-            before, found = result(), self._train(os.path.join(folder, "job.yaml"), {**own, **few, **job})
+            def result(path=os.path.join(out, "run.json")):
+                return os.path.exists(path) and content(path, 16 << 20)
+            before = result()
+            found = self._train(os.path.join(folder, "job.yaml"), {**own, **few, **job})
             need((run := result()) != before, f"{out}: the program has written no new run.json")
             self.model_ = Model(*(os.path.join(out, json.loads(run)[name]) for name in ("model", "certificate")))
         self.certificate_, self.claim_ = self.model_.certificate, self.model_.claim
