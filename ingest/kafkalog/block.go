@@ -30,13 +30,10 @@ func (b *block) rows() int { return len(b.offsets) }
 
 // add appends the row of a record, or a row of NaN if it cannot be read. Bad cells become NaN too.
 // It returns the first fault.
-func (b *block) add(r *broker.Record, read func(columns [][]float64) error) (first error) {
+func (b *block) add(r *broker.Record, by decoder) (first error) {
 	row := b.rows()
 	b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)
-	if err := read(b.columns); err != nil {
-		for j, column := range b.columns {
-			b.columns[j] = append(column[:row], math.NaN())
-		}
+	if err := decodeRow(by, r.Value, row, b.columns); err != nil {
 		return err
 	}
 	for j, column := range b.columns {

@@ -59,6 +59,20 @@ type decodedRows struct {
 	Missing []int // number of nulls in each column
 }
 
+// decodeRow appends the values of a record to columns of n rows. If it cannot be read, it becomes a row of bad cells.
+func decodeRow(by decoder, value []byte, n int, columns [][]float64) error {
+	err := errors.New("it is a tombstone, without a value")
+	if value != nil {
+		err = by.read(value, columns)
+	}
+	if err != nil {
+		for j, column := range columns {
+			columns[j] = append(column[:n], math.NaN())
+		}
+	}
+	return err
+}
+
 // rows decodes records. A record that cannot be read becomes a row of bad cells.
 func (d *rowDecoder) rows(records []Record) (decodedRows, error) {
 	out := decodedRows{Faults: map[int]string{}}
@@ -70,20 +84,12 @@ func (d *rowDecoder) rows(records []Record) (decodedRows, error) {
 		if keeps {
 			clear(r.kept) // they are from the previous record
 		}
-		var err error
-		if value := records[i].Value; value == nil {
-			err = errors.New("it is a tombstone, without a value")
-		} else {
-			err = d.decode.read(value, d.columns)
-		}
+		err := decodeRow(d.decode, records[i].Value, i, d.columns)
 		if errors.Is(err, errUnavailable) {
 			return out, fmt.Errorf("topic %q, partition %d, offset %d: %w", d.cfg.Topic, records[i].Partition, records[i].Offset, err)
 		}
 		if err != nil {
 			out.Faults[i] = err.Error()
-			for j, column := range d.columns {
-				d.columns[j] = append(column[:i], math.NaN())
-			}
 		}
 		if keeps {
 			out.Kept = append(out.Kept, r.kept...)

@@ -33,7 +33,7 @@ func (w *writer) add(r *broker.Record) error {
 			return err
 		}
 	}
-	err := w.block.add(r, func(columns [][]float64) error { return w.decoded(r, columns) })
+	err := w.block.add(r, w.decode)
 	if errors.Is(err, errUnavailable) {
 		return w.bad(r, err)
 	}
@@ -55,13 +55,6 @@ func (w *writer) add(r *broker.Record) error {
 		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, maxSegmentRows))
 	}
 	return nil
-}
-
-func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
-	if r.Value == nil {
-		return errors.New("it is a tombstone, without a value")
-	}
-	return w.decode.read(r.Value, columns)
 }
 
 // bad returns the error for a record that is not a row, with its position.
