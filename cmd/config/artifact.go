@@ -17,9 +17,6 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// MaxCertificate bounds a certificate in either form, in bytes. One about 1,000 columns has some 200 KB.
-const MaxCertificate = 16 << 20
-
 // ReadModel reads the model at a path or address, and also returns the SHA-256 of its bytes.
 func ReadModel(ctx context.Context, reference string) (pass.Model, string, error) {
 	data, err := ReadArtifact(ctx, reference)
@@ -33,7 +30,7 @@ func ReadModel(ctx context.Context, reference string) (pass.Model, string, error
 // returns its id: the SHA-256 of the JSON document.
 func ReadCertificate(ctx context.Context, reference string) (certify.Certificate, string, error) {
 	data, err := ReadArtifact(ctx, reference)
-	if err == nil && len(data) > MaxCertificate {
+	if err == nil && len(data) > sinklake.MaxCertificate {
 		err = fmt.Errorf("%s: it is a model; want its certificate", reference)
 	}
 	if err != nil {
@@ -100,9 +97,9 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	size := f.Size()
-	if size > MaxCertificate {
+	if size > sinklake.MaxCertificate {
 		if err := sink.CheckModelSize(f, size); err != nil {
-			return nil, fmt.Errorf("%s: it has %d bytes, more than a certificate (%d MiB), and is no model: %w", reference, size, MaxCertificate>>20, err)
+			return nil, fmt.Errorf("%s: it has %d bytes, more than a certificate (%d MiB), and is no model: %w", reference, size, sinklake.MaxCertificate>>20, err)
 		}
 	}
 	data := make([]byte, size)

@@ -66,9 +66,5 @@ func (o *Output) PutLog(l fit.Log) error {
 	if err != nil {
 		return err
 	}
-	p, err := o.stage(LogFile, digest.Seal(text))
-	if p == nil {
-		return err
-	}
-	return p.Commit()
+	return o.Put(LogFile, digest.Seal(text))
 }

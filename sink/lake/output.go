@@ -36,8 +36,8 @@ const (
 	TrainingStateModel = "training-state.model"
 )
 
-// maxCertificate bounds a certificate, in bytes. One about 1,000 columns has some 200 KB.
-const maxCertificate = 16 << 20
+// MaxCertificate bounds a certificate in either form, in bytes. One about 1,000 columns has some 200 KB.
+const MaxCertificate = 16 << 20
 
 // An Output is a directory that a job publishes to. While it is held, only this process may write
 // to it. Its methods are for one goroutine at a time.
@@ -159,7 +159,7 @@ func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, er
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	document, err := readAtMost(fsys, path, maxCertificate)
+	document, err := readAtMost(fsys, path, MaxCertificate)
 	if err != nil {
 		return nil, err
 	}
