@@ -51,7 +51,10 @@ func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 		return
 	}
 	faults.Unless(topics, key, "this file uses no topic; leave it out")
-	c.Registry.check(key+".registry", faults)
+	if c.Registry.remote() {
+		at, err := url.Parse(string(c.Registry))
+		faults.Unless(err == nil && at.Host != "" && at.User == nil, key+".registry", "want an address as in https://registry.example.org:8081, or a file with one as in https://USER:PASSWORD@registry.example.org")
+	}
 	faults.Unless(len(c.Brokers) > 0, key+".brokers", "name at least one, as in [broker.example.org:9092]")
 	s := c.SASL
 	if s == (saslConfig{}) {
@@ -94,14 +97,6 @@ type registry string
 // remote reports whether r is an address, not a file.
 func (r registry) remote() bool {
 	return strings.HasPrefix(string(r), "http://") || strings.HasPrefix(string(r), "https://")
-}
-
-// check adds the faults of an address.
-func (r registry) check(key string, faults *yamlfile.Faults) {
-	if r.remote() {
-		at, err := url.Parse(string(r))
-		faults.Unless(err == nil && at.Host != "" && at.User == nil, key, "want an address as in https://registry.example.org:8081, or a file with one as in https://USER:PASSWORD@registry.example.org")
-	}
 }
 
 // registryTimeout bounds one request to the registry.
