@@ -116,10 +116,13 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 	if err != nil && !errors.Is(err, job.ErrRefused) {
 		err = score.Later(err)
 	}
+	if err == nil {
+		_, err = pipeline.Verify(ctx, a.Certificate, a.Model, a.Digest, nil, s.Resources())
+	}
 	if err != nil {
 		return nil, err
 	}
-	return score.Verified(ctx, a, s.Resources())
+	return pipeline.NewReady(a.Model, s.Resources().Workers)
 }
 
 func (s *Scoring) follower(from score.Pointers, keeps func() string, again string) *score.Follower {

@@ -108,7 +108,7 @@ func (p *Predictor) reads(m pass.Model) error {
 type Config struct {
 	Pointers Pointers
 	// Ready makes the model of an artifact ready to predict. It returns an error if the model does not match its
-	// certificate. [Verified] does both.
+	// certificate.
 	Ready func(ctx context.Context, a Artifact) (*pipeline.Ready, error)
 	// Warning is called with warnings. It may be nil.
 	Warning func(text string)
@@ -120,14 +120,6 @@ type Config struct {
 	// Again says what to choose for predictions with another subject. It completes the hint of the error for such a
 	// model if the subject was set by [Follower.Continue].
 	Again string
-}
-
-// Verified verifies a model and makes it ready to predict, as [Config.Ready].
-func Verified(ctx context.Context, a Artifact, res job.Resources) (*pipeline.Ready, error) {
-	if _, err := pipeline.Verify(ctx, a.Certificate, a.Model, a.Digest, nil, res); err != nil {
-		return nil, err
-	}
-	return pipeline.NewReady(a.Model, res.Workers)
 }
 
 // A Follower holds the current model. Only one goroutine may call its methods.
