@@ -84,23 +84,14 @@ func (p Task) Rows() dataset.Rows {
 // Report returns a function that writes the plot and the record of a run into an output.
 func Report(out *Output) func(*pipeline.Outcome) error {
 	return func(o *pipeline.Outcome) error {
+		r := o.Result
+		figure := report.Figure{Certificate: r.Certificate, Steps: r.Training.Trace, Observed: r.PlotRows.Observed, Predicted: r.PlotRows.Mean}
 		var plot bytes.Buffer
-		if err := figure(o.Result).WritePNG(&plot); err != nil {
+		if err := figure.WritePNG(&plot); err != nil {
 			return err
 		}
 		return out.PutReport(o.Record, plot.Bytes())
 	}
-}
-
-func figure(r *pipeline.Result) report.Figure {
-	f := report.Figure{Certificate: r.Certificate}
-	for _, p := range r.Training.Trace {
-		f.Steps = append(f.Steps, report.Step{Bound: p.Bound, Risk: p.Risk})
-	}
-	for i, y := range r.PlotRows.Observed {
-		f.Points = append(f.Points, report.Point{Observed: y, Predicted: r.PlotRows.Mean[i]})
-	}
-	return f
 }
 
 // A rejects is the file of a task's rejected rows.

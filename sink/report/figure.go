@@ -17,23 +17,16 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
-
-// A Step has the estimates of bound and risk after a step of training, in [0, 1].
-type Step struct{ Bound, Risk float64 }
-
-// A Point is one row: its target and its prediction, in raw units.
-type Point struct {
-	Observed  float64
-	Predicted float64
-}
 
 // A Figure is the plot of one run. Left: the curve of errors, or the bound during training. Right:
 // predictions against observations, with the tolerance as a band.
 type Figure struct {
 	Certificate certify.Certificate
-	Steps       []Step
-	Points      []Point // prior rows, or training rows if there are none
+	Steps       []job.Progress // of training
+	Observed    []float64      // targets of prior rows, or of training rows if there are none, in raw units
+	Predicted   []float64      // predictions of the same rows
 }
 
 // Size and margin of a figure, in points.
@@ -252,12 +245,12 @@ func (f Figure) within(observed float64) (below, above float64) {
 
 // span returns the common range of both axes: all points and a margin.
 func (f Figure) span() (lo, hi float64) {
-	if len(f.Points) == 0 {
+	if len(f.Observed) == 0 {
 		return 0, 1
 	}
 	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, p := range f.Points {
-		lo, hi = min(lo, p.Observed, p.Predicted), max(hi, p.Observed, p.Predicted)
+	for i, y := range f.Observed {
+		lo, hi = min(lo, y, f.Predicted[i]), max(hi, y, f.Predicted[i])
 	}
 	edge := 0.04 * (hi - lo)
 	if !(edge > 0) {
@@ -268,10 +261,10 @@ func (f Figure) span() (lo, hi float64) {
 
 // split divides the points by the tolerance. Without a tolerance all are within.
 func (f Figure) split() (within, outside plotter.XYs) {
-	for _, p := range f.Points {
-		at := plotter.XY{X: p.Observed, Y: p.Predicted}
-		below, above := f.within(p.Observed)
-		if miss := p.Predicted - p.Observed; f.tolerates() && !(-below <= miss && miss <= above) {
+	for i, y := range f.Observed {
+		at := plotter.XY{X: y, Y: f.Predicted[i]}
+		below, above := f.within(y)
+		if miss := at.Y - y; f.tolerates() && !(-below <= miss && miss <= above) {
 			outside = append(outside, at)
 		} else {
 			within = append(within, at)
@@ -295,8 +288,8 @@ func (f Figure) check() (err error) {
 	for _, s := range f.Steps {
 		err = cmp.Or(err, plotter.CheckFloats(s.Bound, s.Risk))
 	}
-	for _, p := range f.Points {
-		err = cmp.Or(err, plotter.CheckFloats(p.Observed, p.Predicted))
+	for i, y := range f.Observed {
+		err = cmp.Or(err, plotter.CheckFloats(y, f.Predicted[i]))
 	}
 	if err != nil {
 		return fmt.Errorf("report: a number of the figure is NaN or infinite: %w", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // testFigure is like that of a run on a noisy target.
@@ -22,11 +23,11 @@ func testFigure(t testing.TB) Figure {
 	f.Certificate.Loss.Epsilon = 0.6
 	for i := range 60 {
 		fall := math.Exp(-float64(i) / 10)
-		f.Steps = append(f.Steps, Step{Bound: 0.113 + 0.3*fall, Risk: 0.031 + 0.12*fall + 0.004*rng.NormFloat64()*fall})
+		f.Steps = append(f.Steps, job.Progress{Bound: 0.113 + 0.3*fall, Risk: 0.031 + 0.12*fall + 0.004*rng.NormFloat64()*fall})
 	}
 	for range 900 {
 		y := 3 + 2*rng.NormFloat64()
-		f.Points = append(f.Points, Point{Observed: y, Predicted: y + 0.28*rng.NormFloat64()})
+		f.Observed, f.Predicted = append(f.Observed, y), append(f.Predicted, y+0.28*rng.NormFloat64())
 	}
 	return f
 }
@@ -55,18 +56,20 @@ func TestFigureIsTheSameBytesTwice(t *testing.T) {
 func TestFigureOfDegenerateData(t *testing.T) {
 	full := testFigure(t)
 	for name, change := range map[string]func(f *Figure){
-		"no steps":          func(f *Figure) { f.Steps = nil },
-		"one step":          func(f *Figure) { f.Steps = f.Steps[:1] },
-		"no points":         func(f *Figure) { f.Points = nil },
-		"one point":         func(f *Figure) { f.Points = f.Points[:1] },
-		"no tolerance":      func(f *Figure) { f.Certificate.Loss.Epsilon = 0 },
-		"one-sided":         func(f *Figure) { f.Certificate.Loss.Epsilon, f.Certificate.Loss.Above = 0, 0.6 },
-		"shares of 0":       func(f *Figure) { f.Certificate.Loss.Kind, f.Points = certify.LossRelative, []Point{{0, 0}, {0, 1}} },
+		"no steps":     func(f *Figure) { f.Steps = nil },
+		"one step":     func(f *Figure) { f.Steps = f.Steps[:1] },
+		"no points":    func(f *Figure) { f.Observed, f.Predicted = nil, nil },
+		"one point":    func(f *Figure) { f.Observed, f.Predicted = f.Observed[:1], f.Predicted[:1] },
+		"no tolerance": func(f *Figure) { f.Certificate.Loss.Epsilon = 0 },
+		"one-sided":    func(f *Figure) { f.Certificate.Loss.Epsilon, f.Certificate.Loss.Above = 0, 0.6 },
+		"shares of 0": func(f *Figure) {
+			f.Certificate.Loss.Kind, f.Observed, f.Predicted = certify.LossRelative, []float64{0, 0}, []float64{0, 1}
+		},
 		"a huge tolerance":  func(f *Figure) { f.Certificate.Loss.Epsilon = 1e9 },
 		"no claim":          func(f *Figure) { f.Certificate.Claims, f.Steps = nil, nil },
-		"equal points":      func(f *Figure) { f.Points = []Point{{5, 5}, {5, 5}} },
-		"tiny values":       func(f *Figure) { f.Points = []Point{{1e-300, 2e-300}, {0, 0}} },
-		"huge values":       func(f *Figure) { f.Points = []Point{{1e300, -1e300}, {0, 0}} },
+		"equal points":      func(f *Figure) { f.Observed, f.Predicted = []float64{5, 5}, []float64{5, 5} },
+		"tiny values":       func(f *Figure) { f.Observed, f.Predicted = []float64{1e-300, 0}, []float64{2e-300, 0} },
+		"huge values":       func(f *Figure) { f.Observed, f.Predicted = []float64{1e300, 0}, []float64{-1e300, 0} },
 		"nothing whatever":  func(f *Figure) { *f = Figure{} },
 		"words with no end": func(f *Figure) { f.Certificate.Loss.Target = strings.Repeat("word ", 200) },
 	} {
@@ -81,7 +84,7 @@ func TestFigureOfDegenerateData(t *testing.T) {
 
 // A share of the observation is within at the edge, on both sides of 0, and the band narrows to 0 there.
 func TestFigureOfAShare(t *testing.T) {
-	f := Figure{Points: []Point{{-30, -33}, {30, 26.9}, {10, 11}, {0, 1e-9}, {-1, -0.8}}}
+	f := Figure{Observed: []float64{-30, 30, 10, 0, -1}, Predicted: []float64{-33, 26.9, 11, 1e-9, -0.8}}
 	f.Certificate.Loss.Loss = certify.Loss{Kind: certify.LossRelativeZeroOne, Epsilon: 0.1}
 	if within, outside := f.split(); len(within) != 2 || len(outside) != 3 || f.tolerance() != "±10 %" {
 		t.Errorf("within %v, outside %v, by %s", within, outside, f.tolerance())
@@ -97,7 +100,7 @@ func TestFigureOfAShare(t *testing.T) {
 func TestFigureRefusesNaN(t *testing.T) {
 	for name, change := range map[string]func(f *Figure){
 		"step":  func(f *Figure) { f.Steps[0].Risk = math.Inf(1) },
-		"point": func(f *Figure) { f.Points[0].Predicted = math.NaN() },
+		"point": func(f *Figure) { f.Predicted[0] = math.NaN() },
 	} {
 		f := testFigure(t)
 		change(&f)
