@@ -58,8 +58,8 @@ func handler(folders []string, ready func() error, now func() time.Time) http.Ha
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.first)
-	mux.HandleFunc("GET /output", s.output)
-	mux.HandleFunc("GET /run.png", s.plot)
+	mux.HandleFunc("GET /output", s.asked(s.output))
+	mux.HandleFunc("GET /run.png", s.asked(s.plot))
 	mux.Handle("GET /assets/", http.FileServerFS(files))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.missing(w) })
 	return mux
@@ -104,28 +104,25 @@ func (s *server) first(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, p)
 }
 
-// asked returns the output that a request names. It is false for folders that are not shown.
-func (s *server) asked(r *http.Request) (*output, bool) {
-	folders, _ := find(s.roots)
-	folder := r.URL.Query().Get("folder")
-	if !slices.Contains(folders, folder) {
-		return nil, false
+// asked calls show with the output that a request names, unless its folder is not shown.
+func (s *server) asked(show func(http.ResponseWriter, *http.Request, *output)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		folders, _ := find(s.roots)
+		folder := r.URL.Query().Get("folder")
+		if !slices.Contains(folders, folder) {
+			s.missing(w)
+			return
+		}
+		show(w, r, read(r.Context(), folder, s.now()))
 	}
-	return read(r.Context(), folder, s.now()), true
 }
 
-func (s *server) output(w http.ResponseWriter, r *http.Request) {
-	o, found := s.asked(r)
-	if !found {
-		s.missing(w)
-		return
-	}
+func (s *server) output(w http.ResponseWriter, _ *http.Request, o *output) {
 	s.show(w, http.StatusOK, page{Title: o.Name, Output: o})
 }
 
-func (s *server) plot(w http.ResponseWriter, r *http.Request) {
-	o, found := s.asked(r)
-	if !found || o.Plot == "" {
+func (s *server) plot(w http.ResponseWriter, r *http.Request, o *output) {
+	if o.Plot == "" {
 		s.missing(w)
 		return
 	}
