@@ -41,10 +41,7 @@ func betterOfThreads(m rounds) float64 {
 
 // svgp compares the time of an epoch of mini-batch training.
 func svgp(ctx context.Context, b *bench) (string, error) {
-	type question struct {
-		Dtype string `json:"dtype"`
-	}
-	found, err := b.compare(ctx, "BenchmarkEpoch", "s/epoch", "svgp.py", question{"float64"}, question{"float32"})
+	found, err := b.compare(ctx, "BenchmarkEpoch", "s/epoch", "svgp.py", map[string]string{"dtype": "float64"}, map[string]string{"dtype": "float32"})
 	if err != nil {
 		return "", err
 	}

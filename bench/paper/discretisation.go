@@ -13,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // The paper's experiment on the discretisation of θ. The paper states three features, uniform on [−3, 3],
@@ -62,10 +63,7 @@ func runDiscretisation(ctx context.Context, o options) error {
 			}
 			drawn = u.Seed
 		}
-		rows := make([]int, all.Rows())
-		for i := range rows {
-			rows[i] = i
-		}
+		rows := dataset.Indices(all.Rows())
 		return all.Pick(rows[:discretisedTrain]), all.Pick(rows[discretisedTrain:]), nil
 	})
 	if err != nil {
@@ -88,7 +86,7 @@ func runDiscretisation(ctx context.Context, o options) error {
 
 // minus returns the row with its numbers replaced by the differences from another row on the same splits.
 func (r row) minus(other row) row {
-	ours := map[string]estimate{}
+	r.ours = map[string]estimate{}
 	for _, c := range columns {
 		var values []float64
 		for _, f := range r.found {
@@ -98,9 +96,8 @@ func (r row) minus(other row) row {
 				}
 			}
 		}
-		ours[c.name] = estimated(values)
+		r.ours[c.name] = estimated(values)
 	}
-	r.ours = ours
 	return r
 }
 
