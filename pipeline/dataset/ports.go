@@ -65,14 +65,6 @@ type Source interface {
 	Open(ctx context.Context, i int) (Batches, error)
 }
 
-// RowsIn returns the number of rows of the shards with the indices some.
-func RowsIn(all []Shard, some []int) (n int64) {
-	for _, i := range some {
-		n += all[i].Rows
-	}
-	return n
-}
-
 // Among returns those of the ordinals, which ascend, that are in the shard.
 func (s Shard) Among(ordinals []int64) []int64 {
 	from, _ := slices.BinarySearch(ordinals, s.First)

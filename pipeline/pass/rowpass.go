@@ -147,7 +147,11 @@ func (p *Prepared) Read(ctx context.Context, shards []int) (*Pass, error) {
 	case p.split.Out.Duplicates != nil:
 		found.duplicates = p.filter.duplicates
 	case p.columns != nil:
-		found.marks = newCounter(dataset.RowsIn(p.shards, shards), p.res, nil)
+		rows := int64(0)
+		for _, i := range shards {
+			rows += p.shards[i].Rows
+		}
+		found.marks = newCounter(rows, p.res, nil)
 		last := len(p.columns) - 1 // the target; rows that differ only in the columns of units are duplicates
 		marked = slices.Concat(p.columns[:last-len(p.job.Unit.Columns)], p.columns[last:])
 	}
