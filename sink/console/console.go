@@ -108,12 +108,12 @@ func (s *server) first(w http.ResponseWriter, r *http.Request) {
 func (s *server) asked(show func(http.ResponseWriter, *http.Request, *output)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		folders, _ := find(s.roots)
-		folder := r.URL.Query().Get("folder")
-		if !slices.Contains(folders, folder) {
+		i := slices.Index(folders, r.URL.Query().Get("folder"))
+		if i < 0 {
 			s.missing(w)
 			return
 		}
-		show(w, r, read(r.Context(), folder, s.now()))
+		show(w, r, read(r.Context(), folders[i], s.now()))
 	}
 }
 

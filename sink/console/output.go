@@ -129,7 +129,7 @@ func read(ctx context.Context, folder string, now time.Time) *output {
 	}
 	o.Name = cmp.Or(o.Name, filepath.Base(folder))
 	plot := filepath.Join(folder, lake.PlotFile)
-	if info, err := os.Stat(plot); err == nil && info.Mode().IsRegular() { //nolint:gosec // G703: below a folder that find has listed
+	if info, err := os.Stat(plot); err == nil && info.Mode().IsRegular() {
 		o.Plot = plot
 	}
 	if s, err := lake.ReadWatch(durable.OS{}, folder); err == nil {
