@@ -132,15 +132,10 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 	t.Helper()
 	ev := evidence(c)
 	change(&ev)
-	mustFit(&ev)
+	ev.Dependence.Rows = ev.Counts.Prior + ev.Counts.Training
 	forged, err := certify.Certify(ev)
 	fatal.If(t, err)
 	return forged
-}
-
-// fit makes the numbers of rows next to the counts those of the counts.
-func mustFit(ev *certify.Evidence) {
-	ev.Dependence.Rows = ev.Counts.Prior + ev.Counts.Training
 }
 
 // errSource is what a faulty source fails with.

@@ -125,11 +125,8 @@ func TrainForParts(ctx context.Context, j job.Job, rows dataset.Rows, out Output
 		}
 	}
 	h, err := fit.Fit(ctx, j, env)
-	if errors.Is(err, context.Canceled) {
-		return s.interruption(err)
-	}
 	if err != nil {
-		return err
+		return s.interruption(err)
 	}
 	if err := out.PutTrainingState(ctx, h); err != nil {
 		return err
@@ -152,11 +149,8 @@ func Try(ctx context.Context, j job.Job, rows dataset.Rows, out Output, how RunC
 		return o, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if o, err = fit.Try(ctx, j, s.environment()); errors.Is(err, context.Canceled) {
-		err = s.interruption(err)
-	}
-	if err != nil {
-		return o, err
+	if o, err = fit.Try(ctx, j, s.environment()); err != nil {
+		return o, s.interruption(err)
 	}
 	return o, s.at.Clear(context.WithoutCancel(ctx))
 }

@@ -245,11 +245,8 @@ func (s *stage) run(ctx context.Context) (*Outcome, error) {
 	if err == nil {
 		err = s.list(r)
 	}
-	if errors.Is(err, context.Canceled) {
-		return nil, s.interruption(err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, s.interruption(err)
 	}
 	o, err := s.how.outcome(r, s.began)
 	if err != nil {
@@ -258,7 +255,7 @@ func (s *stage) run(ctx context.Context) (*Outcome, error) {
 	if p := s.how.Publisher; p != nil {
 		err := p.Publish(ctx, r, s.how.Verdict(o.Result.Certificate))
 		if err != nil && ctx.Err() != nil {
-			return nil, s.interruption(err)
+			return nil, s.interruption(context.Canceled)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the artifact is in the output, but not on its topics; run the job again: %w", err)
@@ -294,8 +291,11 @@ func (s *stage) list(r *Result) error {
 // ErrInterrupted means that a run was interrupted. The same call resumes it.
 var ErrInterrupted = errors.New("interrupted")
 
-// interruption returns the error of a run that err has interrupted, which says how to resume.
+// interruption returns the error of a run that err has ended: of an interrupted one, an error that says how to resume.
 func (s *stage) interruption(err error) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
 	how := " before there was anything to keep: the same command starts from the beginning"
 	if location, there := s.at.Where(); there {
 		how = ": the same command goes on from the checkpoint " + location
