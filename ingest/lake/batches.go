@@ -66,7 +66,13 @@ func (b *batches) Next(ctx context.Context) (arrow.Record, error) {
 func (b *batches) decode() (arrow.Record, error) {
 	rows := int(min(int64(b.src.cfg.BatchRows), b.shard.group.rows-b.read))
 	block := b.src.records.Block(rows)
-	if err := b.eachColumn(func(j int) error { return b.readColumn(j, block.Columns[j]) }); err != nil {
+	err := b.eachColumn(func(j int) error {
+		return guard(func() (err error) {
+			b.finite[j], err = b.next[j](block.Columns[j])
+			return err
+		})
+	})
+	if err != nil {
 		block.Drop()
 		return nil, err
 	}
@@ -131,13 +137,6 @@ func (b *batches) eachColumn(f func(j int) error) error {
 		}
 	}
 	return nil
-}
-
-func (b *batches) readColumn(j int, values []float64) error {
-	return guard(func() (err error) {
-		b.finite[j], err = b.next[j](values)
-		return err
-	})
 }
 
 func (b *batches) columnError(j int, err error) error {

@@ -28,7 +28,6 @@ const (
 // A footer has the schema of a file and the positions of its chunks.
 type footer struct {
 	sum     [sha256.Size]byte // of its bytes
-	size    int64             // of the file
 	start   int64             // offset of the footer, at which data must end
 	rows    int64
 	columns []column
@@ -63,7 +62,6 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 	}
 	f := &footer{
 		sum:    sha256.Sum256(b),
-		size:   size,
 		start:  size - tailLength - int64(len(b)),
 		rows:   meta.Rows,
 		groups: meta.Groups,
