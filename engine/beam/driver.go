@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -73,7 +72,7 @@ func (d *driver) run() pipeline.RunConfig {
 func randomID() string {
 	id := make([]byte, 6)
 	_, _ = rand.Read(id) // never fails: package crypto/rand
-	return hex.EncodeToString(id)
+	return fmt.Sprintf("%x", id)
 }
 
 // train does what pacsgp train --no-pass does, but the engine makes the first pass.

@@ -70,7 +70,6 @@ func (f *keepPart) ProcessElement(_ context.Context, number int, duplicates func
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	there := err == nil
 	first := kept
 	for data := []byte(nil); duplicates(&data); data = nil {
 		if first == nil {
@@ -80,7 +79,7 @@ func (f *keepPart) ProcessElement(_ context.Context, number int, duplicates func
 			return fmt.Errorf("%w: part %d of %d was made twice, with different bytes", pass.ErrPart, number, f.Of)
 		}
 	}
-	if there {
+	if err == nil { // it is there
 		return nil
 	}
 	return durable.WriteFile(durable.OS{}, path, first)
