@@ -96,7 +96,16 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	if p.Passthrough, err = config.OpenPassthrough(ctx, from, src, passthrough, res); err != nil {
 		return err
 	}
-	n, err := writePredictions(ctx, w, p, src, res.Workers, output, read)
+	ready, err := pipeline.NewReady(p.Model, res.Workers)
+	if err != nil {
+		return err
+	}
+	defer ready.Close()
+	var n config.RowCounts
+	err = config.WriteFile(w.fs, output, read, func(to io.Writer) (err error) {
+		n, err = p.Write(ctx, ready, src, nil, to)
+		return errors.Join(err, p.Passthrough.Close())
+	})
 	if err != nil {
 		return err
 	}
@@ -115,20 +124,6 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	}
 	show.warnings(warnings)
 	return err
-}
-
-// writePredictions writes the predictions of all rows to a file, which must not be in read.
-func writePredictions(ctx context.Context, w system, p config.Predictor, src dataset.Source, workers int, output string, read []string) (n config.RowCounts, err error) {
-	ready, err := pipeline.NewReady(p.Model, workers)
-	if err != nil {
-		return n, err
-	}
-	defer ready.Close()
-	err = config.WriteFile(w.fs, output, read, func(to io.Writer) (err error) {
-		n, err = p.Write(ctx, ready, src, nil, to)
-		return errors.Join(err, p.Passthrough.Close())
-	})
-	return n, err
 }
 
 // replaces warns if the output has predictions, which will be replaced. Any other file is an error.
