@@ -2,9 +2,8 @@ package pass
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -81,23 +81,25 @@ func newTrainingState(j job.Job, split dataset.Split, secret dataset.Secret) (*T
 // ParseTrainingState returns a training state from its JSON form. A state with faults is an error.
 func ParseTrainingState(data []byte) (*TrainingState, error) {
 	var h TrainingState
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&h); err != nil {
+	text, err := digest.Unseal(data)
+	if err == nil {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		err = decoder.Decode(&h)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("training state: %w", err)
 	}
 	if h.Format != TrainingStateFormat {
 		return nil, fmt.Errorf("training state of format %q, want %s", h.Format, TrainingStateFormat)
 	}
-	if err := sameArithmetic("the model was trained", h.Arithmetic); err != nil {
-		return nil, fmt.Errorf("training state: %w", err)
-	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, h.Configuration); err != nil {
-		return nil, fmt.Errorf("training state: %w", err)
-	}
+	err = cmp.Or(sameArithmetic("the model was trained", h.Arithmetic), json.Compact(&compact, h.Configuration))
 	h.Configuration = compact.Bytes()
-	if _, err := h.Job(); err != nil {
+	if err == nil {
+		_, err = h.Job()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("training state: %w", err)
 	}
 	if _, _, err := h.known(); err != nil {
@@ -111,8 +113,7 @@ func ParseTrainingState(data []byte) (*TrainingState, error) {
 
 // Job returns the job of the training.
 func (h *TrainingState) Job() (job.Job, error) {
-	digest := sha256.Sum256(h.Configuration)
-	job, err := job.Stated(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
+	job, err := job.Stated(certify.Configuration{Digest: digest.Of(h.Configuration), Values: h.Configuration})
 	job.Repeats, job.Numbering = h.Repeats, h.Sequence
 	return job, err
 }

@@ -185,12 +185,21 @@ func (o *Output) PutTrainingState(ctx context.Context, h *pass.TrainingState) er
 			return err
 		}
 	}
-	return o.putJSON(TrainingStateFile, h)
+	return o.putSealed(TrainingStateFile, h)
 }
 
 // DropTrainingState removes the training state of an earlier training.
 func (o *Output) DropTrainingState() error {
 	return errors.Join(o.Remove(TrainingStateFile), o.Remove(TrainingStateModel))
+}
+
+// putSealed is putJSON with a checksum.
+func (o *Output) putSealed(name string, value any) error {
+	doc, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return o.Put(name, digest.Seal(doc))
 }
 
 func (o *Output) putJSON(name string, value any) error {

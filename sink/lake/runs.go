@@ -1,7 +1,6 @@
 package lake
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -27,13 +25,7 @@ func RunStateName(r *pipeline.RunState) string {
 func IsRunState(name string) bool { return runStateName.MatchString(name) }
 
 // PutRun stores the record of a run.
-func (o *Output) PutRun(r *pipeline.RunState) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return o.Put(RunStateName(r), digest.Seal(text))
-}
+func (o *Output) PutRun(r *pipeline.RunState) error { return o.putSealed(RunStateName(r), r) }
 
 // Runs returns the run records of the output, newest first. Each is read on demand; unreadable ones are skipped.
 func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) {

@@ -5,16 +5,15 @@ package sign
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 
+	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
@@ -77,8 +76,7 @@ func (k *Key) envelope(kind string, payload []byte) []byte {
 // keyID returns the SHA-256 of the public key as SubjectPublicKeyInfo, in hexadecimal.
 func keyID(public any) (string, error) {
 	der, err := x509.MarshalPKIXPublicKey(public)
-	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:]), err
+	return digest.Of(der), err
 }
 
 // MaxBytes bounds the file of a signature or key, in bytes.
