@@ -192,8 +192,7 @@ func parseAvro(schema string, behind *avro.SchemaCache, named map[string]avroTyp
 func avroTypeOf(n *avro.SchemaNode, named map[string]avroType) (of avroType, err error) {
 	end := func(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 	of = named[end(n.Type)]
-	of.types = max(1, of.types)
-	of.empty = of.empty || n.Type == "null" || n.Type == "record"
+	of.types, of.empty = max(1, of.types), of.empty || n.Type == "null" || n.Type == "record"
 	within := slices.Clone(n.Branches)
 	for _, f := range n.Fields {
 		within = append(within, f.Type)

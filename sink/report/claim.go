@@ -258,7 +258,8 @@ func warning(c certify.Certificate, w certify.Warning) string {
 		}
 		return part + " of the rows that train read repeat an earlier row: if they are duplicates, the bounds are too low"
 	case certify.WarnRejected:
-		return part + " of the rows that train read were rejected: the bounds are not about such rows"
+		return part + " of the rows that train read were rejected: the bounds are not about such rows" +
+			map[bool]string{true: "; predict and watch check a column of groups or units only if it is a feature: give every new row a value in it"}[c.Counts.Units != nil || c.Grouping != nil]
 	case certify.WarnMeanFitted:
 		return fmt.Sprintf("the column %s is %s nearer to the target on training rows than on prior rows: if it was fitted on them, the bounds are too low", words.Name(c.Mean.Column), words.PercentNear(w.Value))
 	case certify.WarnDependence:
