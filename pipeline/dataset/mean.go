@@ -41,7 +41,7 @@ func KnowsTarget(d job.MeanDecl, rows RawRows) error {
 	if 2*equal <= rows.Len() {
 		return nil
 	}
-	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows checked: it was made from the target, and says nothing about rows with an unknown target", job.ErrData, d.Column, equal, rows.Len())
+	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows checked: if it was made from the target, it says nothing about rows with an unknown one; if the target is nearly constant, no mean is needed (leave mean out)", job.ErrData, d.Column, equal, rows.Len())
 }
 
 // farthest is the largest allowed median distance between the column of the mean and the target, in standard
