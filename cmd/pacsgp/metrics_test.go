@@ -110,7 +110,7 @@ func TestDocumentedMetricsMove(t *testing.T) {
 		for name, value := range scrape(t, at) {
 			found[name] = max(found[name], value)
 		}
-		if found["pacsgp_certificates_total"] > 0 && found["pacsgp_rows_total"] >= 120 && found["pacsgp_group_lag_offsets"] > 0 && found["pacsgp_spool_bytes"] > 0 && found["pacsgp_certificate_latency_seconds_count"] > 0 {
+		if found["pacsgp_certificate_bound"] > 0 && found["pacsgp_certificate_timestamp_seconds"] > 0 && found["pacsgp_rows_total"] >= 120 && found["pacsgp_group_lag_offsets"] > 0 && found["pacsgp_spool_bytes"] > 0 && found["pacsgp_certificate_latency_seconds_count"] > 0 {
 			break
 		}
 	}
