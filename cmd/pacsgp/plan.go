@@ -100,7 +100,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if asJSON {
 		err = printJSON(w.stdout, out)
 	} else {
-		err = out.print(w.paper, w.style)
+		err = out.print(w.paper, w.style, p.Job.Loss.Kind.Counts())
 	}
 	return errors.Join(err, faults)
 }
@@ -145,7 +145,7 @@ func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
 	return errors.Join(append(faults, hints...)...)
 }
 
-func (p planned) print(w io.Writer, style report.Style) error {
+func (p planned) print(w io.Writer, style report.Style, missed bool) error {
 	line := func(head, text string) { report.WriteWrapped(w, head, text, style) }
 	var features, nulls []string
 	for _, c := range p.Columns {
@@ -175,10 +175,13 @@ func (p planned) print(w io.Writer, style report.Style) error {
 	_, _ = fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
 	predictions := slices.ContainsFunc(p.Bounds, func(b pipeline.PlanBound) bool { return b.Holdout > 0 })
-	line("", "Bounds that these rows allow, with "+words.Confidence(p.Delta)+" confidence:")
-	header := "  share missed\ta random draw misses at most"
+	line("", "Bounds that these rows allow at their first use, with "+words.Confidence(p.Delta)+" confidence:")
+	header, more := "  share missed\ta random draw misses at most", "\tpredictions miss at most"
+	if !missed {
+		header, more = "  mean loss\ta random draw loses at most", "\tpredictions lose at most"
+	}
 	if predictions {
-		header += "\tpredictions miss at most"
+		header += more
 	}
 	_, _ = fmt.Fprintln(table, header)
 	for _, b := range p.Bounds {
