@@ -74,6 +74,9 @@ func (k LossKind) Counts() bool { return k.form().counts }
 // Tolerances returns which tolerances the loss takes.
 func (k LossKind) Tolerances() Tolerances { return k.form().tolerances }
 
+// Shares reports whether the loss is 0, 1 or a share of the target, so that its mean is a percentage.
+func (l Loss) Shares() bool { return l.Kind.Counts() || l.Kind == LossRelative }
+
 // Relative reports whether the loss is relative to the size of the target.
 func (k LossKind) Relative() bool { return k == LossRelative || k == LossRelativeZeroOne }
 

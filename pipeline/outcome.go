@@ -107,7 +107,7 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 		return NotCertified("finished, but nothing useful is certified about the %s: the claim is %s (hint: %s)", g.Predictor, g.Status, Useless(c, g))
 	case how.Limit > 0 && !(g.Bound <= how.Limit):
 		return NotCertified("finished, but the bound for the %s, %s%s, is above what the job requires, %s",
-			g.Predictor, words.PercentUp(g.Bound), OffBy(c), words.PercentDeclared(how.Limit))
+			g.Predictor, words.Bound(c.Loss.Shares(), g.Bound), OffBy(c.Loss), words.PercentDeclared(how.Limit))
 	default:
 		return nil
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/digest"
@@ -23,10 +24,24 @@ func Incomparable(a, b certify.Certificate) string {
 // Subject returns a digest of 16 hexadecimal digits that is equal for models that can replace each other.
 func Subject(c certify.Certificate) string { return digest.OfValues(c.Loss)[:16] }
 
-// OffBy returns the tolerance of the bounds of c, as " (off by more than 5 minutes)", if its claims hold at every
-// tolerance, so that their words name intervals; otherwise "".
-func OffBy(c certify.Certificate) string {
-	return map[bool]string{true: " (off by more than " + words.Amount(c.Loss.Epsilon, c.Loss.Unit) + ")"}[c.Loss.Tolerance == certify.AnyTolerance]
+// OffBy returns the tolerance of a bound, as " (off by more than 5 minutes)", if claims hold at every tolerance, so that
+// their words name intervals; otherwise "".
+func OffBy(l certify.TargetLoss) string {
+	return map[bool]string{true: " (off by more than " + words.Amount(l.Epsilon, l.Unit) + ")"}[l.Tolerance == certify.AnyTolerance]
+}
+
+// Worth returns a number by which claims about a predictor are compared, less being better, and its words: the bound, or,
+// under [certify.AnyTolerance], half the width of the interval for [certify.CurveShare].
+func Worth(c certify.Certificate, of certify.Predictor) (float64, string) {
+	g := c.About(of)
+	if g.Curve != nil && c.Loss.Tolerance == certify.AnyTolerance {
+		within, ok := g.Curve.Within(certify.CurveShare)
+		if !ok {
+			within = math.Inf(1)
+		}
+		return within, "± " + words.Amount(within, c.Loss.Unit)
+	}
+	return g.Bound, words.Bound(c.Loss.Shares(), g.Bound) + OffBy(c.Loss)
 }
 
 // CarriedID returns the certificate id that predictions, or random draws, carry: id if the certificate certifies them,

@@ -18,6 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -30,6 +31,7 @@ type Scoring struct {
 	Service
 
 	Once       bool   // stop when no row is left
+	testing    bool   // losses are those that a watch tests
 	Trusted    string // public keys that must have signed models; "" demands no signature
 	Events     score.Events
 	RoundEnded func(failed int) // called after each round with the number of files that could not be predicted
@@ -121,6 +123,10 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.testing {
+		tested, _ := watch.Promise(a.Certificate, nil)
+		a.Model.Meta.Loss = tested.Loss
 	}
 	return pipeline.NewReady(a.Model, s.Resources().Workers)
 }

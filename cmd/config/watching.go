@@ -57,7 +57,7 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 		return last, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	s := &Scoring{ScoreFile: w.scoring(), Service: w.Service, Events: w.Events}
+	s := &Scoring{ScoreFile: w.scoring(), Service: w.Service, Events: w.Events, testing: true}
 	pointers, end, err := w.pointers(ctx, s)
 	if err != nil {
 		return last, err

@@ -107,7 +107,7 @@ func promote(ctx context.Context, w system, topics, id, to string, who certify.P
 			c, before, err = s.Promote(ctx, id, to, who)
 		}
 		if err == nil && s.Require.Limit > 0 && c.About(s.Require.Of).Bound > s.Require.Limit {
-			newDisplay(w).warning(fmt.Sprintf("its bound, %s%s, is above what the job requires, %s", words.PercentUp(c.About(s.Require.Of).Bound), pipeline.OffBy(c), words.PercentDeclared(s.Require.Limit)))
+			newDisplay(w).warning(fmt.Sprintf("its bound, %s%s, is above what the job requires, %s", words.Bound(c.Loss.Shares(), c.About(s.Require.Of).Bound), pipeline.OffBy(c.Loss), words.PercentDeclared(s.Require.Limit)))
 		}
 	} else if err = config.Local(to); err == nil {
 		if id, err = config.CertificateIn(to, id); err == nil {

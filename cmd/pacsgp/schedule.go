@@ -139,7 +139,7 @@ func tabulate(w system, runs []*pipeline.RunState) error {
 	reasons := []string{"reason"}
 	for _, r := range runs {
 		promise := ""
-		if r.Record != nil && r.Record.Status == certify.StatusCertified {
+		if r.Record != nil && r.Record.Status == certify.StatusCertified && r.Record.Bound < 1 { // else an interval is certified
 			promise = "≤ " + words.PercentUp(r.Record.Bound)
 		} else if r.Record != nil {
 			promise = string(r.Record.Status)

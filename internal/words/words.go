@@ -52,13 +52,13 @@ func tenTo(decimals int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
 }
 
-// AtMost formats an upper bound in [0, 1], rounded up, with at least four decimals and three
-// significant digits, and at most 18 decimals. NaN is printed as NaN.
-func AtMost(x float64) string {
-	if r := new(big.Rat).SetFloat64(x); r != nil {
+// Bound formats an upper bound in [0, 1] on a mean loss, rounded up: as a percentage if each loss is a share, else with at
+// least four decimals and three significant digits, and at most 18 decimals. NaN is printed as NaN.
+func Bound(shares bool, x float64) string {
+	if r := new(big.Rat).SetFloat64(x); r != nil && !shares {
 		return RoundUp(x, decimalsFor(r, 4, 18, 100))
 	}
-	return Plain(x)
+	return PercentUp(x)
 }
 
 // PercentUp formats an upper bound in [0, 1] as a percentage, rounded up. Below 100 % it has at

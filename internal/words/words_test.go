@@ -31,7 +31,7 @@ func TestRoundUpAndDown(t *testing.T) {
 
 // Numbers in words are never on the wrong side of the number that they stand for.
 func TestWordsRoundOutward(t *testing.T) {
-	demand(t, "AtMost", AtMost, map[float64]string{
+	demand(t, "Bound", func(x float64) string { return Bound(false, x) }, map[float64]string{
 		0:                    "0.0000",
 		1:                    "1.0000",
 		.5:                   "0.5000",
@@ -46,10 +46,10 @@ func TestWordsRoundOutward(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 14))
 	for range 3000 {
 		x := math.Pow(random.Float64(), 1+20*random.Float64())
-		up, ok := new(big.Rat).SetString(AtMost(x))
+		up, ok := new(big.Rat).SetString(Bound(false, x))
 		exactly := new(big.Rat).SetFloat64(x)
 		if !ok || up.Cmp(exactly) < 0 {
-			t.Errorf("%.17g is printed as at most %s", x, AtMost(x))
+			t.Errorf("%.17g is printed as at most %s", x, Bound(false, x))
 		}
 	}
 }

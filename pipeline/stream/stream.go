@@ -204,7 +204,8 @@ func (s *Stream) reportPublished(w *Window, k int64, o *pipeline.Outcome, why st
 	if bad := o.Result.Certificate.Counts.Rejected; bad > 0 {
 		s.How.Observer.ReportWarning(words.Count(bad, "rejected row") + " of the window are left out")
 	}
-	s.How.Observer.ReportEvent(fmt.Sprintf("published certificate %s of run %d: predictions have the bound %s%s (%s); %s", o.Record.ID, k, words.PercentUp(o.Record.Mean.Bound), pipeline.OffBy(o.Result.Certificate), o.Record.Mean.Status, current))
+	_, bound := pipeline.Worth(o.Result.Certificate, "")
+	s.How.Observer.ReportEvent(fmt.Sprintf("published certificate %s of run %d: predictions have the bound %s (%s); %s", o.Record.ID, k, bound, o.Record.Mean.Status, current))
 	s.Events.Published(w, o.Result.Certificate, o.Record.Status)
 }
 

@@ -143,7 +143,7 @@ func (s *State) of(by *score.Predictor, delta float64, unit []string) (*Test, er
 	if len(s.Tests) > 0 && !slices.Equal(s.Tests[0].Unit, unit) {
 		return nil, fmt.Errorf("unit: the tests began with %s, and cannot go on with %s (hint: count again in another folder)", counts(s.Tests[0].Unit), counts(unit))
 	}
-	bound := BoundOf(by.Certificate, unit)
+	_, bound := Promise(by.Certificate, unit)
 	if t := s.Test(by.ID); t != nil {
 		if t.Alarm.Delta != delta {
 			return nil, fmt.Errorf("the alarm began with a probability of %g of being false, and cannot go on with %g", t.Alarm.Delta, delta)
@@ -166,13 +166,19 @@ func counts(unit []string) string {
 	return "units of " + strings.Join(unit, ", ")
 }
 
-// BoundOf returns the certified bound on the loss of the mean that an alarm tests. It is 1, with which no alarm is
-// raised, if nothing is certified, or only about units of other columns than unit.
-func BoundOf(c certify.Certificate, unit []string) float64 {
-	if g := c.About(certify.PredictorMean); g.Status == certify.StatusCertified && speaksOf(c, unit) {
-		return g.Bound
+// Promise returns the loss of predictions that tests are about, and the certified bound on its mean: under
+// [certify.AnyTolerance] those of the interval for [certify.CurveShare]. The bound is 1, with which no alarm is raised, if
+// nothing is certified, or only about units of other columns than unit.
+func Promise(c certify.Certificate, unit []string) (certify.TargetLoss, float64) {
+	g := c.About(certify.PredictorMean)
+	if within, ok := g.Curve.Within(certify.CurveShare); ok && c.Loss.Tolerance == certify.AnyTolerance {
+		at, _ := g.Curve.At(within)
+		c.Loss.Epsilon, g.Bound = within, at.Bound
 	}
-	return 1
+	if g.Status != certify.StatusCertified || !speaksOf(c, unit) {
+		g.Bound = 1
+	}
+	return c.Loss, g.Bound
 }
 
 // speaksOf reports whether the certificate is about single rows or about units of these columns.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -34,20 +33,20 @@ func (p Promotion) Decide(current, next certify.Certificate, who certify.Predict
 	if len(lost) > 0 {
 		return Decision{Why: fmt.Sprintf("it lacks features of the current one, %s, which are constant or missing in its rows", strings.Join(lost, ", "))}, nil
 	}
+	old, before := pipeline.Worth(current, who)
 	if p.Within == 0 {
-		return Decision{Moves: true, Why: "before: at most " + words.PercentUp(current.About(who).Bound) + pipeline.OffBy(current)}, nil
+		return Decision{Moves: true, Why: "before: at most " + before}, nil
 	}
 	same, err := next.Under(current.Delta)
 	if err != nil {
 		return Decision{}, err
 	}
-	old, bound := current.About(who).Bound, same.About(who).Bound
-	its := "its bound, " + words.PercentUp(bound) + pipeline.OffBy(next)
-	if own := next.About(who).Bound; own != bound { // run k spends less than run 1
-		its += " with the confidence of the current one (" + words.PercentUp(own) + " with its own)"
+	bound, its := pipeline.Worth(same, who)
+	if own, said := pipeline.Worth(next, who); own != bound { // run k spends less than run 1
+		its += " with the confidence of the current one (" + said + " with its own)"
 	}
 	if !(bound <= (1+p.Within)*old) {
-		return Decision{Kept: true, Why: fmt.Sprintf("%s, is more than %g %% above that of the current one, %s", its, 100*p.Within, words.PercentUp(old))}, nil
+		return Decision{Kept: true, Why: fmt.Sprintf("its bound, %s, is more than %g %% above that of the current one, %s", its, 100*p.Within, before)}, nil
 	}
-	return Decision{Moves: true, Why: fmt.Sprintf("%s, is within %g %% of that of the one before, %s", its, 100*p.Within, words.PercentUp(old))}, nil
+	return Decision{Moves: true, Why: fmt.Sprintf("its bound, %s, is within %g %% of that of the one before, %s", its, 100*p.Within, before)}, nil
 }

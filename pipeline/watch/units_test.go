@@ -236,7 +236,7 @@ func TestUnitsAreThoseOfTheDefinition(t *testing.T) {
 		}
 		var want []watch.Test
 		for i := range by[:files[len(files)-1].by+1] {
-			want = append(want, expected(t, files, i, by[i].ID, watch.BoundOf(by[i].Certificate, nil)))
+			want = append(want, expected(t, files, i, by[i].ID, by[i].Certificate.About(certify.PredictorMean).Bound))
 			some.Rows, some.Open, some.Late = some.Rows+want[i].Rows, some.Open+want[i].Open, some.Late+want[i].Late
 		}
 		if diff := cmp.Diff(want, whole.state(t).Tests, cmp.Comparer(func(a, b certify.RiskSum) bool { return a == b })); diff != "" {
@@ -304,7 +304,7 @@ func TestBoundOfUnits(t *testing.T) {
 		{"days by rows", days, nil, false, true},
 		{"days by months", days, []string{"month"}, false, true},
 	} {
-		bound := watch.BoundOf(c.of, c.unit)
+		_, bound := watch.Promise(c.of, c.unit)
 		r, err := (&watch.Test{Unit: c.unit}).Report(c.of)
 		fatal.If(t, err)
 		if (bound < 1) != c.watches || strings.Contains(r.Statement, "unit: {column: [month, day]} in a watch file") != c.hint || strings.Contains(r.Statement, "what is certified is about ") == c.watches {

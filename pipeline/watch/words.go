@@ -19,6 +19,7 @@ type Report struct {
 // Report returns the result so far of the test of the certificate c.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	example, over := t.about()
+	loss, _ := Promise(c, t.Unit)
 	r.Bound = 1
 	n := t.Losses.Count()
 	switch {
@@ -32,14 +33,17 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		}
 		of := words.Count(n, "new "+example)
 		if t.Unit != nil {
-			of = "the rows of a unit, on average over " + of + ","
+			of = "the rows of a unit, on average over " + of + map[bool]string{true: ","}[loss.Kind.Counts()]
 		}
-		r.Statement = fmt.Sprintf("%s of %s were missed%s; the expected share is at most %s (%s confidence)",
-			words.PercentNear(t.Losses.Upper()), of, pipeline.OffBy(c), words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
+		found, mean := "%s of %s were missed%s; the expected share", words.PercentNear(t.Losses.Upper())
+		if !loss.Kind.Counts() {
+			found, mean = "the mean loss is %s for %s%s; the expected loss", words.Bound(loss.Shares(), t.Losses.Upper())
+		}
+		r.Statement = fmt.Sprintf(found+" is at most %s (%s confidence)", mean, of, pipeline.OffBy(loss), words.Bound(loss.Shares(), r.Bound), words.Confidence(c.Delta.Declared))
 		if r.Bound < t.Alarm.Bound {
-			r.Statement += ", below the certified " + words.PercentUp(t.Alarm.Bound)
+			r.Statement += ", below the certified " + words.Bound(loss.Shares(), t.Alarm.Bound)
 		} else if t.Alarm.Bound < 1 {
-			r.Statement += "; certified: at most " + words.PercentUp(t.Alarm.Bound)
+			r.Statement += "; certified: at most " + words.Bound(loss.Shares(), t.Alarm.Bound)
 		}
 	}
 	for _, n := range []struct {
@@ -75,9 +79,10 @@ func (t *Test) Raised(c certify.Certificate) string {
 		return ""
 	}
 	example, over := t.about()
+	loss, _ := Promise(c, t.Unit)
 	a, in := t.Alarm, map[bool]string{true: "in", false: "the last of which ended with"}[t.Unit == nil]
 	return fmt.Sprintf("the certified bound of %s%s does not hold%s: clear after %s, %s %s. If it held, such an alarm would have a probability of at most %s",
-		words.PercentUp(a.Bound), pipeline.OffBy(c), over, words.Count(a.Raised, "new "+example), in, t.Where, words.PercentDeclared(a.Delta))
+		words.Bound(loss.Shares(), a.Bound), pipeline.OffBy(loss), over, words.Count(a.Raised, "new "+example), in, t.Where, words.PercentDeclared(a.Delta))
 }
 
 // about returns the word for what a test counts, and what the tested bound is about.

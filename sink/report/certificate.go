@@ -47,7 +47,7 @@ func WriteSummary(w io.Writer, c certify.Certificate, style Style) {
 		_, _ = io.WriteString(w, line+"\n")
 		rest := ""
 		if g.Status == certify.StatusCertified {
-			rest = "best constant: " + limit(c, g.Baseline)
+			rest = "best constant: " + words.Bound(c.Loss.Shares(), g.Baseline)
 			if g.Curve != nil && c.Loss.Tolerance != "" {
 				rest = "best constant: within " + words.Amount(c.Constant.HalfWidth, c.Loss.Unit)
 			}

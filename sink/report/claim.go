@@ -19,21 +19,21 @@ func Headline(c certify.Certificate, g certify.Claim) string {
 		return fmt.Sprintf("Nothing is certified about %s: %s.", of, failure(c, g))
 	case g.Curve != nil && c.Loss.Tolerance == certify.AnyTolerance:
 		return within(c, g, of)
-	case g.Groups == nil && (limit(c, g.Bound) == "100 %" || !(g.Bound < 1)):
+	case g.Groups == nil && (words.Bound(c.Loss.Shares(), g.Bound) == "100 %" || !(g.Bound < 1)):
 		return fmt.Sprintf("Nothing is certified about %s: the bound is 100 %%.", of)
 	case g.Status == certify.StatusVacuous:
-		return fmt.Sprintf("Nothing useful is certified about %s: the bound, %s, is not below the best constant's, %s.", of, limit(c, g.Bound), limit(c, g.Baseline))
+		return fmt.Sprintf("Nothing useful is certified about %s: the bound, %s, is not below the best constant's, %s.", of, words.Bound(c.Loss.Shares(), g.Bound), words.Bound(c.Loss.Shares(), g.Baseline))
 	}
 	off, sure := miss(c), "("+words.Confidence(g.Delta)+" confidence)"
 	switch {
 	case g.Groups != nil:
 		return upper(fmt.Sprintf("%s are %s in at most %s %s.", of, off, byGroup(c, g), sure))
 	case c.Loss.Kind.Counts():
-		return upper(fmt.Sprintf("%s are %s in at most %s of %s %s.", of, off, limit(c, g.Bound), NewRows(c), sure))
+		return upper(fmt.Sprintf("%s are %s in at most %s of %s %s.", of, off, words.Bound(c.Loss.Shares(), g.Bound), NewRows(c), sure))
 	case c.Loss.Kind == certify.LossRelative:
-		return upper(fmt.Sprintf("%s are off by at most %s of the target on average over %s, each counted as 100 %% at most %s.", of, limit(c, g.Bound), NewRows(c), sure))
+		return upper(fmt.Sprintf("%s are off by at most %s of the target on average over %s, each counted as 100 %% at most %s.", of, words.Bound(c.Loss.Shares(), g.Bound), NewRows(c), sure))
 	}
-	return upper(fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s %s.", of, limit(c, g.Bound), NewRows(c), off, sure))
+	return upper(fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s %s.", of, words.Bound(c.Loss.Shares(), g.Bound), NewRows(c), off, sure))
 }
 
 // within returns the headline of a curve: the interval that covers 90 % of new rows.
@@ -50,14 +50,6 @@ func within(c certify.Certificate, g certify.Claim, predictions string) string {
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// limit formats a bound: as a percentage if each loss is 0, 1 or a share.
-func limit(c certify.Certificate, bound float64) string {
-	if c.Loss.Kind.Counts() || c.Loss.Kind == certify.LossRelative {
-		return words.PercentUp(bound)
-	}
-	return words.AtMost(bound)
-}
 
 // subject returns what a claim is about, as the subject of a sentence.
 func subject(c certify.Certificate, g certify.Claim) string {

@@ -74,12 +74,12 @@ func PageOf(c certify.Certificate) (Page, error) {
 func terms(c certify.Certificate, g certify.Claim) []field {
 	all := []field{
 		{"status", string(g.Status)},
-		{"bound", limit(c, g.Bound) + map[bool]string{true: " (" + miss(c) + ")"}[c.Loss.Tolerance != ""]},
-		{"best constant", limit(c, g.Baseline)},
+		{"bound", words.Bound(c.Loss.Shares(), g.Bound) + map[bool]string{true: " (" + miss(c) + ")"}[c.Loss.Tolerance != ""]},
+		{"best constant", words.Bound(c.Loss.Shares(), g.Baseline)},
 		{"n", words.Count(g.N, example(c))},
 	}
 	if g.Risk != nil {
-		all = append(all, field{"empirical risk", limit(c, *g.Risk)})
+		all = append(all, field{"empirical risk", words.Bound(c.Loss.Shares(), *g.Risk)})
 	}
 	nats := func(name string, x float64) {
 		all = append(all, field{name, fmt.Sprintf("%s nats (%s a %s)", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), example(c))})
