@@ -96,8 +96,7 @@ func (a *Alarm) Add(losses []uint64) error {
 	return nil
 }
 
-// down returns the float64 next below x > 0, a lower bound on every exact result that rounds to x. It returns 0
-// for 0.
+// down returns the float64 next below x > 0, a lower bound on every exact result that rounds to x. It returns 0 for 0.
 func down(x float64) float64 { return math.Nextafter(x, 0) }
 
 // up returns the float64 next above x > 0, an upper bound on every exact result that rounds to x.

@@ -66,9 +66,8 @@ const (
 	SubsetHoldout  Subset = "holdout"
 )
 
-// A Claim is one theorem applied to one predictor. Bound and BoundPinsker are upper bounds on the expected loss
-// of the predictor on a new row, and all numbers in nats are upper bounds. A number that the theorem does not
-// have is zero.
+// A Claim is one theorem applied to one predictor. Bound and BoundPinsker are upper bounds on the expected loss of the
+// predictor on a new row, and all numbers in nats are upper bounds. A number that the theorem does not have is zero.
 type Claim struct {
 	ID              ClaimID   `json:"id"`
 	Predictor       Predictor `json:"predictor"`
@@ -195,14 +194,9 @@ func (c Certificate) About(predictor Predictor) Claim {
 	if len(claims) == 0 {
 		return Claim{Predictor: predictor, Status: StatusVoid, Bound: 1}
 	}
-	uncertain := func(g Claim) int {
-		if g.Status == StatusCertified {
-			return 0
-		}
-		return 1
-	}
+	first := map[Status]int{StatusCertified: -1}
 	return slices.MinFunc(claims, func(a, b Claim) int {
-		return cmp.Or(cmp.Compare(uncertain(a), uncertain(b)), cmp.Compare(a.Bound, b.Bound))
+		return cmp.Or(first[a.Status]-first[b.Status], cmp.Compare(a.Bound, b.Bound))
 	})
 }
 

@@ -17,9 +17,8 @@ const MaxInducing = 4000
 //
 //	KL = ½(|mean|² + tr CCᵀ − m − ln det CCᵀ).
 //
-// It is the compensated sum plus 10⁻⁹(1 + KL), rounded up. factor holds C [m×m] row by row; only its lower
-// triangle is read. A number that is not finite, a diagonal entry that is not positive, or a length that does
-// not fit is an error.
+// It is the compensated sum plus 10⁻⁹(1 + KL), rounded up. factor holds C [m×m] row by row; only its lower triangle is
+// read. A number that is not finite, a diagonal entry that is not positive, or a length that does not fit is an error.
 func GaussianKL(mean, factor []float64, m int) (float64, error) {
 	if m < 1 || m > MaxInducing || len(mean) != m || len(factor) != m*m {
 		return 0, fmt.Errorf("certify: KL of %d means and %d entries of a factor in %d dimensions (1 to %d)", len(mean), len(factor), m, MaxInducing)

@@ -69,9 +69,8 @@ func Name(what, name string) error { return word(what, name, maxColumnName) }
 // lookalikes are characters that look much like a quotation mark.
 var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ⁗᾽᾿῾\u1fef\u1ffd΄¨Ꞌ")
 
-// word returns an error for an empty or long word, and for characters that could change the sentence
-// around it: quotes and their lookalikes, backslashes, and invisible ones (control, bidi, separators
-// other than the plain space).
+// word returns an error for an empty or long word, and for characters that could change the sentence around it: quotes
+// and their lookalikes, backslashes, and invisible ones (control, bidi, separators other than the plain space).
 func word(what, s string, longest int) error {
 	if !utf8.ValidString(s) {
 		return fmt.Errorf("%s %q is not UTF-8", what, s)

@@ -96,8 +96,7 @@ func expNegUp(x *big.Float) *big.Float {
 	return widen(sum, -200)
 }
 
-// expNegDown returns a lower bound on exp(−x) for x ≥ 0: 0 for x > 128, and else too low by a share of less
-// than 2⁻¹⁷⁹.
+// expNegDown returns a lower bound on exp(−x) for x ≥ 0: 0 for x > 128, and else too low by a share of less than 2⁻¹⁷⁹.
 func expNegDown(x *big.Float) *big.Float {
 	if x.Cmp(exact(128)) > 0 {
 		return empty()

@@ -35,9 +35,8 @@ func pacBound(risk, nats, n, delta float64) float64 {
 	return klInverse(risk, (nats+math.Log(2*math.Sqrt(n)/delta))/n)
 }
 
-// riskWeight returns b = logit B − logit R_S, the price of one unit of loss in nats at which J_b (see the
-// package comment) and the bound have the same minimum. It keeps the risk away from 0, where b is infinite, and
-// b in [0.2, 6].
+// riskWeight returns b = logit B − logit R_S, the price of one unit of loss in nats at which J_b (see the package
+// comment) and the bound have the same minimum. It keeps the risk away from 0, where b is infinite, and b in [0.2, 6].
 func riskWeight(risk, bound float64) float64 {
 	const least = 1e-4
 	q := max(least, min(1-least, risk))

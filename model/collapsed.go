@@ -189,8 +189,7 @@ func (c *Collapsed) Noise() float64 { return math.Exp(c.parametersAt(c.best.poin
 // Objective returns the lowest value of the objective so far, or the last one of a mini-batch.
 func (c *Collapsed) Objective() float64 { return c.best.value }
 
-// Progress returns the progress of training. During the search for an evidence, Bound is 1, because it is not
-// computed.
+// Progress returns the progress of training. During the search for an evidence, Bound is 1, because it is not computed.
 func (c *Collapsed) Progress() Progress {
 	p := c.last
 	p.Step, p.Steps = c.evaluated, c.cfg.Evaluations

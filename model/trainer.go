@@ -38,9 +38,8 @@ const (
 // String returns the phase's name.
 func (p Phase) String() string { return [...]string{"joint", "settle", "covariance", "done"}[p] }
 
-// Progress is the progress of training. In the joint phase Bound and Risk are means of the last passes, about
-// an epoch; KL and LnInverseWeight, in nats, are those of the last pass. All are estimates, and never the
-// certificate's numbers.
+// Progress is the progress of training. In the joint phase Bound and Risk are means of the last passes, about an epoch;
+// KL and LnInverseWeight, in nats, are those of the last pass. All are estimates, and never the certificate's numbers.
 type Progress struct {
 	Phase           Phase
 	Step, Steps     int // completed passes, and the most that there will be
@@ -54,8 +53,7 @@ type Progress struct {
 	noise   float64 // standard error of Risk, or of squares while the evidence bound is minimised
 }
 
-// A Trainer is a step machine that fits a [Posterior] by minimising the bound. Its caller reads rows and owns
-// the loop:
+// A Trainer is a step machine that fits a [Posterior] by minimising the bound. Its caller reads rows and owns the loop:
 //
 //	for !t.Done() {
 //		pass := t.Want()

@@ -128,8 +128,7 @@ func (w whitener) whole(pool *linalg.Pool, trans bool, a linalg.Mat) {
 	pool.Congruence(trans, w.inverse(), a, w.scratch.Slice(0, a.Rows, 0, a.Rows))
 }
 
-// solveBothSides overwrites the symmetric a, of which the lower triangle is read, with
-// l⁻¹ a l⁻ᵀ, symmetric to the bit.
+// solveBothSides overwrites the symmetric a, of which the lower triangle is read, with l⁻¹ a l⁻ᵀ, symmetric to the bit.
 //
 //	A₁₁ ← L₁₁⁻¹A₁₁L₁₁⁻ᵀ,  W = A₂₁L₁₁⁻ᵀ − ½L₂₁A₁₁,
 //	A₂₂ ← L₂₂⁻¹(A₂₂ − WL₂₁ᵀ − L₂₁Wᵀ)L₂₂⁻ᵀ,  A₂₁ ← L₂₂⁻¹(W − ½L₂₁A₁₁)

@@ -47,8 +47,5 @@ func Worth(c certify.Certificate, of certify.Predictor) (float64, string) {
 // CarriedID returns the certificate id that predictions, or random draws, carry: id if the certificate certifies them,
 // otherwise "".
 func CarriedID(c certify.Certificate, id string, predictor certify.Predictor) string {
-	if c.About(predictor).Status == certify.StatusCertified {
-		return id
-	}
-	return ""
+	return map[bool]string{true: id}[c.About(predictor).Status == certify.StatusCertified]
 }

@@ -81,8 +81,7 @@ func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions 
 		// encoder of Zstandard needs 19 MB.
 		w: parquet.NewGenericWriter[any](
 			w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Snappy), parquet.DictionaryMaxBytes(keptPage),
-			// Statistics of a page would put whole values into its header; the column index has
-			// only their first bytes.
+			// Statistics of a page would put whole values into its header; the column index has only their first bytes.
 			parquet.DataPageStatistics(false),
 		),
 		kept: make([]int64, len(keep)), column: make([]parquet.Value, pieceRows), certificate: text(certificate, certificateColumn),

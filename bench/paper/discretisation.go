@@ -16,9 +16,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// The paper's experiment on the discretisation of θ. The paper states three features, uniform on [−3, 3],
-// lengthscales between 1/e and e (those of synth), and the numbers of rows. It does not state the noise and the
-// tolerance.
+// The paper's experiment on the discretisation of θ. The paper states three features, uniform on [−3, 3], lengthscales
+// between 1/e and e (those of synth), and the numbers of rows. It does not state the noise and the tolerance.
 const (
 	discretisedFeatures = 3
 	discretisedTrain    = 2000

@@ -230,8 +230,7 @@ func tables(files []*dataFile) []ingest.Table {
 	return ts
 }
 
-// footerCache keeps the footers of the files opened last: a few readers read the shards of a
-// file one after the other.
+// footerCache keeps the footers of the files opened last: a few readers read the shards of a file one after the other.
 type footerCache struct {
 	mu   sync.Mutex
 	kept []kept

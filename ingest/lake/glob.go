@@ -16,9 +16,8 @@ import (
 // maxMatches bounds the folders and files that a pattern may match on a level.
 const maxMatches = 1 << 20
 
-// expand returns the paths that a pattern matches, as filepath.Glob does, except hidden names
-// that the pattern does not spell out. It searches a folder once on each level: folders linked
-// to each other can have exponentially many paths.
+// expand returns the paths that a pattern matches, as filepath.Glob does, except hidden names that the pattern does not
+// spell out. It searches a folder once on each level: folders linked to each other can have exponentially many paths.
 func expand(ctx context.Context, from *objects.View, pattern string) ([]string, error) {
 	dir, wanted := filepath.Split(pattern)
 	folders := []string{cmp.Or(dir, ".")}

@@ -36,9 +36,8 @@ type FS interface {
 	SyncDir(dir string) error
 	// List returns the base names in dir in bytewise order.
 	List(dir string) ([]string, error)
-	// Lock takes the lock of file name and creates the file if it is absent. It does not wait: it
-	// returns [ErrLocked] if another process has the lock. The lock does not prevent reading. It
-	// ends with the process, even after a kill.
+	// Lock takes the lock of file name and creates the file if it is absent. It does not wait: it returns [ErrLocked]
+	// if another process has the lock. The lock does not prevent reading. It ends with the process, even after a kill.
 	Lock(name string) (io.Closer, error)
 }
 

@@ -16,8 +16,7 @@ const (
 	pieceBytes = 4 << 20
 )
 
-// A Blob is an open object, in the version that its view saw first. Its methods may be called from
-// several goroutines.
+// A Blob is an open object, in the version that its view saw first. Its methods may be called from several goroutines.
 type Blob struct {
 	size   int64
 	get    func(p []byte, at int64) error

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// groupFill is how many values can pad the last packed group: at most 7 in the format, but DuckDB
-// packs 256 at a time.
+// groupFill is how many values can pad the last packed group: at most 7 in the format, but DuckDB packs 256 at a time.
 const groupFill = 255
 
 // Runs returns an error unless data, from index at, has n values of this many bits, as runs and as packed groups of

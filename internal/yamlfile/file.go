@@ -33,8 +33,7 @@ type File struct {
 	faulty map[[2]int]bool // positions that have a fault
 }
 
-// Parse decodes the text of a file into a T, and collects all faults in t. lookup returns variables
-// of the environment.
+// Parse decodes the text of a file into a T, and collects all faults in t. lookup returns variables of the environment.
 func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (string, bool)) (c T, t *File) {
 	t = &File{path: path, Kind: kind, of: reflect.TypeFor[T](), lookup: lookup, faulty: map[[2]int]bool{}}
 	defer func() { // the library panics on some texts

@@ -227,8 +227,7 @@ func (l exponential) size() float64 { return 2 * l.epsilon }
 // is below 0.8 on average for a standard normal ξ.
 type slope struct {
 	steepest float64 // greatest slope of the loss, in units of 1/t
-	// inside returns the part of E from |v−y| < t, given Φ and φ at A, −C and −g/s, and a bound on what
-	// rounding adds.
+	// inside returns the part of E from |v−y| < t, given Φ and φ at A, −C and −g/s, and a bound on what rounding adds.
 	inside func(g, s, t float64, cdf, pdf []float64) (e, off float64)
 	// tolerance returns a lower bound on the t of a target.
 	tolerance func(y float64) float64

@@ -14,8 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// ErrDamagedCheckpoint means that a checkpoint file is damaged. A retry does not help: remove the
-// file to train again.
+// ErrDamagedCheckpoint means that a checkpoint file is damaged. A retry does not help: remove the file to train again.
 var ErrDamagedCheckpoint = errors.New("damaged checkpoint")
 
 // checkpointFormat names the format of a checkpoint file: the length of the state, then the state.

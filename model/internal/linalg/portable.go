@@ -8,9 +8,8 @@ const lanes = 16
 // choleskyBlock is the size up to which a matrix is factored without halving.
 const choleskyBlock = 48
 
-// portable is the set in plain Go. It gives the same bits as the assembly on every processor, because it calls
-// math.FMA explicitly. (Every 64-bit processor of the last decade has the instruction; on others math.FMA is
-// right but slow.)
+// portable is the set in plain Go. It gives the same bits as the assembly on every processor, because it calls math.FMA
+// explicitly. (Every 64-bit processor of the last decade has the instruction; on others math.FMA is right but slow.)
 var portable = kernelSet{
 	name:       "portable",
 	mr:         4,

@@ -3,9 +3,8 @@ package linalg
 import "fmt"
 
 const (
-	// chunkRows is the number of rows of the left operand that are packed at a time: with kBlock steps they
-	// fill three quarters of a level-2 cache of 1 MB. The more rows, the less often the right operand is read
-	// from farther memory.
+	// chunkRows is the number of rows of the left operand that are packed at a time: with kBlock steps they fill three
+	// quarters of a level-2 cache of 1 MB. The more rows, the less often the right operand is read from farther memory.
 	chunkRows = 256
 	// lowerChunkRows replaces chunkRows for lower triangles, which need more chunks for even shares.
 	lowerChunkRows = 128
@@ -325,8 +324,7 @@ func (p *Pool) TrmmRightLower(c, b, dst Mat) {
 	p.trmmRight(b, dst, c, product{b: source{m: c}, right: lowerTriangular})
 }
 
-// trmmRightLowerTrans computes dst = b·cᵀ, where c is square and lower triangular; its
-// strictly upper part is not used.
+// trmmRightLowerTrans computes dst = b·cᵀ, where c is square and lower triangular; its strictly upper part is not used.
 func (p *Pool) trmmRightLowerTrans(c, b, dst Mat) {
 	p.trmmRight(b, dst, c, product{b: source{m: c, byRow: true}, right: upperTriangular})
 }
