@@ -76,7 +76,7 @@ func (c curve) addBand(p *plot.Plot, col color.NRGBA, noise float64) {
 	slices.Reverse(lower)
 	line := newLine(c.shifted(func(int) float64 { return 0 }), col)
 	line.Width = vg.Points(1.2)
-	p.Add(&plotter.Polygon{XYs: []plotter.XYs{slices.Concat(c.shifted(deviation), lower)}, Color: faint(col)}, line)
+	p.Add(&plotter.Polygon{XYs: []plotter.XYs{slices.Concat(c.shifted(deviation), lower)}, Color: color.NRGBA{col.R, col.G, col.B, 0x30}}, line)
 }
 
 // addCrosses draws crosses at the inducing points z, all at one height.

@@ -20,11 +20,6 @@ var (
 	dashes  = []vg.Length{vg.Points(3), vg.Points(3)}
 )
 
-func faint(c color.NRGBA) color.NRGBA {
-	c.A = 0x30
-	return c
-}
-
 // savePanels writes panels side by side to PNG files.
 func savePanels(paths []string, panels [][]*plot.Plot, width, height vg.Length) error {
 	image := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"image/color"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -47,7 +48,7 @@ func runOverfit(ctx context.Context, o options) error {
 		ends = append(ends, append([]string{m.name}, summary(points)...))
 		p := newPanel(m.name, "learned noise variance σ_n²", m.axis)
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-		p.Add(newDots(points, draw.CircleGlyph{}, 2, faint(palette[i])))
+		p.Add(newDots(points, draw.CircleGlyph{}, 2, color.NRGBA{palette[i].R, palette[i].G, palette[i].B, 0x30}))
 		best := newDots(plotter.XYs{lowest(points)}, draw.CrossGlyph{}, 5, palette[i])
 		p.Add(best)
 		p.Legend.Add("lowest", best)
