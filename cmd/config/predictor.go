@@ -195,8 +195,13 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 		case slices.ContainsFunc(c.Claims, func(g certify.Claim) bool { return g.Curve != nil }):
 			remedy = "train on more rows"
 		}
+		for most := math.Floor(1000 * share); most > 0 && !ok; most-- {
+			if _, _, _, ok = c.Interval(most / 1000); ok {
+				remedy = fmt.Sprintf("%g is certified; for more, %s", most/1000, remedy)
+			}
+		}
 		return &Interval{Share: share, Deviations: z, Statement: fmt.Sprintf("lower and upper are not certified: they are the prediction ± %.3f predictive deviations, "+
-			"for no claim in units of the target covers %s of %s (hint: a smaller share, or %s)", z, words.PercentDeclared(share), report.NewRows(c), remedy)}, nil
+			"for no claim in units of the target covers %s of %s (hint: %s)", z, words.PercentDeclared(share), report.NewRows(c), remedy)}, nil
 	}
 	ends := "± " + words.AtMostDigits(below)
 	if below != above {
