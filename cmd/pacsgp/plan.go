@@ -76,7 +76,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 			columns = append(columns, config.ColumnStatistics{Column: name, UncountedRows: sample.Rows, Least: math.NaN()})
 		}
 	}
-	nulls := int64(0) // lower bound of rows with a null
+	var nulls, all int64 // a lower and an upper bound of rows with a null
 	for _, c := range columns {
 		filled := p.Job.Encode.Fills(c.Column)
 		if p.Job.Features == nil && p.Job.Encode.Of(c.Column) == nil && c.Column != p.Job.Target && pass.IDName.MatchString(c.Column) {
@@ -84,10 +84,10 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 		}
 		out.Columns = append(out.Columns, plannedColumn{c.Column, c.Nulls, c.UncountedRows, filled})
 		if !filled {
-			nulls = max(nulls, c.Nulls)
+			nulls, all = max(nulls, c.Nulls), all+c.Nulls
 		}
 	}
-	faults := faultsOf(p.Job, columns, sample.Rows)
+	faults := faultsOf(p.Job, columns, sample.Rows, all)
 	if faults == nil {
 		sample.Bad = nulls
 	}
@@ -112,7 +112,7 @@ const (
 )
 
 // faultsOf returns, with hints, the faults of columns in the footers that would stop train.
-func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
+func faultsOf(j job.Job, columns []config.ColumnStatistics, rows, nulls int64) error {
 	var faults, hints []error
 	fault := func(hint, column, text string) {
 		faults = append(faults, fmt.Errorf("%w: column %q %s", job.ErrData, column, text))
@@ -125,7 +125,7 @@ func faultsOf(j job.Job, columns []config.ColumnStatistics, rows int64) error {
 			continue
 		}
 		if c.Nulls > 0 && !(float64(c.Nulls) <= j.Rejected.Limit*float64(rows)) {
-			hint, allow := map[bool]string{true: hintNoTarget, false: hintNull}[c.Column == j.Target], fmt.Sprintf("allow some rejected rows, as in rejected: {limit: %d %%}", 1+100*c.Nulls/max(1, rows))
+			hint, allow := map[bool]string{true: hintNoTarget, false: hintNull}[c.Column == j.Target], fmt.Sprintf("allow some rejected rows, as in rejected: {limit: %d %%}", min(99, 1+100*nulls/max(1, rows)))
 			text := "has " + words.Count(c.Nulls, "null")
 			if j.Rejected.Some() {
 				allow = "raise rejected.limit, if a promise about the other rows alone is enough"
