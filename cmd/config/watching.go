@@ -260,7 +260,11 @@ func (f *watchedFiles) has(file score.File) (bool, error) {
 		return f.counted[file.Name+" "+file.Digest], nil
 	}
 	info, err := os.Stat(file.Path)
-	return err == nil && time.Since(info.ModTime()) < time.Duration(f.of.Delay), err
+	young := err == nil && time.Since(info.ModTime()) < time.Duration(f.of.Delay)
+	if young && !f.of.Follow {
+		f.of.Said(file.Path + " is younger than delay: not counted yet")
+	}
+	return young, err
 }
 
 // knownTo returns why the rows of a file are not new for the certificate, "" if they are.
