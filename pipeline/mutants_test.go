@@ -101,7 +101,7 @@ func splitMutants() []mutant {
 		}},
 		{"subset separation: trained on held-out rows", "pipeline", "TestHoldoutSplit", []edit{{"pipeline/dataset/split.go", "!r.heldOutRows.Has(ordinal) && ", ""}}},
 		{"subset separation: trained on outside rows", "pipeline", "TestNothingLooksAtOutsideRows", []edit{{"pipeline/dataset/split.go", " && !r.outsideRows.Has(ordinal)", ""}}},
-		{"the claim of a headline", "certify", "TestAbout", []edit{{"certify/document.go", "			return 0\n", "			return 2\n"}}},
+		{"the claim of a headline", "certify", "TestAbout", []edit{{"certify/document.go", "{StatusCertified: -1}", "{StatusCertified: 1}"}}},
 		{"training again: the bytes of the model", "pipeline", "TestForgedTrainingIsConditionalAndRefused", []edit{{"pipeline/retrain.go", "case got == c.Model.Digest:", "case got != \"\":"}}},
 		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/fit/train.go", "return int64(len(t.state.trace)) == *steps", "return int64(len(t.state.trace)) >= *steps-1 && *steps > 0"}}},
 		{"the number of held-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},

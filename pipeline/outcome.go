@@ -117,13 +117,11 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 func Useless(c certify.Certificate, g certify.Claim) string {
 	switch used := c.Delta.Reuse; {
 	case g.Subset == certify.SubsetHoldout && used != nil && used.Ended:
-		return "earlier jobs in this output have used these held-out rows up: train on new rows, or use the interval of a job with tolerance: any"
+		return "earlier jobs in this output have used these held-out rows up: train on new rows (what was certified with these still holds)"
 	case g.Status == certify.StatusVoid:
 		return "an assumption fails, see FAILS among those of the certificate"
-	case c.Loss.Tolerance == certify.AnyTolerance || c.Loss.Kind.Tolerances() == certify.NoTolerance:
-		return "use more rows or better features"
 	}
-	return "use more rows, better features, or a larger " + map[bool]string{true: "below or above", false: "epsilon"}[c.Loss.Kind == certify.LossBand] + " (docs/howto/tolerance.md)"
+	return "use more rows, or better features, which you try on other rows (docs/howto/choose-features.md)"
 }
 
 // Exit statuses of a run.

@@ -145,7 +145,7 @@ func tabulate(w system, runs []*pipeline.RunState) error {
 			promise = string(r.Record.Status)
 		}
 		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t\n", r.Scheduled.Number, r.Began.UTC().Format("2006-01-02 15:04"), r.Scheduled.Job, r.State, promise)
-		reasons = append(reasons, report.Escape(r.Reason()))
+		reasons = append(reasons, report.Escape(strings.ReplaceAll(r.Reason(), "\n", "; ")))
 	}
 	_ = table.Flush() // into memory
 	for i, row := range strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n") {

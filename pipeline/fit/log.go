@@ -43,7 +43,7 @@ func attempt(j job.Job, s *pass.FirstPass, env Environment) (n certify.Attempt, 
 		return n, err
 	}
 	if paid := earlier(log.Uses, s.Held.Digests()); paid != nil && paid.Ended {
-		env.Observer.ReportWarning("earlier jobs in this output have used these held-out rows up: they can certify no other model (hint: train on new rows, use guarantees: [pac-bayes], or use the interval of a job with tolerance: any)")
+		env.Observer.ReportWarning("earlier jobs in this output have used these held-out rows up: they can certify no other model (hint: train on new rows, or use guarantees: [pac-bayes]; what was certified with these rows still holds)")
 	}
 	var all []Attempt
 	log.Attempts, all = upTo(log.Attempts, Attempt{s.Targets, s.Digest, configuration, log.Most > 0}, log.Most, func(a Attempt) bool { return a.Window })

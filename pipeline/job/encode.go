@@ -191,7 +191,6 @@ func (j Job) withEncodings(faults *faultList) Job {
 	}
 	slices.SortStableFunc(all, func(a, b Encoding) int { return cmp.Compare(a.Column, b.Column) })
 	j.Encode = all
-	others := slices.Concat([]string{j.Mean.Column}, j.Exclude, j.Unit.Columns)
 	for i, e := range all {
 		levels, open, key := e.OneHot, e.open(), e.Key()
 		if open {
@@ -215,10 +214,10 @@ func (j Job) withEncodings(faults *faultList) Job {
 			faults.add("encode: %q has two encodings", e.Column)
 		case e.Column == j.Target:
 			faults.add("%s: %q is the target, which is neither encoded nor filled: leave it out here", key, e.Column)
-		case slices.Contains(others, e.Column) || j.Features != nil && !slices.Contains(j.Features, e.Column):
+		case slices.Contains(j.Unit.Columns, e.Column) || j.Groups.Texts != nil && j.Groups.Column == e.Column:
+			faults.add("%s: %q has units, or groups by texts, and then is no feature: leave it out here", key, e.Column)
+		case e.Column == j.Mean.Column || slices.Contains(j.Exclude, e.Column) || j.Features != nil && !slices.Contains(j.Features, e.Column):
 			faults.add("%s: %q is no feature (hint: where features are listed, list it there)", key, e.Column)
-		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
-			faults.add("%s: %q has groups by texts, and then is no feature: leave it out here", key, e.Column)
 		case open && j.Scaling == ScalingNone:
 			faults.add("encode: without scaling no prior rows can show the levels of %q", e.Column)
 		}

@@ -35,7 +35,7 @@ func (j Job) checkUnit(faults *faultList) {
 	for i, name := range d.Columns {
 		faults.of("unit", certify.ColumnName(name))
 		faults.when(name == j.Target || slices.Contains(j.Features, name) || slices.Contains(d.Columns[:i], name),
-			"unit: %q is the target, a feature, or named twice: a fresh unit has a value that no model has seen", name)
+			"unit: %q is also the target or one of features, or is named twice: leave it out there, for a new unit has a value that no model has seen", name)
 	}
 	for _, other := range []struct {
 		given bool

@@ -175,6 +175,8 @@ func partitions(segments []certify.Segment) string {
 // evidence returns what a claim was computed from, on one line.
 func evidence(c certify.Certificate, g certify.Claim) string {
 	switch {
+	case g.Groups != nil:
+		return fmt.Sprintf("%s held-out rows in %s", words.Number(g.N), words.Count(len(g.Groups), "group"))
 	case g.Misses != nil && (g.Curve == nil || c.Loss.Tolerance == ""):
 		return fmt.Sprintf("%s of %s held-out rows were missed", words.Number(*g.Misses), words.Number(g.N))
 	case g.Subset == certify.SubsetHoldout:
@@ -251,7 +253,7 @@ func warning(c certify.Certificate, w certify.Warning) string {
 		return part + " of the rows that train read repeat an earlier row: if they are duplicates, the bounds are too low"
 	case certify.WarnRejected:
 		return part + " of the rows that train read were rejected: the bounds are not about such rows" +
-			map[bool]string{true: "; predict and watch check a column of groups or units only if it is a feature: give every new row a value in it"}[c.Counts.Units != nil || c.Grouping != nil]
+			map[bool]string{true: "; new rows, too, must have a value in the columns of units or groups, which predict and watch do not always check"}[c.Counts.Units != nil || c.Grouping != nil]
 	case certify.WarnMeanFitted:
 		return fmt.Sprintf("the column %s is %s nearer to the target on training rows than on prior rows: if it was fitted on them, the bounds are too low", words.Name(c.Mean.Column), words.PercentNear(w.Value))
 	case certify.WarnDependence:
