@@ -11,14 +11,10 @@ import (
 
 // Incomparable returns why two certificates cannot be compared, or "" if they can and their models can replace each other.
 func Incomparable(a, b certify.Certificate) string {
-	switch {
-	case a.Loss.Target != b.Loss.Target:
+	if a.Loss.Target != b.Loss.Target {
 		return fmt.Sprintf("the targets are %q and %q", a.Loss.Target, b.Loss.Target)
-	case a.Loss != b.Loss:
-		return "loss or tolerance differ"
-	default:
-		return ""
 	}
+	return map[bool]string{true: "loss or tolerance differ"}[a.Loss != b.Loss]
 }
 
 // Subject returns a digest of 16 hexadecimal digits that is equal for models that can replace each other.

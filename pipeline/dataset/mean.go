@@ -68,10 +68,7 @@ func NearMean(d job.MeanDecl, rows RawRows, scale float64) error {
 
 // Misfit returns the distance between the column of the mean and the target, divided by scale, and at most 1.
 func Misfit(target, column, scale float64) float64 {
-	if off := math.Abs(target-column) / scale; off < 1 {
-		return off
-	}
-	return 1
+	return min(1, math.Abs(target-column)/scale)
 }
 
 // MeanDistances returns a certificate's facts about the column of the mean, or nil if the job has none.
