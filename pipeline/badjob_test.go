@@ -68,8 +68,8 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"next to it":     func(j *job.Job) { j.Guarantees = alone },
 		}},
 		{"units", func(j *job.Job) { j.Unit.Columns = []string{"day"} }, faults{
-			`"y" is the target`:                 func(j *job.Job) { j.Unit.Columns = []string{"y"} },
-			`"a" is the target, a feature`:      func(j *job.Job) { j.Unit.Columns, j.Features = []string{"a"}, []string{"a"} },
+			`"y" is also the target`:            func(j *job.Job) { j.Unit.Columns = []string{"y"} },
+			`"a" is also the target or one of`:  func(j *job.Job) { j.Unit.Columns, j.Features = []string{"a"}, []string{"a"} },
 			"does not go with duplicates: drop": func(j *job.Job) { j.Duplicates.Policy = job.DuplicatesDropped },
 			"go with split.holdout last":        func(j *job.Job) { j.Split.Last, j.Split.Holdout = true, 0.2 },
 			"does not go with mean":             func(j *job.Job) { j.Mean.Column = "m" },

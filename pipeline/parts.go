@@ -53,10 +53,7 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 		return nil, err
 	}
 	if r.Certificate.Warned(certify.WarnDependence) && !j.Unit.Given() {
-		latest := "; if rows come in time order, split.holdout: {last: 10 %} holds out the latest"
-		if j.Split.Last {
-			latest = ""
-		}
+		latest := map[bool]string{false: "; if rows come in time order, split.holdout: {last: 10 %} holds out the latest"}[j.Split.Last]
 		env.Observer.ReportWarning("neighbouring rows are more alike than chance explains (less than 1 in 1,000), and the bound may be too low: if the file is merely sorted, ignore this" + latest + "; if days or stations group them, name them in unit")
 	}
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhasePublish, Elapsed: job.Seconds(time.Since(began))})
@@ -64,9 +61,14 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 		return nil, err
 	}
 	r.PlotRows, err = plotRows(found.Kept, m, env.Resources.Workers)
+	unlikely, fault := unlike(r.Certificate, m, found.Kept, env.Resources.Workers)
+	for _, text := range unlikely {
+		env.Observer.ReportWarning(text)
+	}
+	r.diagnostics.Warnings = append(r.diagnostics.Warnings, unlikely...)
 	r.diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Counts.Prior == 0)
 	r.diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Counts.Outside == 0
-	return r, err
+	return r, errors.Join(err, fault)
 }
 
 // Prepare prepares the pass that the training state is for. It opens the source again, and for a last pass reads the model

@@ -55,36 +55,33 @@ func (v *Verification) predictor(ctx context.Context, src dataset.Source, s *pas
 	return nil
 }
 
-// priorLosses adds a warning if the losses on prior rows are far from what is certified. A publisher who chooses the
-// order of the rows can make hard ones prior rows, which do not count.
-func (v *Verification) priorLosses(s *pass.FirstPass) error {
-	c := v.certificate
+// unlike returns a warning if the losses on prior rows are far from those on the rows that certify: the source drifts, or
+// a publisher who chooses the order of the rows has made hard ones prior rows, which do not count.
+func unlike(c certify.Certificate, m pass.Model, prior dataset.RawRows, workers int) (all []string, err error) {
 	at := slices.IndexFunc(c.Claims, func(g certify.Claim) bool { return g.Risk != nil })
-	if at < 0 || s.Prior.Len() == 0 || c.Counts.Units != nil {
-		return nil
+	if at < 0 || c.Counts.Prior == 0 || c.Counts.Units != nil {
+		return nil, nil
 	}
-	g, n := c.Claims[at], float64(s.Prior.Len())
-	scorer, err := pass.NewScorer(v.model, v.res.Workers)
+	g, n := c.Claims[at], float64(prior.Len())
+	scorer, err := pass.NewScorer(m, workers)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer scorer.Close()
-	rows, w := s.Scaled(s.Prior), scorer.Workspace()
-	w.GatherScaled(rows.X, rows.Y)
+	w := scorer.Workspace()
+	w.GatherRaw(prior)
 	score := w.ScoreMeans
 	if g.Predictor == certify.PredictorDraw {
 		score = w.Score
 	}
-	if err := score(); err != nil {
-		return err
-	}
+	err = score()
 	mean := 0.0
 	for _, loss := range w.Losses() {
 		mean += loss / n
 	}
 	far := func(apart, p float64) bool { return apart > 5*math.Sqrt(max(p*(1-p), 1/n)/n) }
 	if far(mean-g.Bound, g.Bound) || far(*g.Risk-mean, *g.Risk) {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("the mean loss is %.3g on the %d prior rows, and %.3g on the rows that certify: rows of one source have about the same; who chose their order, or which ones to give?", mean, s.Prior.Len(), *g.Risk))
+		all = []string{fmt.Sprintf("the mean loss is %.3g on the %d prior rows, and %.3g on the rows that certify: rows of one source have about the same, so the source changes, or somebody chose the rows or their order, and the bounds may be too low", mean, prior.Len(), *g.Risk)}
 	}
-	return nil
+	return all, err
 }

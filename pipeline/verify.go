@@ -81,12 +81,14 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	if err == nil {
 		err = v.predictor(ctx, src, s)
 	}
+	var unlikely []string
 	if err == nil {
-		err = v.priorLosses(s)
+		unlikely, err = unlike(c, m, s.Prior, v.res.Workers)
 	}
 	if err != nil {
 		return nil, err
 	}
+	v.Warnings = append(v.Warnings, unlikely...)
 	v.note("every number, computed again from model and rows, is the same")
 	v.Evidence = true
 	return v, nil
