@@ -10,6 +10,8 @@ LEVELS, PERIODS = 256, 8
 LARGEST = 1e30            # the largest magnitude of a number
 FREQUENT, FEWEST, MOST = 200, 2, 64  # a value of one in so many prior rows, and of so many, is a level where the job lists none, and so many at most
 may_be_text = lambda encodings: [e["column"] for e in encodings if "cyclic" not in e and "scaled" not in e]  # the columns that are read as labels where they are text
+open_levels = lambda encoding: not encoding.get("one_hot") and not encoding.get("cyclic") and "scaled" not in encoding  # whether they are those of the prior rows
+open_fill = lambda encoding: "fill" in encoding and "with" not in encoding["fill"]  # whether it is the median of the prior rows
 fills = lambda encodings: {e["column"] for e in encodings if "fill" in e}  # the columns with something that stands for missing values
 
 
@@ -45,16 +47,6 @@ def right(encodings):
         return len(values) <= most and all(least <= v <= LARGEST and not (v == 0 and math.copysign(1, v) < 0) for v in values) and all(a < b for a, b in zip(values, values[1:]))
     return (all(a["column"] < b["column"] for a, b in zip(encodings, encodings[1:]))
             and all(bool(e.get("one_hot")) + bool(e.get("cyclic")) + ("scaled" in e) == 1 and ("fill" in e or "scaled" not in e) and ascending([e.get("fill", {"with": 0.0}).get("with", math.nan)], -LARGEST, 1) and ascending(e.get("one_hot", []), -LARGEST, LEVELS) and ascending(e.get("cyclic", []), 1 / LARGEST, PERIODS) for e in encodings))
-
-
-def open_levels(encoding):
-    """Whether the levels are those of the prior rows."""
-    return not encoding.get("one_hot") and not encoding.get("cyclic") and "scaled" not in encoding
-
-
-def open_fill(encoding):
-    """Whether missing values are filled with the median of the prior rows."""
-    return "fill" in encoding and "with" not in encoding["fill"]
 
 
 def fits(job):

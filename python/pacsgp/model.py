@@ -100,8 +100,7 @@ def tolerance(loss, target):
 
 
 def fine_enough(target, loss):
-    """Whether predictions can be written down without spoiling the loss: their rounding is
-    less than 2^-23 of the tolerance (theory.md, 10)."""
+    """Whether predictions can be written down without spoiling the loss: their rounding is less than 2^-23 of the tolerance (theory.md, 10)."""
     size = abs(target["centre"]) + 10 * target["scale"]
     return math.nextafter(size, math.inf) - size <= 2.0 ** -23 * (math.inf if loss["kind"] == "relative" else tolerance(loss, target))
 
@@ -114,9 +113,8 @@ def rows_of(column, size):
 
 
 def describe(model, job, columns, encodings):
-    """The metadata that a model file must have: all that follows from the job and the
-    scaling (columns: the features, then the target), with what only the model can
-    tell, which are the family, indices and peaks on the grid, jitter, size and predictor."""
+    """The metadata that a model file must have: all that follows from the job and the scaling (columns: the features, then the target), with what only
+    the model can tell, which are the family, indices and peaks on the grid, jitter, size and predictor."""
     *features, target = [affine(a if job["scaling"] == "prior" else {**a, "centre": 0.0, "scale": 1.0}) for a in columns]
     need(len(job.get("features", features)) == len(features), f"the job has {len(job.get('features', []))} features, the model {len(features)}")
     for a, name in zip(features, job.get("features", model.features)):

@@ -41,7 +41,7 @@ def check_files(model, cert):
 
 @precise()
 def check_rows(model, cert, job, methods, holds, paths):
-    """Checks what follows from the rows."""
+    """Checks what follows from the rows. Returns warnings."""
     data, columns, encoded = cert["dataset"], cert["dataset"]["columns"], job.get("encode", [])
     grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
     lake = Lake(paths, model, "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(encoded), fills(encoded), grouped, True)
@@ -52,8 +52,7 @@ def check_rows(model, cert, job, methods, holds, paths):
     ok(f"the data are the dataset: {lake.rows} rows in {len(lake.groups)} shard{'s' * (len(lake.groups) != 1)}, digest {first_pass.digest[:12]}…")
     compare(cert["counts"], first_pass.counts, "counts")
     compare(cert["duplicates"], {**job["duplicates"], **first_pass.duplicates}, "duplicates")
-    if "segments" in data:
-        need([rows for _, _, rows in lake.groups] == [s["rows"] for s in data["segments"]], "the row groups have other numbers of rows than the segments that the certificate names")
+    need("segments" not in data or [rows for _, _, rows in lake.groups] == [s["rows"] for s in data["segments"]], "the row groups have other numbers of rows than the segments that the certificate names")
     encodings = seen_levels(job, columns, first_pass.values(first_pass.reference))
     follows(model, job, first_pass.scaling(model, encodings), len(first_pass.train), encodings)
     ok(f"splits and scaling: {len(first_pass.reference)} prior, {len(first_pass.holdout)} held-out and {len(first_pass.train)} training rows by the key {job['split']['key']!r}")
@@ -69,6 +68,7 @@ def check_rows(model, cert, job, methods, holds, paths):
     check_default_features(model, job, lake, first_pass)
     if job["grid"]["prior"] == "peaked":
         check_peaks(model, job, first_pass)
+    return unlike(model, cert, first_pass, holds)
 
 
 def check_losses(model, cert, first_pass, holds, methods):
@@ -99,12 +99,23 @@ def check_losses(model, cert, first_pass, holds, methods):
     check_predictor(model, first_pass, regression)
 
 
+def unlike(model, cert, first_pass, holds):
+    """A warning, if the losses on prior rows are far from those on the rows that certify."""
+    g, n = next((g for g in cert["claims"] if "risk" in g), None), len(first_pass.reference)
+    if g is None or n == 0 or "units" in cert["counts"]:
+        return []
+    rows, losses = first_pass.values(first_pass.reference), Losses(model)
+    y, law = model.scale_target(rows), Laws(model, holds, g["predictor"]).at(*features(model, model.scale_features(rows[:len(model.features)].T)), model.centre_of(rows))
+    mean = float((losses.draws(y, *law[:4]) if g["predictor"] == "draw" else losses.points(y, law[0], law[2]))[0].mean())
+    far = lambda apart, p: apart > 5 * (max(p * (1 - p), 1 / n) / n) ** 0.5
+    return [f"the mean loss is {mean:.3g} on the {n} prior rows, and {g['risk']:.3g} on the rows that certify: rows of one source have about the same, so the source changes, or somebody chose the rows or their order, and the bounds may be too low"] * (far(mean - g["bound"], g["bound"]) or far(g["risk"] - mean, g["risk"]))
+
+
 ASSUMED = {  # assumptions in words
     "independent-rows": "rows are independent draws of one source", "independent-units": "units are independent draws of one source",
     "split-fixed": "the split does not depend on the rows' values", "job-fixed": "the job was not tuned on these rows",
     "number-reserved": "the run's number was fixed before its bound was known", "holdout-unseen": "training did not use the held-out rows",
-    "mean-fixed": "the column of mean was fitted without these rows", "duplicates": "repeated rows are copies, not independent draws",
-    "log": "the rows are those of the topic at the stated offsets"}
+    "mean-fixed": "the column of mean was fitted without these rows", "duplicates": "repeated rows are copies, not independent draws", "log": "the rows are those of the topic at the stated offsets"}
 CHECKS = {"retraining": "pacsgp verify --retrain", "replay": "pacsgp verify --source"}  # of the Go program
 
 
@@ -113,13 +124,12 @@ def verify(path, certificate, data, expected, strict):
     model = Model(path)
     cert, found = read_certificate(certificate, expected)
     job, methods, holds = check_files(model, cert)
-    if data:
-        check_rows(model, cert, job, methods, holds, data)
+    seen = check_rows(model, cert, job, methods, holds, data) if data else []
     left = [f"{ASSUMED[a['id']]} (checked by {CHECKS[a['checked']]})" for a in cert["assumptions"] if a["checked"] in CHECKS] + ([] if data else ["prior, split, baseline and losses are taken as stated, for the rows were not read (give the data)"])
     for words in left:
         print("--   not checked: " + words)
     print("--   cannot be checked: " + "; ".join(ASSUMED[a["id"]] for a in cert["assumptions"] if a["checked"] == "none"))
-    for words in model_warnings(cert):
+    for words in model_warnings(cert) + seen:
         print("warning  " + words)
     verdict = "VERIFIED" if data else "CONSISTENT"
     print(f"{verdict}  {headline(cert)}\ncertificate {found}")
