@@ -112,15 +112,14 @@ func fill(b *ingest.Block, v float64) *ingest.Block {
 }
 
 func ExampleSelect() {
-	tables := []ingest.Table{{Name: "a.parquet", Columns: []ingest.Column{
-		{Name: "wind", Type: "double"},
-		{Name: "city", Type: "text", Use: ingest.Unusable, Why: "encode it as numbers", Text: true},
-		{Name: "pm", Type: "int16"},
-		{Name: "hour", Type: "int32"},
-	}}}
+	text := ingest.Column{Name: "city", Type: "text", Use: ingest.Unusable, Why: "encode it as numbers", Text: true}
+	tables := []ingest.Table{
+		{Name: "a.parquet", Columns: []ingest.Column{{Name: "wind", Type: "double"}, text, {Name: "pm", Type: "int16"}, {Name: "hour", Type: "int32"}}},
+		{Name: "b.parquet", Columns: []ingest.Column{{Name: "wind", Type: "text", Use: ingest.Unusable, Text: true}, text, {Name: "pm"}, {Name: "hour"}}},
+	}
 	columns, warnings, err := ingest.Select(tables, dataset.Choice{Target: "pm"})
 	fmt.Printf("%q %q %v\n", columns, warnings, err)
-	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text; to use it: encode: {city: one-hot}; if it holds numbers as text (\"12,50\"), store them as numbers (12.5)"] <nil>
+	// Output: ["hour" "pm"] ["column \"wind\" is left out: it is text in b.parquet" "column \"city\" is left out: it is text; to use it: encode: {city: one-hot}; if it holds numbers as text (\"12,50\"), store them as numbers (12.5)"] <nil>
 }
 
 // The choice takes a time that is in proportion to the columns: a file with many

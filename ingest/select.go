@@ -259,10 +259,10 @@ func (c choice) leftOut(tables []Table, index []map[string][]Column, name string
 			return fmt.Sprintf("%s has %d columns of that name", t.Name, len(found))
 		case found[0].Use == OnRequest:
 			return fmt.Sprintf("it is %s; declare it as a feature to use it, a time as seconds since 1970", found[0].Type)
-		case found[0].Text:
+		case found[0].Text && k == 0:
 			return isText
 		case found[0].Use == Unusable:
-			return fmt.Sprintf("it is %s", found[0].Type)
+			return fmt.Sprintf("it is %s in %s", found[0].Type, t.Name)
 		}
 	}
 	return ""

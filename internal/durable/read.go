@@ -41,7 +41,7 @@ func openRegular(name string, how int) (*os.File, int64, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it is not a regular file")}
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it is a folder, a pipe or a device, not a regular file")}
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
