@@ -170,5 +170,5 @@ func quoted(text string, unless *regexp.Regexp) string {
 
 var (
 	plainWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	plainUnit = regexp.MustCompile(`^([\pL°%]+(/\pL+)?)?$`)
+	plainUnit = regexp.MustCompile(`^([\pL°%]+[²³]?(/\pL+[²³]?)?)?$`)
 )

@@ -89,7 +89,7 @@ func TestTolerancesArePrintedOutwards(t *testing.T) {
 func TestUnitsDoNotChangeNumbers(t *testing.T) {
 	demand(t, "Unit", Unit, map[string]string{
 		"": "", "minutes": "minutes", "m/s": "m/s", "°C": "°C", "%": "%",
-		"e-3": `"e-3"`, "×10⁻³": `"×10⁻³"`, "/1000": `"/1000"`, "000": `"000"`, "m/s^2": `"m/s^2"`,
+		"e-3": `"e-3"`, "×10⁻³": `"×10⁻³"`, "/1000": `"/1000"`, "µg/m³": "µg/m³", "m²x": `"m²x"`, "³": `"³"`, "000": `"000"`, "m/s^2": `"m/s^2"`,
 	})
 }
 

@@ -67,7 +67,7 @@ def headline(cert):
         return plain(f"Nothing is certified about predictions of {target}.")
     up = lambda v, times=1: f"{Context(prec=4 if times == 1 else 3, rounding=ROUND_CEILING).multiply(Decimal(repr(float(v))), times).normalize():f}"
     share = lambda p: f"{p.quantize(Decimal(1).scaleb(min(-1, p.adjusted() - 1)), ROUND_CEILING):f}" if p < 100 else "100"
-    amount = lambda v: f"{up(v)} {quoted(unit, re.sub('[°%/]', 'x', unit or 'x').isalpha())}".strip()
+    amount = lambda v, plain=re.fullmatch(r"(([^\W\d_²³]|[°%])+[²³]?(/[^\W\d_²³]+[²³]?)?)?", unit): f"{up(v)} {quoted(unit, plain)}".strip()
     off = {"zero-one": lambda: f"off by more than {amount(loss['epsilon'])}", "band": lambda: f"more than {amount(loss['below'])} too low or more than {amount(loss['above'])} too high",
            "relative-zero-one": lambda: f"off by more than {up(loss['epsilon'], 100)} % of the target"}.get(loss["kind"])
     rows, exact = new_rows(cert), Context(prec=400)  # which holds every digit of 1 - δ
