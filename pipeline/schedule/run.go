@@ -119,7 +119,7 @@ func (s *Scheduler) ended(j *Job, r *pipeline.RunState) {
 
 // endWithoutRows records a run without new rows. Consecutive ones of the same trigger share a record.
 func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
-	run.Why = "there is no new row since the run before"
+	run.Why = "there is no new row since the run before" + map[Which]string{FilesLast: ", or all are older than files: {last} allows"}[j.Files.Which]
 	if last == nil || last.State != pipeline.StateNothing || last.Scheduled.Sequence > 0 || last.Scheduled.Trigger != run.Trigger {
 		run.Files = nil
 		return s.endUntrained(j, run, pipeline.StateNothing, nil, now)
