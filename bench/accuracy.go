@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 const (
@@ -54,10 +55,7 @@ func (v variant) rows(split string) string {
 
 // job returns the job file of a variant, for the rows of a folder.
 func (v variant) job(c accuracyCase, folder string) string {
-	mean := ""
-	if v.trees != "" {
-		mean = "mean: " + boostedColumn + "\n"
-	}
+	mean := words.If(v.trees != "", "mean: "+boostedColumn+"\n")
 	if v.trees == treesOfOutside {
 		mean += "split: {outside: 30 %}\n"
 	}

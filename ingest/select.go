@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
@@ -52,10 +53,7 @@ type choice struct {
 // OrLeaveOut returns a second remedy for an unusable feature: a job can leave it out, predictions
 // cannot. It is "" for predictions and for the target.
 func OrLeaveOut(c dataset.Choice, column string) string {
-	if c.Target == "" || column == c.Target {
-		return ""
-	}
-	return ", or leave it out of the features"
+	return words.If(c.Target != "" && column != c.Target, ", or leave it out of the features")
 }
 
 // A ChoiceError is a fault of the choice. Only another choice helps.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/fit"
@@ -53,7 +54,7 @@ func certifyPass(ctx context.Context, h *pass.TrainingState, all *pass.Pass, env
 		return nil, err
 	}
 	if r.Certificate.Warned(certify.WarnDependence) && !j.Unit.Given() {
-		latest := map[bool]string{false: "; if rows come in time order, split.holdout: {last: 10 %} holds out the latest"}[j.Split.Last]
+		latest := words.If(!j.Split.Last, "; if rows come in time order, split.holdout: {last: 10 %} holds out the latest")
 		env.Observer.ReportWarning("neighbouring rows are more alike than chance explains (less than 1 in 1,000), and the bound may be too low: if the file is merely sorted, ignore this" + latest + "; if days or stations group them, name them in unit")
 	}
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhasePublish, Elapsed: job.Seconds(time.Since(began))})

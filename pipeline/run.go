@@ -65,10 +65,7 @@ func (f residuals) String() string {
 	if f.Rows < leastForR2 {
 		share = "too few rows for R²"
 	}
-	alone := ""
-	if f.Column > 0 {
-		alone = fmt.Sprintf("; the column of the mean alone has RMSE %.4g", f.Column)
-	}
+	alone := words.If(f.Column > 0, fmt.Sprintf("; the column of the mean alone has RMSE %.4g", f.Column))
 	if f.Known {
 		alone += " (it may have been fitted on them)"
 	}

@@ -14,7 +14,7 @@ func Incomparable(a, b certify.Certificate) string {
 	if a.Loss.Target != b.Loss.Target {
 		return fmt.Sprintf("the targets are %q and %q", a.Loss.Target, b.Loss.Target)
 	}
-	return map[bool]string{true: "loss or tolerance differ"}[a.Loss != b.Loss]
+	return words.If(a.Loss != b.Loss, "loss or tolerance differ")
 }
 
 // Subject returns a digest of 16 hexadecimal digits that is equal for models that can replace each other.
@@ -23,7 +23,7 @@ func Subject(c certify.Certificate) string { return digest.OfValues(c.Loss)[:16]
 // OffBy returns the tolerance of a bound, as " (off by more than 5 minutes)", if claims hold at every tolerance, so that
 // their words name intervals; otherwise "".
 func OffBy(l certify.TargetLoss) string {
-	return map[bool]string{true: " (off by more than " + words.Amount(l.Epsilon, l.Unit) + ")"}[l.Tolerance == certify.AnyTolerance]
+	return words.If(l.Tolerance == certify.AnyTolerance, " (off by more than "+words.Amount(l.Epsilon, l.Unit)+")")
 }
 
 // Worth returns a number by which claims about a predictor are compared, less being better, and its words: the bound, or,
@@ -43,5 +43,5 @@ func Worth(c certify.Certificate, of certify.Predictor) (float64, string) {
 // CarriedID returns the certificate id that predictions, or random draws, carry: id if the certificate certifies them,
 // otherwise "".
 func CarriedID(c certify.Certificate, id string, predictor certify.Predictor) string {
-	return map[bool]string{true: id}[c.About(predictor).Status == certify.StatusCertified]
+	return words.If(c.About(predictor).Status == certify.StatusCertified, id)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/digest"
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -245,7 +246,7 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 	for i, topic := range topics { // before Lead, whose error would say less
 		_, err := client.Partitions(ctx, topic)
 		if errors.Is(err, broker.ErrNoTopic) {
-			err = fmt.Errorf("%w (hint: is the name right? score makes no topic: kafka-topics.sh --create --topic %s --partitions N does%s)", err, topic, map[bool]string{true: ", with as many as the source has"}[i > 0])
+			err = fmt.Errorf("%w (hint: is the name right? score makes no topic: kafka-topics.sh --create --topic %s --partitions N does%s)", err, topic, words.If(i > 0, ", with as many as the source has"))
 		}
 		if err != nil {
 			return err

@@ -219,7 +219,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		return func(records score.Records, i int) string {
 			partition, offset, _ := records.Position(i)
 			end, _ := p.By.End(rows.Topic, partition)
-			return map[bool]string{true: "known"}[offset < end || !p.By.SpeaksOf(rows.Topic, partition)]
+			return words.If(offset < end || !p.By.SpeaksOf(rows.Topic, partition), "known")
 		}, nil
 	}
 	cfg.Where = func(_ score.Piece[score.Records], records score.Records, row int) string {
@@ -315,7 +315,7 @@ func (f *watchedFiles) isKnown(ctx context.Context, file score.File, by *score.P
 		return "in a file that was written again", nil
 	}
 	holds, err := sample.Holds(ctx, src, res.Workers)
-	return map[bool]string{true: "of training"}[holds], err
+	return words.If(holds, "of training"), err
 }
 
 // manifest returns the manifest of a certificate. Without one it is empty, which assumes that rows came

@@ -152,7 +152,7 @@ func (p planned) print(w io.Writer, style report.Style, missed bool) error {
 		features = append(features, c.Name)
 		switch {
 		case c.Nulls > 0:
-			nulls = append(nulls, words.Number(c.Nulls)+" in "+words.Name(c.Name)+map[bool]string{true: " (filled)"}[c.Filled])
+			nulls = append(nulls, words.Number(c.Nulls)+" in "+words.Name(c.Name)+words.If(c.Filled, " (filled)"))
 		case c.Uncounted > 0:
 			nulls = append(nulls, "not counted in "+words.Name(c.Name))
 		}

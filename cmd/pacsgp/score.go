@@ -210,6 +210,6 @@ func (e *fileFaults) round(failed int) {
 		e.why.set(nil)
 		return
 	}
-	example := map[bool]string{true: ", for example"}[failed > 1]
+	example := words.If(failed > 1, ", for example")
 	e.why.set(fmt.Errorf("%s cannot be %s%s: %w", words.Count(int64(failed), "file"), e.verb, example, fault))
 }

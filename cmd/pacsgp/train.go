@@ -130,10 +130,7 @@ func (o *outcome) report(w system) error {
 	c, r := o.Result.Certificate, o.Record
 	report.WriteSummary(w.paper, c, w.style)
 	path := func(name string) string { return completed(objects.Join(o.task.Output, name)) }
-	retrain := ""
-	if c.Counts.Holdout > 0 && c.Publisher.Training.Parent == nil {
-		retrain = " --retrain"
-	}
+	retrain := words.If(c.Counts.Holdout > 0 && c.Publisher.Training.Parent == nil, " --retrain")
 	which := report.Shell(o.task.Output)
 	if r.Exit != 0 { // the model did not become current
 		which = path(r.Model) + " " + path(r.Certificate)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // Stored reads columns of one file, of any flat type, without converting their values.
@@ -76,10 +77,7 @@ func (s *Stored) add(name string) error {
 		return errors.New(ingest.NoColumn(tables([]*dataFile{s.file})[0], name))
 	}
 	if n, key := s.file.named(name); n > 1 {
-		of := ""
-		if key {
-			of = ", one of them a key of its path"
-		}
+		of := words.If(key, ", one of them a key of its path")
 		return fmt.Errorf("%s has %d columns named %q%s; rename or remove all but one", path, n, name, of)
 	}
 	c := &s.file.columns[at]

@@ -161,6 +161,14 @@ func Amount(tolerance float64, unit string) string {
 	return strings.TrimRight(AtMostDigits(tolerance)+" "+Unit(unit), " ")
 }
 
+// If returns text if it applies, otherwise "".
+func If(applies bool, text string) string {
+	if applies {
+		return text
+	}
+	return ""
+}
+
 func quoted(text string, unless *regexp.Regexp) string {
 	if unless.MatchString(text) {
 		return text

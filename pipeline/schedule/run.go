@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/digest"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -119,7 +120,7 @@ func (s *Scheduler) ended(j *Job, r *pipeline.RunState) {
 
 // endWithoutRows records a run without new rows. Consecutive ones of the same trigger share a record.
 func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
-	run.Why = "there is no new row since the run before" + map[Which]string{FilesLast: ", or all are older than files: {last} allows"}[j.Files.Which]
+	run.Why = "there is no new row since the run before" + words.If(j.Files.Which == FilesLast, ", or all are older than files: {last} allows")
 	if last == nil || last.State != pipeline.StateNothing || last.Scheduled.Sequence > 0 || last.Scheduled.Trigger != run.Trigger {
 		run.Files = nil
 		return s.endUntrained(j, run, pipeline.StateNothing, nil, now)

@@ -33,7 +33,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		}
 		of := words.Count(n, "new "+example)
 		if t.Unit != nil {
-			of = "the rows of a unit, on average over " + of + map[bool]string{true: ","}[loss.Kind.Counts()]
+			of = "the rows of a unit, on average over " + of + words.If(loss.Kind.Counts(), ",")
 		}
 		found, mean := "%s of %s were missed%s; the expected share", words.PercentNear(t.Losses.Upper())
 		if !loss.Kind.Counts() {

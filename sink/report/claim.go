@@ -253,7 +253,7 @@ func warning(c certify.Certificate, w certify.Warning) string {
 		return part + " of the rows that train read repeat an earlier row: if they are duplicates, the bounds are too low"
 	case certify.WarnRejected:
 		return part + " of the rows that train read were rejected: the bounds are not about such rows" +
-			map[bool]string{true: "; new rows, too, must have a value in the columns of units or groups, which predict and watch do not always check"}[c.Counts.Units != nil || c.Grouping != nil]
+			words.If(c.Counts.Units != nil || c.Grouping != nil, "; new rows, too, must have a value in the columns of units or groups, which predict and watch do not always check")
 	case certify.WarnMeanFitted:
 		return fmt.Sprintf("the column %s is %s nearer to the target on training rows than on prior rows: if it was fitted on them, the bounds are too low", words.Name(c.Mean.Column), words.PercentNear(w.Value))
 	case certify.WarnDependence:

@@ -74,7 +74,7 @@ func PageOf(c certify.Certificate) (Page, error) {
 func terms(c certify.Certificate, g certify.Claim) []field {
 	all := []field{
 		{"status", string(g.Status)},
-		{"bound", words.Bound(c.Loss.Shares(), g.Bound) + map[bool]string{true: " (" + miss(c) + ")"}[c.Loss.Tolerance != ""]},
+		{"bound", words.Bound(c.Loss.Shares(), g.Bound) + words.If(c.Loss.Tolerance != "", " ("+miss(c)+")")},
 		{"best constant", words.Bound(c.Loss.Shares(), g.Baseline)},
 		{"n", words.Count(g.N, example(c))},
 	}
