@@ -180,9 +180,9 @@ func evidence(c certify.Certificate, g certify.Claim) string {
 	case g.Misses != nil && (g.Curve == nil || c.Loss.Tolerance == ""):
 		return fmt.Sprintf("%s of %s held-out rows were missed", words.Number(*g.Misses), words.Number(g.N))
 	case g.Subset == certify.SubsetHoldout:
-		return words.Count(g.N, "held-out "+example(c))
+		return words.Count(g.N, "held-out "+c.Counts.Example())
 	}
-	return words.Count(g.N, "training "+example(c))
+	return words.Count(g.N, "training "+c.Counts.Example())
 }
 
 // Assumption returns an assumption in words, and how it is checked.

@@ -61,7 +61,7 @@ func PageOf(c certify.Certificate) (Page, error) {
 	}
 	p.Sections = append(p.Sections, rests,
 		section{Title: "Does not promise", Fields: []field{
-			{"one " + example(c), "a bound is an average over all new " + example(c) + "s, not about one of them or a part of them"},
+			{"one " + c.Counts.Example(), "a bound is an average over all new " + c.Counts.Example() + "s, not about one of them or a part of them"},
 			{"another source", "a bound does not hold after the source has changed"},
 			{"certainty", "of many such certificates, each from rows of its own, a share of up to delta may have a bound that is too low"},
 		}},
@@ -76,13 +76,13 @@ func terms(c certify.Certificate, g certify.Claim) []field {
 		{"status", string(g.Status)},
 		{"bound", words.Bound(c.Loss.Shares(), g.Bound) + words.If(c.Loss.Tolerance != "", " ("+miss(c)+")")},
 		{"best constant", words.Bound(c.Loss.Shares(), g.Baseline)},
-		{"n", words.Count(g.N, example(c))},
+		{"n", words.Count(g.N, c.Counts.Example())},
 	}
 	if g.Risk != nil {
 		all = append(all, field{"empirical risk", words.Bound(c.Loss.Shares(), *g.Risk)})
 	}
 	nats := func(name string, x float64) {
-		all = append(all, field{name, fmt.Sprintf("%s nats (%s a %s)", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), example(c))})
+		all = append(all, field{name, fmt.Sprintf("%s nats (%s a %s)", words.RoundUp(x, 2), words.RoundUp(x/float64(max(g.N, 1)), 5), c.Counts.Example())})
 	}
 	if g.ID == certify.ClaimDraw {
 		nats("KL divergence", c.Model.KL)
@@ -99,14 +99,6 @@ func terms(c certify.Certificate, g certify.Claim) []field {
 		}
 	}
 	return all
-}
-
-// example returns the name of what n counts.
-func example(c certify.Certificate) string {
-	if c.Counts.Units != nil {
-		return "unit"
-	}
-	return "row"
 }
 
 // about returns the fields about rows, model and settings of the certificate.
