@@ -91,7 +91,8 @@ func (m *Member) Run(ctx context.Context, s stream.Stream) (err error) {
 	}
 	s.Job, s.Name, s.Topic, s.Folders = m.Job, m.sequence(), m.Topic.Topic, m.folders
 	s.Promote = m.Stream.Promote.rule()
-	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: time.Duration(given(m.Stream.SessionTimeout, sessionTimeout)), Again: " (hint: choose another source.kafka.group, publish.kafka.name and output)"}
+	session := time.Duration(given(m.Stream.SessionTimeout, sessionTimeout))
+	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: session, Again: " (hint: choose another source.kafka.group, publish.kafka.name and output)"}
 	return m.lead(ctx, m.client, group, func(ctx context.Context, as *broker.Membership) error {
 		windows, log := m.session(as)
 		return s.Run(ctx, windows, log)

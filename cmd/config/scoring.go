@@ -188,7 +188,10 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 		warn = s.Said
 	}
 	out := &sinklake.Predictions{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Warn: warn}
-	l := score.Loop[ingestlake.StoredColumns]{Follower: follower, Reader: s.reading(ingestlake.Unpredicted{Passthrough: s.Passthrough, Whole: true}, s.Once), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After}
+	l := score.Loop[ingestlake.StoredColumns]{
+		Follower: follower, Reader: s.reading(ingestlake.Unpredicted{Passthrough: s.Passthrough, Whole: true}, s.Once), Writer: out, Events: s.Events,
+		Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, RoundEnded: s.RoundEnded, After: time.After,
+	}
 	return l.Rounds(ctx, s.Every())
 }
 

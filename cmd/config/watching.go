@@ -179,7 +179,10 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 	}
 	out := watch.NewWriter(cfg)
 	last, _ := w.Last()
-	l := score.Loop[ingestlake.StoredColumns]{Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Passthrough: s.Passthrough}, !w.Follow), Writer: out, Events: &adopting{w.Events, w, out.Test, nil, last}, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After}
+	l := score.Loop[ingestlake.StoredColumns]{
+		Follower: f, Reader: s.reading(ingestlake.Unpredicted{Labels: true, Passthrough: s.Passthrough}, !w.Follow), Writer: out,
+		Events: &adopting{w.Events, w, out.Test, nil, last}, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, RoundEnded: w.RoundEnded, After: time.After,
+	}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err
 }
