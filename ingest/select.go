@@ -256,7 +256,7 @@ func (c choice) leftOut(tables []Table, index []map[string][]Column, name string
 		case len(found) > 1:
 			return fmt.Sprintf("%s has %d columns of that name", t.Name, len(found))
 		case found[0].Use == OnRequest:
-			return fmt.Sprintf("it is %s; declare it as a feature to use it, a time as seconds since 1970", found[0].Type)
+			return fmt.Sprintf("it is %s; to use it, declare it as a feature, or, for its time of day, encode: {%s: {cyclic: 86400}}", found[0].Type, name)
 		case found[0].Text && k == 0:
 			return isText
 		case found[0].Use == Unusable:
